@@ -15,7 +15,7 @@ export interface AccessQuestion {
   refusePlace?: typeof placeRefusal;
 }
 
-/** Used if a place is required and none was given. No whitelist can contain it. */
+/** The place id if a place is required and none was given. No whitelist can contain it. */
 export const noPlace = 0;
 
 /** The facts about the caller. */
@@ -23,13 +23,13 @@ export type Caller = Omit<KeyRecord, 'secretId'>;
 
 /** One condition that a caller must meet. */
 interface AccessCheck {
-  /** The name in `rank test`. */
+  /** The name that `rank test` shows. */
   name: string;
   /** `undefined` if the condition is met. */
   refusal(caller: Caller, question: AccessQuestion): RankdError | undefined;
 }
 
-/** Every condition for the caller behind a known key, in the order of the checks. */
+/** All conditions for the caller behind a known key, in the order in which they are checked. */
 export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'workspace',
@@ -96,7 +96,7 @@ function withoutPlace({ id, name }: Key): RankdError {
   );
 }
 
-/** The refusal of a place that is not whitelisted for the caller's key. */
+/** Returns the refusal of a place that is not whitelisted for the caller's key. */
 export function placeRefusal(caller: Caller, placeId: number): RankdError {
   return placeId === noPlace ? unpublished(caller.key) : notListed(caller, placeId);
 }
@@ -112,7 +112,7 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
   );
 }
 
-/** No whitelist can contain place 0, so the usual hint would not help. */
+/** Returns the refusal of place 0, which no whitelist can contain. */
 function unpublished({ id }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
@@ -124,7 +124,7 @@ function unpublished({ id }: Key): RankdError {
   );
 }
 
-/** The first refusal, or `undefined` if the caller is allowed. */
+/** Returns the first refusal, or `undefined` if the caller is allowed. */
 export function refusalOf(caller: Caller, question: AccessQuestion): RankdError | undefined {
   for (const check of accessChecks) {
     const refusal = check.refusal(caller, question);
@@ -139,13 +139,14 @@ export function keyState(key: Key, now: number): KeyState {
   return key.secrets.some((secret) => secret.expiresAt !== undefined && secret.expiresAt > now) ? 'rotating' : 'active';
 }
 
-/** A secret begins with its mode. Refuses a secret whose key is stored with the other mode. */
+/** Refuses a secret whose prefix has a different mode than its stored key. */
 export function wrongMode({ id, name, mode }: Key): RankdError {
   return invalidKey({ reason: 'wrong_mode', keyId: id, mode }, `rankd key show ${name}`);
 }
 
 /**
- * Every invalid key gets the same text, so no caller learns which keys exist. The log and the audit have the reason.
+ * Returns the refusal of an invalid key. Its text is always the same, so that no caller learns which keys exist. The
+ * log and the audit have the reason.
  */
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
@@ -156,7 +157,7 @@ export function invalidKey(details: RefusalDetails, hint: string): RankdError {
 }
 
 /**
- * The refusal of a request whose header Roblox-Id is not the place that the request names, or `undefined` if it is.
+ * Returns the refusal of a request whose Roblox-Id header does not match the place that it names.
  *
  * Roblox puts the place id into this header of every request from a game server, and no script can set it. Other
  * clients can, so the header distinguishes games but proves nothing. Source: the documentation of HttpService.

@@ -4,7 +4,7 @@ import type { ActingAccount, Role } from './model.ts';
 import { heldRoles } from './role-scheme.ts';
 import type { PolicyCase } from './rules/rule.ts';
 
-/** The acting account, judged by all its roles, because permissions add up. */
+/** Returns the acting account with its reach by all its roles, because permissions add up. */
 export function actingAccount(
   { userId, ownerId }: Pick<ActingAccount, 'userId' | 'ownerId'>,
   held: Role[],
@@ -17,7 +17,7 @@ export function actingAccount(
 }
 
 /**
- * True if the account can give and take this role. If the acting account is unknown, the platform decides. Roblox lets
+ * True if the account can give and take this role, or if the account is unknown: the platform then decides. Roblox lets
  * an account manage only members and roles strictly below its own highest rank; the owner can manage every role.
  * Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
  */
@@ -25,13 +25,13 @@ export function reaches(acting: ActingAccount | undefined, { rank }: Role): bool
   return acting === undefined || acting.userId === acting.ownerId || rank < acting.rank;
 }
 
-/** The account's position in the group, for the operator. */
+/** Describes the account's position in the group. */
 export function standingWords(acting: ActingAccount): string {
   if (isOutsider(acting)) return 'not a member of the group';
   return acting.userId === acting.ownerId ? 'the owner' : `rank ${acting.rank}`;
 }
 
-/** The operator's warning if rankd acts with the owner's account; otherwise `undefined`. */
+/** Returns a warning for the operator if rankd acts with the owner's account. */
 export function ownerRisk({ userId, ownerId }: ActingAccount): { text: string; fix: string } | undefined {
   if (userId !== ownerId) return undefined;
   return {
@@ -45,7 +45,10 @@ export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
   return rank === 0 && userId !== ownerId;
 }
 
-/** The refusal to rank the owner or the acting account. Roblox always refuses this, so it needs no call. */
+/**
+ * Returns the refusal to rank the owner or the acting account. Roblox always refuses this, so rankd does not call
+ * Roblox.
+ */
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
@@ -57,8 +60,8 @@ function refusalOfOwner(rankeeId: number): RankdError {
 }
 
 /**
- * The refusal to rank a member with the owner's rank. In a group that Roblox has moved to its new roles, such a member
- * need not be the owner.
+ * Returns the refusal to rank a member with the owner's rank. In a group that Roblox has moved to its new roles, such a
+ * member need not be the owner.
  */
 export function refusalOfOwnersRank(rankeeId: number, role: Role): RankdError {
   return untouchable(
@@ -66,7 +69,7 @@ export function refusalOfOwnersRank(rankeeId: number, role: Role): RankdError {
   );
 }
 
-/** The refusal if the acting account can't manage the new role or one of the member's roles. */
+/** Returns the refusal if the acting account can't manage the new role or one of the member's roles. */
 export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase): RankdError | undefined {
   const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
   const involved = [...held, plan.target].find((role) => !reaches(acting, role));
@@ -77,7 +80,7 @@ export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase
   return aboveActing(`${what} is not below rank ${acting.rank}, the rank of rankd's account (${acting.userId}).`);
 }
 
-/** The refusal if the acting account is not a member of the group. */
+/** Returns the refusal if the acting account is not a member of the group. */
 export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
   const message =
     `rankd's account (${userId}) is not a member of the group. ` +

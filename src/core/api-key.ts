@@ -11,7 +11,7 @@ export interface FreshSecret {
   stored: NewSecret;
 }
 
-/** The secret of a new API key. */
+/** Creates the secret of a new API key. */
 export function mintKey(mode: KeyMode): FreshSecret {
   const body = `rk_${mode}_${base62(30, (below) => crypto().randomInt(below))}`;
   const secret = body + checksum(body);
@@ -19,7 +19,8 @@ export function mintKey(mode: KeyMode): FreshSecret {
 }
 
 /**
- * The mode of a well-formed key; `undefined` if its shape or checksum is wrong: it is mistyped, cut off, or not a key.
+ * Returns the mode of a well-formed key, or `undefined` if its shape or checksum is wrong: it is mistyped, cut off, or
+ * not a key.
  */
 export function keyMode(secret: string): KeyMode | undefined {
   const mode = shape.exec(secret)?.[1];
@@ -28,14 +29,14 @@ export function keyMode(secret: string): KeyMode | undefined {
 }
 
 /**
- * SHA-256 of the whole key, in hex. A plain hash is enough: 30 random base62 characters (178 bits) can't be guessed,
- * and keys are looked up only by an equal hash, so no comparison depends on the secret's characters.
+ * Returns the SHA-256 of the whole key, in hex. A plain hash is enough: 30 random base62 characters (178 bits) can't be
+ * guessed, and keys are looked up only by an equal hash, so no comparison depends on the secret's characters.
  */
 export function hashKey(secret: string): string {
   return crypto().hash('sha256', secret);
 }
 
-/** The part of a key that may be shown and logged: enough to distinguish keys, too little to use one. */
+/** Returns the part of a key that may be shown and logged: enough to distinguish keys, too little to use one. */
 export function maskKey(secret: string): string {
   return `${secret.slice(0, 11)}…${secret.slice(-3)}`;
 }
@@ -43,7 +44,7 @@ export function maskKey(secret: string): string {
 /**
  * Masks API keys in text from callers and operators, who put them into addresses, arguments and wrong fields by
  * mistake. All such text passes through here before rankd stores, logs or shows it. Also finds a key without its
- * prefix, percent-encoded, in base64, or broken by white space. Leaves keys that `maskKey` has already masked.
+ * prefix, percent-encoded, in base64, or broken by white space. Does not change keys that `maskKey` has masked.
  */
 export function withoutKeys(text: string): string {
   if (text.length < partLength) return withoutPrefixedKeys(text); // too short for any other disguise
@@ -55,7 +56,10 @@ export function withoutKeys(text: string): string {
   );
 }
 
-/** Masks the secret part of addresses of webhooks in Discord, too. For messages only: in a field, a game may choose a webhook by its address. */
+/**
+ * Masks API keys and the secret part of Discord webhook addresses. For messages only: in a request's field, the address
+ * selects a webhook.
+ */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text.replaceAll(/(\/webhooks\/\d{1,20}\/)[\w-]{20,}/gi, '$1…'));
 }
@@ -77,8 +81,8 @@ function holdsKey(text: string): boolean {
 const partLength = 36;
 
 /**
- * The 36 characters after the prefix of each key in the text; the checksum separates them from other text. Reads at
- * most `maxRuns` runs, for speed.
+ * Returns the 36 characters after the prefix of each key in the text, which the checksum distinguishes from other text.
+ * Reads at most `maxRuns` runs, for speed.
  */
 function keyPartsIn(text: string): string[] {
   const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];
@@ -100,16 +104,18 @@ export function isKeyName(text: string): boolean {
 }
 
 /**
- * A public identifier, e.g. `key_8TqLx0vBz3Rw`. Its 71 random bits make it unique without a check. Guessing one gains
- * nothing, so `Math.random` is enough; a cryptographic source takes longer than a key lookup, and 4 ms at the start.
+ * Creates a public identifier, e.g. `key_8TqLx0vBz3Rw`. Its 71 random bits make it unique without a check. Guessing one
+ * gains nothing, so `Math.random` is enough; a cryptographic source takes longer than a key lookup, and adds 4 ms to
+ * the start.
  */
 export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 'list' | 'wh'): string {
   return `${prefix}_${base62(12, anyBelow)}`;
 }
 
 /**
- * The id of a change requested at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by time, so new
- * ones share an index page, even after millions of changes. In addition to the time, an id has 53 random bits.
+ * Creates the id of a change requested at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by
+ * time, so new ones share an index page, even after millions of changes. In addition to the time, an id has 53 random
+ * bits.
  */
 export function newChangeId(askedAt: number): string {
   return `chg_${inBase62(askedAt, 7)}${base62(9, anyBelow)}`;
@@ -123,12 +129,12 @@ function base62(length: number, draw: (below: number) => number): string {
   return Array.from({ length }, () => alphabet[draw(alphabet.length)]).join('');
 }
 
-/** CRC-32 in base62: detects a mistyped key without asking the store. */
+/** Returns a CRC-32 in base62, which detects a mistyped key without a query. */
 function checksum(body: string): string {
   return inBase62(zlib().crc32(body), checksumLength);
 }
 
-/** The last `length` digits of a whole number in base62, padded on the left. */
+/** Returns the last `length` digits of a whole number in base62, padded on the left. */
 function inBase62(value: number, length: number): string {
   let rest = value;
   let digits = '';

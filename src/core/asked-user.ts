@@ -4,7 +4,7 @@ import type { NamedUser } from './model.ts';
 /** A user as a person types one: an id, or a user name. */
 export type AskedUser = number | string;
 
-/** `undefined` if the text can be no user. */
+/** Parses a user id, a user name or the address of a profile page; `undefined` for any other text. */
 export function userIn(text: string): AskedUser | undefined {
   const id = idIn(text) ?? idInAddress('user', text);
   const name = text.replace(/^@/, '');
@@ -15,16 +15,16 @@ export const userWords =
   'a user id, a user name (3 to 20 letters, digits or underscores; not a display name), or the address of the profile page';
 
 /**
- * True for 3 to 20 letters, digits and underscores, as in all user names. Display names may have other characters, but
- * no two users differ by them.
+ * True if the text can be a user name: 3 to 20 letters, digits and underscores. Display names may have other
+ * characters, but are not unique.
  */
 export function isUserName(text: string): boolean {
   return /^[A-Za-z0-9_]{3,20}$/.test(text);
 }
 
 /**
- * The refusal if the given name is only a previous name of the user. The platform also finds users by previous names,
- * but another user may take such a name, and ranking the wrong person is worse than an extra question.
+ * Returns the refusal if the given name is only a previous name of the user. The platform also finds users by previous
+ * names, but another user may take such a name, and ranking the wrong person is worse than an extra question.
  */
 export function refusalOfPreviousName(asked: string, { id, name }: NamedUser): RankdError | undefined {
   if (name.toLowerCase() === asked.toLowerCase()) return undefined;
@@ -33,13 +33,13 @@ export function refusalOfPreviousName(asked: string, { id, name }: NamedUser): R
   });
 }
 
-/** `undefined` if the text is not an id. */
+/** Parses an id; `undefined` for any other text. */
 export function idIn(text: string): number | undefined {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** The place of the id in the addresses of each kind of page. */
+/** The patterns of the id in the addresses of each kind of page. */
 const pages = {
   user: [/\/users\/(\d+)/],
   group: [/\/(?:communities|groups|share\/g)\/(\d+)/],
@@ -47,7 +47,7 @@ const pages = {
   experience: [/\/experiences\/(\d+)/],
 };
 
-/** The id in a pasted address of roblox.com; `undefined` if the text is not the address of such a page. */
+/** Returns the id in a pasted address of roblox.com, or `undefined` if the text is not the address of such a page. */
 export function idInAddress(kind: keyof typeof pages, text: string): number | undefined {
   const [, path] = /^(?:https?:\/\/)?(?:[\w-]+\.)?roblox\.com(\/[^#]*)/i.exec(text.trim()) ?? [];
   if (path === undefined) return undefined;

@@ -17,13 +17,13 @@ export interface AuditRow extends Omit<AuditEvent, 'detail'> {
   people: AuditPerson[];
 }
 
-/** A person named in a row. In the row's `detail`, the field holds `commitmentTo` the person. */
+/** A person named in a row. In the row's `detail`, the field holds a commitment to the person. */
 export interface AuditPerson {
   /** A field of `detail`. */
   field: string;
   /** A pseudonym if the person was forgotten. */
   userId: number;
-  /** Hex; null once the person was forgotten: then the commitment can no longer be linked to anyone. */
+  /** Hex; null once the person is forgotten: the commitment can then no longer be linked to anyone. */
   salt: string | null;
 }
 
@@ -38,15 +38,18 @@ export interface EmptiedMention extends AuditMention {
   pseudonym: number;
 }
 
-/** Binds a `person.forget` event to the mentions that it emptied, so that it can't justify emptying others. */
+/**
+ * Returns a hash that binds a `person.forget` event to the mentions that it emptied, so that it can't justify emptying
+ * others.
+ */
 export function mentionsHash(mentions: readonly AuditMention[]): string {
   const inOrder = mentions.map(({ eventId, field }) => `${eventId}:${field}`).toSorted();
   return crypto().hash('sha256', inOrder.join('\n'));
 }
 
 /**
- * Compares `emptied`, all mentions emptied at one moment, with the `person.forget` events of that moment. A break is a
- * mention that no event explains, or an event whose mentions differ in number or place from the emptied ones.
+ * Compares the emptied mentions with the `person.forget` events. A break is a mention that no event explains, or an
+ * event whose mentions are not the emptied ones.
  */
 export function unexplainedMentions(emptied: readonly EmptiedMention[], forgets: readonly AuditRow[]): ChainBreak[] {
   const byPseudonym = Map.groupBy(emptied, ({ pseudonym }) => String(pseudonym));
@@ -62,27 +65,31 @@ export function unexplainedMentions(emptied: readonly EmptiedMention[], forgets:
   ];
 }
 
-/** Replaces a user id in the chain: it can be compared with the id, and reveals nothing without the salt. */
+/**
+ * Returns the commitment that replaces a user id in the chain. It can be compared with the id, and reveals nothing
+ * without the salt.
+ */
 export function commitmentTo({ userId, salt }: { userId: number; salt: string }): string {
   return crypto().hash('sha256', `${salt}:${userId}`);
 }
 
-/** A point in the chain: a row's id and its hash. Ids count up by one. */
+/** A point in the chain: a row's id and its hash. Ids are consecutive. */
 export type ChainLink = Pick<AuditRow, 'id' | 'hash'>;
 
-/** Precedes the very first row. */
+/** The link before the first row. */
 export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 
 /**
- * `missing`: rows from `id` to `toId` are gone. `unexplained`: the same at the beginning, and retention did not remove them. `changed`: row
- * `id` does not follow from the previous one. `rewritten`: row `id` differs from the one whose hash was recorded. `mentions`: row `id`
- * records that a person was forgotten, but the empty mentions are not those that it emptied.
+ * `missing`: rows `id` to `toId` are gone. `unexplained`: rows `id` to `toId` at the beginning are gone, and retention
+ * did not remove them. `changed`: row `id` does not follow from the previous one. `rewritten`: row `id` differs from
+ * the one whose hash was recorded. `mentions`: row `id` records a forgotten person, but not exactly the mentions that
+ * are empty.
  */
 export type ChainBreak =
   | { kind: 'missing' | 'unexplained'; id: number; toId: number }
   | { kind: 'changed' | 'rewritten' | 'mentions'; id: number };
 
-/** The hash of a row that follows `previous` (hex). */
+/** Returns the hash (hex) of a row that follows `previous`. */
 export function linkHash(
   previous: string,
   { id, at, by, action, subject, detail }: Omit<AuditRow, 'hash' | 'people'>,
@@ -104,20 +111,23 @@ export function explains({ action, detail }: AuditRow, anchor: ChainLink): boole
   return upToId > anchor.id || upToHash === anchor.hash;
 }
 
-/** A line for the file of audit heads at that time (epoch milliseconds), e.g. `2026-05-01T18:00:00.000Z 42 4f1c…`. */
+/**
+ * Returns a line for the file of audit heads at that time (epoch milliseconds), e.g. `2026-05-01T18:00:00.000Z 42
+ * 4f1c…`.
+ */
 export function headLine({ id, hash }: ChainLink, at: number): string {
   return `${isoTime(at)} ${id} ${hash}\n`;
 }
 
-/** The head in a line, whatever surrounds it; `undefined` if there is none. */
+/** Returns the head in a line, ignoring other text, or `undefined` if there is none. */
 export function headIn(line: string): ChainLink | undefined {
   const [, id, hash] = /(?:^|\s)(\d{1,15}) ([\da-f]{64})\b/.exec(line) ?? [];
   return id === undefined || hash === undefined ? undefined : { id: Number(id), hash };
 }
 
 /**
- * The last row that may be removed together with all `rows` before it; `before`, which precedes the first row, if none
- * may. Throws `conflict` if the chain is broken.
+ * Returns the last row that may be removed together with all `rows` before it, or `before`, the link before the first
+ * row, if none may. Throws `conflict` if the chain is broken.
  */
 export function lastRemovable(
   before: ChainLink,
@@ -133,21 +143,21 @@ export function lastRemovable(
   return last;
 }
 
-/** The error that stops retention before it changes an audit. */
+/** Returns the error that stops retention before it changes a broken audit. */
 function brokenAudit(id: number): RankdError {
   return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes none of it.`, {
     hint: 'rankd audit verify',
   });
 }
 
-/** The break between a row and the previous one; `undefined` if it follows. */
+/** Returns the break between a row and the previous one, or `undefined` if it follows. */
 export function breakBetween(before: ChainLink, row: AuditRow): ChainBreak | undefined {
   if (row.id !== before.id + 1) return { kind: 'missing', id: before.id + 1, toId: row.id - 1 };
   const isWhole = row.hash === linkHash(before.hash, row) && hasExpectedPeople(row);
   return isWhole ? undefined : { kind: 'changed', id: row.id };
 }
 
-/** False if a person was removed from the row without being forgotten, or replaced by another. */
+/** True unless a person was removed from the row without being forgotten, or was replaced. */
 function hasExpectedPeople({ detail, people }: AuditRow): boolean {
   const fields: Record<string, unknown> = JSON.parse(detail);
   const isNamed = (name: string) => people.some(({ field }) => field === name);
@@ -164,7 +174,10 @@ const personalFields = ['rankeeId', 'rankerId'] as const;
 
 export type PersonalField = (typeof personalFields)[number];
 
-/** A random number that replaces a forgotten person. It is not derived from the user id, so it can't be traced back. */
+/**
+ * Returns a random number that replaces a forgotten person. It is not derived from the user id, so it can't be traced
+ * back.
+ */
 export function newPseudonym(): number {
   return -crypto().randomInt(1, 2 ** 47);
 }

@@ -16,13 +16,13 @@ export interface MemberWindow {
   since: number;
 }
 
-/** The number of different members that one key, or all keys, may change in a window. */
+/** The number of different members that one key, or all keys together, may change in a window. */
 export interface MemberLimit extends MemberWindow {
   byKey: number;
   byAll: number;
 }
 
-/** A member changed by a key; `at` is when the newest of these changes was requested (epoch milliseconds). */
+/** A member changed by a key; `at` is the time of the newest request (epoch milliseconds). */
 export interface ChangedMember {
   rankeeId: number;
   keyId: string;
@@ -38,7 +38,7 @@ export interface BeginFacts {
   /** The member's open change. */
   openId?: string | undefined;
   holds: HoldsOfMember;
-  /** The key, its place and the workspace as they are now; absent for the operator, and if the key does not exist. */
+  /** The key, its place and the workspace as they are now; absent for the operator, or if the key does not exist. */
   caller?: Caller | undefined;
   /** The time of the ranker's last change (epoch milliseconds). */
   rankerChangedAt?: number | undefined;
@@ -50,10 +50,10 @@ export interface BeginFacts {
   changedMembers: readonly ChangedMember[][];
 }
 
-/** The outcome for a change that is about to begin. */
+/** The verdict on a change that is about to begin. */
 export type BeginVerdict =
   | { do: 'begin'; holds: Hold[]; events: DomainEvent[] }
-  /** Another change of the member happened in the meantime: the member's roles, as read, may be stale. */
+  /** A different change of the member was made in the meantime, so the member's roles may be stale. */
   | { do: 'stale' }
   /** `pause` is set if the key is paused as well. */
   | { do: 'refuse'; error: RankdError; pause?: { keyId: string; edit: KeyEdit }; events: DomainEvent[] };
@@ -63,7 +63,7 @@ export interface BeginCase {
   change: RankChange;
   /** The member's newest change when the member was read. */
   after: string | undefined;
-  /** The case that the policy judged before, and the rules to check again, because facts may have changed since. */
+  /** The case that the policy judged before, and the rules to check again, because facts may have changed. */
   policyCase: PolicyCase;
   recheck: readonly PolicyRule[];
   /** The circuit breaker's limits; the facts have the changed members of each, in this order. */
@@ -87,12 +87,14 @@ function allowed(change: RankChange, { holds: of, now }: BeginFacts): BeginVerdi
   return { do: 'begin', holds, events: [changeEvent(change, stepOf(change), now), ...events] };
 }
 
-/** A change to the roles that the member already has ends as it begins. */
+/**
+ * Returns the first step of a change for the audit. A change to roles that the member already has ends as it begins.
+ */
 function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
 
-/** The member's holds that forbid the change, as a refusal; `undefined` if they allow it. */
+/** Returns the refusal if the member's holds forbid the change. */
 export function refusalOfHolds(
   change: Pick<RankChange, 'hold' | 'undoId' | 'keyId' | 'kind'>,
   { open, own }: HoldsOfMember,
@@ -110,7 +112,10 @@ function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): Rankd
   return refusalOf(caller, { scope: scopeOf(change), group, placeId, now });
 }
 
-/** Checks the policy again, with the key as it is now. Of concurrently approved changes by one ranker, only the first begins. */
+/**
+ * Checks the policy again, with the key as it is now. If one ranker's changes were approved concurrently, a ranker
+ * cooldown stops all but the first.
+ */
 function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
   const { caller, holds, rankerChangedAt, now } = facts;
   const asOfNow: PolicyCase = {
@@ -122,7 +127,7 @@ function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: Begin
   return firstRefusal(recheck, asOfNow);
 }
 
-/** The refusal that pauses the key, if the change would exceed a limit of the circuit breaker. */
+/** Returns the refusal that pauses the key, if the change would exceed a limit of the circuit breaker. */
 function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }: BeginFacts): BeginVerdict | undefined {
   const { keyId } = change;
   if (keyId === undefined) return undefined;
@@ -143,13 +148,13 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
   return undefined;
 }
 
-/** True if the limit counts such changes. */
+/** True if the limit counts this change. */
 function isCounted({ demotion, privileged, topRank }: RankChange, { of }: MemberWindow): boolean {
   if (of === 'demotions') return demotion;
   return of === 'privileged' ? privileged : topRank >= of.fromRank;
 }
 
-/** The number of different members, including the one to be changed. */
+/** Returns the number of different members, including the one to be changed. */
 function countWith(rankeeId: number, members: readonly ChangedMember[]): number {
   return new Set([...members.map((member) => member.rankeeId), rankeeId]).size;
 }

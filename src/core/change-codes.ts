@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../base/errors.ts';
 import type { ChangeState } from './model.ts';
 
-/** The codes of a final refusal by a rule of rankd or of the platform. A retry gets the same answer. */
+/** The codes with which a rule of rankd or of the platform refuses a change. */
 const refusals = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -24,8 +24,8 @@ const refusals = new Set<ErrorCode>([
 ]);
 
 /**
- * The codes after which nothing was changed and a retry can have another outcome. They are never replayed to a repeat
- * of the request.
+ * The codes after which nothing was changed and a retry can have a different outcome. They are not replayed to a
+ * repeated request.
  */
 const passing = new Set<ErrorCode>([
   'invalid_key',
@@ -49,7 +49,7 @@ export const changeCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(['outcome_unknown', 'platform_rejected', 'internal'] as const),
 ]);
 
-/** The state of a change that ends with this code. */
+/** Returns the state of a change that ends with this code. */
 export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
   if (code === 'outcome_unknown') return 'unknown';
   return refusals.has(code) ? 'refused' : 'failed';
@@ -60,7 +60,7 @@ export function isKept(code: ErrorCode | null): boolean {
   return code === null || !passing.has(code);
 }
 
-/** True if a later attempt at the platform can have another outcome: nothing is decided yet. */
+/** True if a later attempt can have a different outcome. */
 export function canStillPass(code: ErrorCode): boolean {
   return passing.has(code) || code === 'outcome_unknown';
 }

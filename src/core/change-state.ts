@@ -3,12 +3,12 @@ import { changeEvent, type DomainEvent } from './events.ts';
 import { type HoldsOfMember, holdsAfter } from './holds.ts';
 import type { ChangeState, Hold, RankChange } from './model.ts';
 
-/** The outcome of a change, or that it is not known yet. */
+/** The outcome of a change; `unknown` if it could not be confirmed. */
 export interface ChangeOutcome {
   state: Exclude<ChangeState, 'pending'>;
   code: ErrorCode | null;
   message: string;
-  /** The roles seen at the end. If absent, the record still has the wanted roles. */
+  /** The roles read at the end. If absent, the record retains the wanted roles. */
   rolesAfter?: number[] | undefined;
   /** If true, the idempotency key is released, and a repeat is a new attempt. */
   forgetIdempotencyKey?: boolean;
@@ -52,9 +52,8 @@ interface Ended {
 }
 
 /**
- * Reopens a change that was reported as applied while a later read shows otherwise, or the reverse: its outcome is
- * unknown again. `wanted` has the change's target roles, because the record of a refused change has the roles that were
- * found.
+ * Makes the outcome of an ended change unknown again, after a later read contradicted it. `wanted` has the change's
+ * target roles, because the record of a refused change has the roles that were found.
  */
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
@@ -66,8 +65,8 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
 }
 
 /**
- * Reopens an ended change if one of its writes may have reached the platform late, from a stalled process: its outcome
- * is unknown again. `wanted` has the change's target roles.
+ * Makes the outcome of an ended change unknown again, because a stalled process may have written to the platform late.
+ * `wanted` has the change's target roles.
  */
 export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const message =
@@ -94,9 +93,7 @@ function updated(
   return { change, isHeld, holds, events: [event, ...events] };
 }
 
-/**
- * The change once it is being compensated, for this reason. It is stored before the first write of the compensation.
- */
+/** Begins the compensation of a change, for this reason. It is stored before the first write of the compensation. */
 export function compensating(
   { change }: { change: RankChange },
   why: { code: ErrorCode; message: string },

@@ -2,9 +2,8 @@ import { RankdError } from '../base/errors.ts';
 import type { Credential } from './model.ts';
 
 /**
- * Why this credential can't change anything; `undefined` if it works or the platform does not report it. A missing
- * scope in the platform's list proves nothing by itself, because the list's format may change; together with a denied
- * write, it does.
+ * Returns the refusal if the credential can't change ranks, or `undefined` if it can or the platform does not report
+ * it. A scope missing from the platform's list counts only if a write was denied, too: the list's format may change.
  */
 export function refusalOfCredential(
   { state, refusal, canWrite }: Credential,
@@ -17,7 +16,10 @@ export function refusalOfCredential(
     : undefined;
 }
 
-/** The platform's words can be about this machine's address, the key, or its scopes. */
+/**
+ * Returns the error for a rejected Roblox key. `refusal` is the platform's text about the key, its scopes or this
+ * machine's address.
+ */
 export function refusedKey(refusal: string): RankdError {
   return new RankdError('platform_credential', `Roblox does not accept the Roblox key (${refusal}).`, {
     hint: 'check on the Creator Dashboard that the key is active, allows this address and has group:read and group:write for the group',

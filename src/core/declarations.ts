@@ -1,7 +1,8 @@
 import { RankdError } from '../base/errors.ts';
 
 /**
- * A declaration as a node stores it. `seq` rises with each new one: of two with the same name, the higher one applies.
+ * A declaration as a node stores it. `seq` increases with each new one: of two with the same name, the one with the
+ * higher `seq` applies.
  */
 export interface StoredDeclaration<Declaration> {
   declaration: Declaration;
@@ -15,8 +16,8 @@ export interface NodeDeclarations<Declaration> {
 }
 
 /**
- * Something that other nodes declare, but this one does not, or differently. `inForce`: the node whose declaration
- * applies, if this node has its own.
+ * A name that other nodes declare, and that this node does not declare, or declares with different content. `inForce`:
+ * the side whose declaration applies, if this node has one.
  */
 export interface StillDeclared {
   name: string;
@@ -24,7 +25,7 @@ export interface StillDeclared {
   inForce?: 'own' | 'theirs';
 }
 
-/** The effect of a configuration's declarations, given those of other nodes. */
+/** The effect of a configuration's declarations, together with those of other nodes. */
 export interface ComparedDeclarations<Declaration> {
   /** The declarations that apply from now on, oldest first. */
   inForce: Declaration[];
@@ -35,8 +36,9 @@ export interface ComparedDeclarations<Declaration> {
 }
 
 /**
- * A declaration applies while any node declares it; the newest of several applies. `isSame`: both declare the same,
- * wherever it is in their files. `excludes`: both can't apply at once.
+ * Compares this node's declarations with those of other nodes. A declaration applies while any node declares it; the
+ * newest of several applies. `isSame`: both declare the same, at any position in their files. `excludes`: both can't
+ * apply at once.
  */
 export function compareDeclarations<Declaration extends { name: string }>(
   declared: readonly Declaration[],
@@ -79,7 +81,9 @@ export function compareDeclarations<Declaration extends { name: string }>(
   };
 }
 
-/** The node with the newest declaration of this name; `undefined` if no node declares it. */
+/**
+ * Returns the side with the newest declaration of this name: this node or others; `undefined` if no node declares it.
+ */
 export function newestOf(
   name: string,
   { kept, elsewhere }: NodeDeclarations<{ name: string }>,
@@ -91,7 +95,7 @@ export function newestOf(
   return own > theirs ? 'own' : 'theirs';
 }
 
-/** The refusal to change a declared record: otherwise, the file would no longer match the store. */
+/** Returns the refusal to change a declared record: the store would no longer match the file. */
 export function refusalOfDeclared(
   what: string,
   { declaredIn }: { declaredIn?: string },

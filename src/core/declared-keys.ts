@@ -3,7 +3,7 @@ import { type Actor, type DomainEvent, keyDeclared, keyRevoked, placeEvent } fro
 import { ruleNames } from './key-changes.ts';
 import type { Key, KeyDeclaration } from './model.ts';
 
-/** A declared key; a key that was not declared before gets `id`. */
+/** A declared key. `id` is for a key that was not declared before. */
 export interface NewDeclaration extends KeyDeclaration {
   id: string;
 }
@@ -16,15 +16,14 @@ export interface DeclarationClash {
   key: Key;
 }
 
-/** The store's facts on keys and secrets when a configuration declares its keys. */
+/** The store's facts about keys and secrets, to compare with a configuration. */
 export interface DeclarationFacts extends NodeDeclarations<NewDeclaration> {
   /** Every key that is or was declared, newest first, with its declared places. */
   declared: ReadonlyArray<{ key: Key; placeIds: readonly number[] }>;
   /** Undeclared, unrevoked keys with one of the declared names. */
   namesakes: readonly Key[];
   /**
-   * The declared secrets that the store already has. `isAccepted`: no end is set for it. `owner`: its key, if that is
-   * undeclared.
+   * The declared secrets that the store already has. `isAccepted`: it has no expiry. `owner`: its key, if undeclared.
    */
   secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
 }
@@ -78,12 +77,12 @@ export function judgeDeclarations(
   };
 }
 
-/** A secret belongs to the newest key that has it. */
+/** True if both can't apply at once: a name or a secret belongs to only one key. */
 function excludes(one: NewDeclaration, other: NewDeclaration): boolean {
   return one.name === other.name || (one.hash !== undefined && one.hash === other.hash);
 }
 
-/** True if both declare the same key with the same settings, wherever it is in their files. */
+/** True if both declare the same key with the same settings, at any position in their files. */
 function isSame(one: NewDeclaration, other: NewDeclaration): boolean {
   const all = (declaration: NewDeclaration) => {
     const { name, hash, whitelist } = declaration;
@@ -101,7 +100,7 @@ function clashesOf({ name, hash }: KeyDeclaration, index: number, facts: Declara
   ];
 }
 
-/** The key that a declaration continues: the newest one, declared now or earlier, with this name. */
+/** Returns the key that a declaration continues: the newest one, declared now or earlier, with this name. */
 function before({ name }: KeyDeclaration, { declared }: DeclarationFacts) {
   return declared.find(({ key }) => key.name === name);
 }
@@ -118,7 +117,7 @@ function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): Decl
   };
 }
 
-/** The events of a declared key; none if its declaration is unchanged. */
+/** Returns the events of a declared key: none if its declaration is unchanged. */
 function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, actor: Actor): DomainEvent[] {
   const known = before(declaration, facts)?.key;
   const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
@@ -133,7 +132,7 @@ function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: Declaratio
   ];
 }
 
-/** Compared to detect a changed declaration. The position in the file does not count. A revoked key always differs. */
+/** Returns the definition to compare, without the position in the file. A revoked key always differs. */
 function definitionOf(key: Key | KeyDeclaration): string {
   const { mode, scopes, expiresAt } = key;
   const rules = 'rules' in key ? key.rules : key;

@@ -4,25 +4,25 @@ import type { Hold, HoldPart, RankChange, RankRequest, Role, RoleChangeKind } fr
 import type { RolePlan } from './role-plan.ts';
 import { type RoleScheme, rolesNamed } from './role-scheme.ts';
 
-/** A member in messages: `Sam (1001)`, or `Member 1001` if the caller gave no name. */
+/** Returns a member's title, e.g. `Sam (1001)`, or `Member 1001` if the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
   return rankeeName === '' ? `Member ${rankeeId}` : `${shorten(rankeeName, 40)} (${rankeeId})`;
 }
 
-/** A user in messages for the operator: `user RankBot (9001)`, or `user 9001` if the name is unknown. */
+/** Returns a user's title for the operator, e.g. `user RankBot (9001)`, or `user 9001` if the name is unknown. */
 export function userTitle(userId: number, name: string | undefined): string {
   return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
 }
 
-/** The place of a setting's value, in hints: a file, a variable or a flag. */
+/** The end of a hint about a setting. Its value can be in a file, a variable or a flag. */
 export const atItsOrigin = '(`rankd config show --origin` shows where it is set)';
 
-/** A role in messages: `Officer (rank 20)`. */
+/** Returns a role's title, e.g. `Officer (rank 20)`. */
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;
 }
 
-/** The message for the caller of an applied change. */
+/** Returns the message for the caller of an applied change. */
 export function successMessage(request: RankRequest & { hold?: HoldPart }, plan: RolePlan): string {
   const { hold } = request;
   if (hold?.does !== 'begin') return rankMessage(request, plan);
@@ -33,12 +33,12 @@ export function successMessage(request: RankRequest & { hold?: HoldPart }, plan:
   return `${memberTitle(request)} is suspended ${until}${as}${old}.`;
 }
 
-/** `until 2026-12-01 18:00 UTC`, or the text for a hold that only a person ends. */
+/** Returns the end of a hold in words, e.g. `until 2026-12-01 18:00 UTC`. */
 export function untilWhen({ endsAt }: Pick<Hold, 'endsAt'>): string {
   return endsAt === undefined ? 'until it is lifted' : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** `Ann (1001) is suspended until 2026-12-01 18:00 UTC.`, or the same for a temporary rank. */
+/** Returns a sentence about an open hold, e.g. `Ann (1001) is suspended until 2026-12-01 18:00 UTC.` */
 export function holdTitle(hold: Hold): string {
   const what = hold.kind === 'suspension' ? 'is suspended' : 'has a temporary rank';
   return `${memberTitle(hold)} ${what} ${untilWhen(hold)}.`;
@@ -53,7 +53,7 @@ function rankMessage(request: RankRequest, plan: RolePlan): string {
   }
   if (steps.length === 0) return `${who} is already ${roleTitle(target)}.`;
   if (old !== undefined && old.id !== target.id) return `${who} is now ${roleTitle(target)}, was ${roleTitle(old)}.`;
-  // The target already was the member's highest role, so only lower roles are taken.
+  // The target was already the member's highest role, so only lower roles are taken.
   return `${who} is still ${roleTitle(target)}, without the ladder's lower roles.`;
 }
 
@@ -62,7 +62,7 @@ const roleChangeWords = {
   role_removed: { changed: 'no longer holds', unchanged: 'does not hold' },
 } as const satisfies Record<RoleChangeKind, unknown>;
 
-/** The message in the record of a change that restored roles. */
+/** Returns the message of a change that restored roles. */
 export function restoredMessage(
   request: Pick<RankRequest, 'rankeeName' | 'rankeeId'>,
   { scheme, plan, between }: { scheme: RoleScheme; plan: RolePlan; between: RankChange[] },
@@ -73,7 +73,10 @@ export function restoredMessage(
   return `${memberTitle(request)} holds ${roles.map(roleTitle).join(', ')} again.${also}`;
 }
 
-/** Which role rank 1 means if the base role shares it with another; `undefined` if it does not, or nothing decides. */
+/**
+ * Explains which role a rank number means if the base role shares that rank. Returns `undefined` if no role shares it,
+ * or the number is ambiguous.
+ */
 export function sharedRankOne(scheme: RoleScheme): string | undefined {
   const base = scheme.roles.find(({ kind }) => kind === 'base');
   const [named, ...others] = base === undefined ? [] : rolesNamed(scheme, base.rank);
@@ -85,12 +88,12 @@ export function sharedRankOne(scheme: RoleScheme): string | undefined {
 /** The maximum size of a list in a message, in bytes of UTF-8. */
 const maxBytes = 900;
 
-/** e.g. `1 (Member), 10 (Officer)`: each role with its rank, or with another number. */
+/** Lists roles with their ranks or other numbers, e.g. `1 (Member), 10 (Officer)`. */
 export function listRoles(roles: Role[], numberOf: (role: Role) => number | string = ({ rank }) => rank): string {
   return listWithin(roles.map((role) => `${numberOf(role)} (${shorten(role.name, 32)})`));
 }
 
-/** As many items as fit, then the number of omitted ones. */
+/** Joins as many items as fit into `maxBytes`, and adds the number of omitted ones. */
 function listWithin(items: string[]): string {
   let bytes = 0;
   const shown = items.filter((item) => {

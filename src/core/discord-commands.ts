@@ -1,4 +1,4 @@
-/** The slash commands of rankd, as Discord registers them. Option types: 3 is text. */
+/** The number of Discord's option type for text. */
 const text = 3;
 
 const user = {
@@ -8,7 +8,7 @@ const user = {
   required: true,
   max_length: 200,
 };
-/** Also limits a reason that is given elsewhere. */
+/** The maximum length of a reason, which rankd checks as well as Discord. */
 export const maxDiscordReason = 500;
 const reason = { type: text, name: 'reason', description: 'Why, for the history', max_length: maxDiscordReason };
 const rank = {
@@ -56,5 +56,5 @@ export const discordCommands = [
 
 export type DiscordCommandName = (typeof discordCommands)[number]['name'];
 
-/** For the body of a registration: chat commands that only work in the server. */
+/** The slash commands (type 1) for registration with Discord. */
 export const registeredCommands = discordCommands.map((command) => ({ type: 1, ...command }));

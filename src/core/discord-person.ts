@@ -2,9 +2,9 @@ import { RankdError } from '../base/errors.ts';
 import { crypto } from '../base/node-modules.ts';
 import { type Actor, discordLinked, type Verdict } from './events.ts';
 
-/** Someone who used a command in Discord, or whom the operator linked to a Roblox user. */
+/** A Discord user who used a command, or whom the operator linked to a Roblox user. */
 export interface DiscordPerson {
-  /** A number that is too large for JavaScript. */
+  /** A string, because the number exceeds JavaScript's safe integers. */
   discordId: string;
   /** Hex. */
   salt: string;
@@ -24,8 +24,8 @@ export function newDiscordPerson(discordId: string): DiscordPerson {
 }
 
 /**
- * The person in history and audit. Both hold a commitment in place of the Discord id, so that the person can be forgotten without breaking the
- * audit's chain: without the salt, it can't be linked to a person.
+ * Returns the person's name in history and audit: a commitment to the Discord id. The audit's chain stays intact if the
+ * person is forgotten, because only the salt is deleted; without it, the name can't be linked to a person.
  */
 export function actorOf({ discordId, salt }: Pick<DiscordPerson, 'discordId' | 'salt'>): string {
   return `${discordPrefix}${crypto().hash('sha256', `${salt}:${discordId}`).slice(0, 32)}`;
@@ -36,7 +36,7 @@ export const discordPrefix = 'discord:';
 /** Judges a change of a person. `known` is the person as stored. */
 export type JudgePerson = (known: DiscordPerson | undefined) => Verdict<DiscordPerson>;
 
-/** Links a person to a Roblox user, in place of an earlier one. */
+/** Links a person to a Roblox user, and replaces an earlier link. */
 export function judgeLink(fresh: DiscordPerson, userId: number, { by, at }: Actor): JudgePerson {
   return (known = fresh) => {
     const change = { ...known, userId, linkedBy: by, linkedAt: at };
@@ -57,7 +57,10 @@ export function judgeUnlink(discordId: string, actor: Actor): JudgePerson {
   };
 }
 
-/** The person whom `by` names in history and audit; `undefined` if that is not a person in Discord, or one who was forgotten. */
+/**
+ * Returns the person whom `by` names in history and audit, or `undefined` if it names no Discord user or a forgotten
+ * one.
+ */
 export function personBehind(by: string, people: readonly DiscordPerson[]): DiscordPerson | undefined {
   return by.startsWith(discordPrefix) ? people.find((one) => actorOf(one) === by) : undefined;
 }

@@ -34,7 +34,7 @@ export interface Actor {
 /** Core's judgement of facts: a change for the store to save together with its events, or a refusal. */
 export type Verdict<Change> = { change: Change; events: DomainEvent[] } | { refusal: RankdError };
 
-/** Every action of the audit, by its subject. */
+/** All actions of the audit, by subject. */
 const actions = {
   rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'compensate', 'late_write', 'list'],
   suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
@@ -72,8 +72,8 @@ function event(action: Action, subject: string, detail: Record<string, unknown>,
 // ---- rank changes ----
 
 /**
- * A step in the life of a rank change, at that time (epoch milliseconds). `compensate`: rankd begins to restore the
- * earlier roles.
+ * Returns the event for a step of a rank change at that time (epoch milliseconds). `compensate`: rankd begins to
+ * restore the earlier roles.
  */
 export function changeEvent(
   change: RankChange,
@@ -86,7 +86,7 @@ export function changeEvent(
   return { ...event(`rank.${step}`, id, detail, { by, at }), people: { rankeeId } };
 }
 
-/** A step in the life of a suspension, or of a temporary rank (`kind`). */
+/** Returns the event for a step of a suspension, or of a temporary rank (`kind`). */
 export function suspensionEvent(
   what: 'begin' | 'renew' | 'extend' | 'reopen' | 'end' | 'lift' | 'supersede' | 'forfeit' | 'stuck',
   { id, kind, rankeeId, changeId, returnChangeId, endsAt, keyId, placeId, code }: Hold,
@@ -96,7 +96,7 @@ export function suspensionEvent(
   return { ...event(`suspension.${what}`, id, detail, actor), people: { rankeeId } };
 }
 
-/** A person was removed from this many changes and events; `mentionsHash` binds the event to the emptied mentions. */
+/** Returns the event for a person removed from changes and events; `mentionsHash` binds it to the emptied mentions. */
 export function personForgotten(
   pseudonym: number,
   detail: { changes: number; events: number; mentions: number; mentionsHash: string },
@@ -105,13 +105,16 @@ export function personForgotten(
   return event(forgetAction, String(pseudonym), detail, actor);
 }
 
-/** The platform passed on a user's request to be forgotten. A user whom no record names is not named here either. */
+/**
+ * Returns the event for a user's request to be forgotten, which the platform passed on. Does not name a user whom no
+ * other record names.
+ */
 export function erasureRequested({ id, userId, doneAt }: ErasureRequest, actor: Actor): DomainEvent {
   const isKnown = doneAt === undefined;
   return { ...event('person.request', id, { isKnown }, actor), ...(isKnown && { people: { rankeeId: userId } }) };
 }
 
-/** A list of rank changes, made one after another: a run begins, or has completed the list. */
+/** Returns the event for the start or the completion of a list of rank changes. */
 export function rankList(
   listId: string,
   detail: { does: 'begin' | 'end'; content: string; members: number },
@@ -120,7 +123,7 @@ export function rankList(
   return event('rank.list', listId, detail, actor);
 }
 
-/** A run of `rankd history undo` begins, or has ended with the result in `detail`. */
+/** Returns the event for the start of a run of `rankd history undo`, or for its end with the result in `detail`. */
 export function historyUndone(
   { undoId, does }: { undoId: string; does: 'begin' | 'end' },
   {
@@ -145,7 +148,7 @@ export function keyCreated(
   return event('key.create', id, detail, actor);
 }
 
-/** A key from the simulated group becomes valid for the real one. */
+/** Returns the event for a key of the simulated group that became valid for the real one. */
 export function keyAdopted(keyId: string, actor: Actor): DomainEvent {
   return event('key.adopt', keyId, {}, actor);
 }
@@ -179,7 +182,7 @@ export function keyRevoked({ id, name }: NamedKey, detail: { reason?: string }, 
   return event('key.revoke', id, { name, ...detail }, actor);
 }
 
-/** The circuit breaker, or an operator, pauses a key. */
+/** Returns the event for a key that the circuit breaker or an operator paused. */
 export function keyPaused({ id, name }: NamedKey, reason: string, actor: Actor): DomainEvent {
   return event('key.pause', id, { name, reason }, actor);
 }
@@ -209,7 +212,7 @@ export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }
 
 // ---- webhooks ----
 
-/** An operator, or the configuration, changed a webhook. No event holds its address or its secret. */
+/** Returns the event for a change of a webhook by an operator or the configuration, without its address and secret. */
 export function webhookEvent(
   what: 'add' | 'declare' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
   { id, name }: Pick<Webhook, 'id' | 'name'>,
@@ -219,7 +222,7 @@ export function webhookEvent(
   return event(`webhook.${what}`, id, { name, ...detail }, actor);
 }
 
-/** Disabled by an operator, or by the daemon if the target stays dead. */
+/** Returns the event for a webhook disabled by an operator, or by the daemon because its target is dead. */
 export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why: string, actor: Actor): DomainEvent {
   return event('webhook.disable', id, { name, why }, actor);
 }
@@ -231,14 +234,14 @@ export interface Skipped {
   count: number;
 }
 
-/** The webhook never gets these events: they were too old, or skipped on purpose. */
+/** Returns the event for events that a webhook never gets: they are too old, or an operator skipped them. */
 export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skipped: Skipped, actor: Actor): DomainEvent {
   return event('webhook.skip', id, { name, ...skipped }, actor);
 }
 
 // ---- the credential ----
 
-/** A change in the state of rankd's credential, as the platform reports it. */
+/** Returns the event for a change in the state of rankd's credential, as the platform reports it. */
 export function credentialEvent(
   what: 'refuse' | 'accept' | 'expire_soon',
   detail: { message?: string; expiresAt?: string },
@@ -247,9 +250,9 @@ export function credentialEvent(
   return event(`credential.${what}`, 'platform', detail, actor);
 }
 
-// ---- the page ----
+// ---- the dashboard ----
 
-/** An event about the operator's page and its users. No event holds a link, a cookie or a token. */
+/** Returns an event of the dashboard. It holds no link, cookie or token. */
 export function dashboardEvent(
   what: 'link' | 'login' | 'logout' | 'refuse',
   detail: Record<string, unknown>,
@@ -260,24 +263,32 @@ export function dashboardEvent(
 
 // ---- Discord ----
 
-/** Someone in Discord, as history and audit name them, is linked to a Roblox user, or no longer. */
+/**
+ * Returns the event for a Discord user who was linked to a Roblox user, or unlinked. `person` is the Discord user's
+ * name in history and audit.
+ */
 export function discordLinked(what: 'link' | 'unlink', person: string, userId: number, actor: Actor): DomainEvent {
   return { ...event(`discord.${what}`, person, {}, actor), people: { rankerId: userId } };
 }
 
 // ---- the daemon and its store ----
 
-/** The number of callers refused with this code since the previous such event. */
+/** Returns the event for the callers refused with this code since the previous such event. */
 export function callersRefused(code: string, detail: Record<string, unknown>, actor: Actor): DomainEvent {
   return event('caller.refused', code, detail, actor);
 }
 
-/** The store's server lost confirmed events: the range is from the first to the last one known to a node. */
+/**
+ * Returns the event for confirmed events that the database server lost, from the first to the last one known to a node.
+ */
 export function storeLost(range: { fromId: number; toId: number }, actor: Actor): DomainEvent {
   return event('store.lost', 'audit', range, actor);
 }
 
-/** The operator accepted another database server than before; identifiers of clusters, `known` is null if the data directory had no note of one. */
+/**
+ * Returns the event for a different database server that the operator accepted. `known` and `found` identify clusters;
+ * `known` is null if the data directory had recorded none.
+ */
 export function storeAccepted(
   place: string,
   detail: { known: string | null; found: string },
@@ -291,7 +302,7 @@ export function historyPruned({ removed, before }: { removed: number; before: nu
   return event('history.prune', 'retention', detail, actor);
 }
 
-/** Retention is about to remove the start of the audit, up to this row. */
+/** Returns the event that announces the removal of the start of the audit, up to this row, by retention. */
 export function auditPruned(
   { removed, before, upTo }: { removed: number; before: number; upTo: ChainLink },
   actor: Actor,
@@ -308,7 +319,7 @@ export function configReloaded(
   return event('config.reload', file, names, actor);
 }
 
-/** An entry of a setting no longer identifies its role. */
+/** Returns the event for an entry that no longer identifies its role. */
 export function configurationDrifted(
   { setting, entry, message, fix }: { setting: string; entry: string; message: string; fix: string },
   actor: Actor,
@@ -316,7 +327,7 @@ export function configurationDrifted(
   return event('configuration.drift', setting, { entry, message, fix }, actor);
 }
 
-/** The entry identifies its role again, or was removed. */
+/** Returns the event for an entry that identifies its role again, or was removed. */
 export function configurationFits({ setting, entry }: { setting: string; entry: string }, actor: Actor): DomainEvent {
   return event('configuration.fit', setting, { entry }, actor);
 }
@@ -325,7 +336,7 @@ export function configRefused(file: string, message: string, actor: Actor): Doma
   return event('config.refuse', file, { message }, actor);
 }
 
-/** The store finds the newest of these quickly, by this action. */
+/** The action by which the store finds the newest backup. */
 export const backupAction = 'database.backup';
 
 export function databaseBackedUp(
@@ -343,7 +354,7 @@ export function databaseRestored(
   return event('database.restore', database, detail, actor);
 }
 
-/** The row of an event after `last`, with fresh salts for the people it names. */
+/** Returns the row for an event after `last`, with fresh salts for the people it names. */
 export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event }: DomainEvent): AuditRow {
   const people = Object.entries(named).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
   const commitments = Object.fromEntries(people.map(({ field, ...person }) => [field, commitmentTo(person)]));
@@ -351,7 +362,7 @@ export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event
   return { ...row, people, hash: linkHash(last.hash, row) };
 }
 
-/** The event of a row, including the people it names. */
+/** Returns the event of a row, including the people it names. */
 export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditEvent {
   return {
     ...event,
@@ -360,8 +371,8 @@ export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditE
 }
 
 /**
- * A fresh salt of 122 random bits, in hex. Without it, a commitment could be opened by trying every user id. Node.js draws the bits of many
- * UUIDs at once.
+ * Returns a fresh salt of 122 random bits, in hex. Without it, a commitment could be opened by trying every user id.
+ * `randomUUID` is fast, because Node.js generates the bits of many UUIDs at once.
  */
 function newSalt(): string {
   return crypto().randomUUID().replaceAll('-', '');

@@ -10,9 +10,9 @@ export interface Mentions {
   changes: number;
   /** The number of audit events that name the person. */
   events: number;
-  /** True if a change that names the person has begun and not ended: its end could write the names again. */
+  /** True if a change that names the person is open: its outcome could store the name again. */
   isOpen: boolean;
-  /** True if any record names the person, also one that is neither a change nor an event. */
+  /** True if any record names the person, including records that are neither changes nor events. */
   isNamed: boolean;
 }
 
@@ -22,22 +22,22 @@ export interface ForgottenUser {
   pseudonym: number;
 }
 
-/** The records that named the person, without the person. */
+/** Functions that remove the person from a record. */
 export interface WithoutPerson {
   change(change: RankChange): RankChange;
   hold(hold: Hold): Hold;
-  /** A request of the person, which is done now. */
+  /** Also marks the person's request as done. */
   erasure(request: ErasureRequest): ErasureRequest;
 }
 
 type ForgettingActor = ForgottenUser & { byPerson: readonly string[] };
 
 /** Replaces texts that named a forgotten person. */
-const forgottenText = 'It named a person who was forgotten.';
+const forgottenText = 'This text named a person who was forgotten.';
 
 /**
- * Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: the audit's
- * mentions of the person; `byPerson`: the names in history and audit for the person's actions in Discord.
+ * Judges whether the person can be forgotten now. `emptied`: the audit's mentions of the person. `byPerson`: the names
+ * of the person's Discord accounts in history and audit.
  */
 export function judgeForgetting(
   forgetting: ForgottenUser,
@@ -73,7 +73,10 @@ export function notNamed(userId: number): RankdError {
   return new RankdError('not_found', `No record names user ${userId}.`, { hint: 'check the user id' });
 }
 
-/** A new request waits for the operator; one of a user whom no record names is done at once, and stored without the user. */
+/**
+ * Judges a new request. It waits for the operator, unless no record names the user: then it is done at once, and stored
+ * under a pseudonym.
+ */
 export function judgeErasure(
   request: ErasureRequest,
   { pseudonym, ...actor }: Actor & Pick<ForgottenUser, 'pseudonym'>,
@@ -85,8 +88,8 @@ export function judgeErasure(
 }
 
 /**
- * The change with the pseudonym in place of the person, and without texts that may contain the person's name. The
- * fingerprint of the request is removed, too: it is a hash over the names, so it could be found by guessing.
+ * Replaces the person by the pseudonym, and removes texts that may contain the name. Also removes the request's
+ * fingerprint, a hash from which names could be guessed.
  */
 function withoutPerson(change: RankChange, { userId, pseudonym, byPerson }: ForgettingActor): RankChange {
   const { command: _, reason: _reason, idempotencyKey: _key, fingerprint: _fingerprint, ...rest } = change;
@@ -99,7 +102,10 @@ function withoutPerson(change: RankChange, { userId, pseudonym, byPerson }: Forg
   };
 }
 
-/** The suspension without the person. It no longer gives any roles back, because the user id is forgotten. */
+/**
+ * Removes the person from the hold. An open hold of the person is forfeited, because no user id is left to restore
+ * roles to.
+ */
 function holdWithout(hold: Hold, { userId, pseudonym, byPerson }: ForgettingActor, { at }: Actor): Hold {
   const { reason: _, ...rest } = hold;
   const isRankee = hold.rankeeId === userId;

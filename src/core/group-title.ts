@@ -5,7 +5,7 @@ type PlatformGroup =
   | { kind: 'open-cloud'; groupId: number; baseUrl: string }
   | { kind: 'simulated'; groupFile: string | undefined };
 
-/** A title that no two groups share. Changes and idempotency keys apply only within their own group. */
+/** Returns a title that no two groups share. Changes and idempotency keys apply only within their own group. */
 export function groupTitle(platform: PlatformGroup): string {
   if (platform.kind === 'open-cloud') return `group ${platform.groupId} on ${new URL(platform.baseUrl).host}`;
   return platform.groupFile === undefined ? simulatedGroup : withoutKeys(`${simulatedGroup} of ${platform.groupFile}`);
@@ -19,7 +19,7 @@ export function isSimulatedGroup(title: string): boolean {
   return title.startsWith(simulatedGroup);
 }
 
-/** The id of the real group in its title; `undefined` if the group is simulated. */
+/** Returns the id of the real group in its title, or `undefined` if the group is simulated. */
 export function groupIdIn(title: string): number | undefined {
   const id = /^group (\d+) /.exec(title)?.[1];
   return id === undefined ? undefined : Number(id);

@@ -8,17 +8,20 @@ import { heldIds, isUnlisted, roleIds } from './role-scheme.ts';
 import { holdsNone, steps } from './steps.ts';
 import { tookEffect } from './undo.ts';
 
-/** The holds that a change of a member may concern. */
+/** The member's holds that a change can affect. */
 export interface HoldsOfMember {
   /** The member's hold that has not ended. */
   open?: Hold | undefined;
   /** The hold that the change refers to, in any state. */
   own?: Hold | undefined;
-  /** The hold that this change ended, if the end still stands. */
+  /** The hold that this change ended, unless it was reopened. */
   ended?: Hold | undefined;
 }
 
-/** The id recorded as `returnChangeId` of a hold that this change ended: an undo that restores an earlier end names the change of that end. */
+/**
+ * Returns the `returnChangeId` of a hold that this change ended. An undo that restores an earlier end names the change
+ * of that end.
+ */
 export function endingChange({ id, hold }: Pick<RankChange, 'id' | 'hold'>): string {
   return (hold?.does === 'undo' && hold.recloses?.by) || id;
 }
@@ -26,27 +29,27 @@ export function endingChange({ id, hold }: Pick<RankChange, 'id' | 'hold'>): str
 /** The states of a hold that has not ended. */
 export const openStates: readonly HoldState[] = ['active', 'ending', 'stuck'];
 
-/** The states of a hold that no change is ending. */
+/** The states of an open hold that no change is ending. */
 export const restingStates = ['active', 'stuck'] as const satisfies HoldState[];
 
-/** True if no change is ending the hold. */
+/** True if the hold is open and no change is ending it. */
 export function isResting({ state }: Pick<Hold, 'state'>): boolean {
   return restingStates.some((resting) => resting === state);
 }
 
-/** True while the hold is in force or its end is not complete. */
+/** True if the hold is in force, or its end is not complete. */
 export function isOpenHold({ state }: Pick<Hold, 'state'>): boolean {
   return openStates.includes(state);
 }
 
-/** The scope that a key needs for this change. */
+/** Returns the scope that a key needs for this change. */
 export function scopeOf({ hold, kind }: Pick<RankChange, 'hold' | 'kind'>): Scope {
   if (kind !== undefined) return 'roles';
   const isSuspension = hold?.does === 'return' || (hold?.does === 'begin' && hold.kind === 'suspension');
   return isSuspension ? 'suspend' : 'rank';
 }
 
-/** The refusal to change a member while this hold is open; `undefined` if the change is allowed. */
+/** Returns the refusal to change a member during this hold, or `undefined` if the change is allowed. */
 export function refusalOfHold(
   change: Pick<RankChange, 'hold' | 'undoId' | 'kind'>,
   open: Hold | undefined,
@@ -61,7 +64,10 @@ export function refusalOfHold(
   });
 }
 
-/** The refusal to end the hold; `undefined` if this caller may. A key can end only suspensions that a key began. */
+/**
+ * Returns the refusal to end the hold, or `undefined` if the caller may end it. A key can end only holds that a key
+ * began.
+ */
 export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError | undefined {
   if (keyId === undefined || hold.keyId !== undefined) return undefined;
   const what =
@@ -73,7 +79,7 @@ export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError
   });
 }
 
-/** A temporary rank replaces another one, but a temporary role would end with it. */
+/** Returns the refusal of a temporary role during a temporary rank or role, which only a temporary rank can replace. */
 function alreadyTemporary(open: Hold): RankdError {
   return new RankdError('conflict', `${holdTitle(open)} A member can have only one temporary rank or role at a time.`, {
     hint: `leave out --for, or end it first: rankd rank unsuspend ${open.rankeeId}`,
@@ -87,8 +93,8 @@ function alreadySuspended(open: Hold): RankdError {
 }
 
 /**
- * The hold that an applied change began. If it ends a temporary rank, it later restores the roles from before that
- * rank.
+ * Returns the hold that an applied change began. If it replaced a temporary rank, its end restores the roles from
+ * before that rank.
  */
 function holdBegunBy(
   change: RankChange,
@@ -112,7 +118,7 @@ function holdBegunBy(
   };
 }
 
-/** The changes to the holds as a change progresses, with the audit events. */
+/** The holds to store when the state of a change changes, and the audit events. */
 export interface HoldUpdate {
   holds: Hold[];
   events: DomainEvent[];
@@ -120,13 +126,11 @@ export interface HoldUpdate {
 
 const nothing: HoldUpdate = { holds: [], events: [] };
 
-/** The time until a refused return is tried again. */
+/** The wait before a refused return is retried. */
 const stuckMs = 3_600_000;
 const backOffMs = doubling(5_000, 300_000);
 
-/**
- * The member's holds after the change reached its present state. They are stored in the same transaction as the change.
- */
+/** Returns the holds to store with the change, in the same transaction, when it reaches its current state. */
 export function holdsAfter(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
   if (change.dryRun) return nothing;
   switch (change.state) {
@@ -161,16 +165,15 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   }
   if (own === undefined) return nothing;
   if (part.does !== 'renew') return endedByChange(own, part.does === 'return' ? part.as : 'lifted', change, actor);
-  // A member who leaves the group loses the earlier roles, as on Roblox.
+  // Leaving the group forfeits the earlier roles, as on Roblox.
   const { awaySince: _, ...kept } = own;
   const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
   return { holds: [renewed], events: [suspensionEvent('renew', renewed, actor)] };
 }
 
 /**
- * True if the change neither gives nor takes a role that the temporary rank or role gave or took: it continues, and the
- * other roles that the member gains or loses in the meantime are the member's afterwards, too. A change of the rank ends
- * every temporary rank or role except one that gave a single role and took none.
+ * True if a temporary rank or role continues despite the change: the change touches none of its roles. A change of rank
+ * ends it, unless the hold only added one role.
  */
 export function leavesAlone(
   { kind, undoOf, hold: part, rolesBefore, rolesAfter }: Pick<RankChange, ChangedRoles>,
@@ -195,8 +198,8 @@ function carriedOver(hold: Hold, { rolesBefore, rolesAfter }: RankChange): Hold 
 }
 
 /**
- * Restores the holds from before the undone changes: first the hold that they began or reopened ends, then the one that
- * they ended is opened again.
+ * Restores the holds from before the undone changes: ends the hold that they began or reopened, then reopens the one
+ * that they ended.
  */
 function afterUndo(
   change: RankChange,
@@ -214,7 +217,7 @@ function afterUndo(
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-/** The hold as it was before a change ended it. */
+/** Reopens a hold as it was before a change ended it. */
 function reopened(hold: Hold, actor: Actor): HoldUpdate {
   const { returnChangeId: _, endedAt: _ended, nextTryAt: _next, code: _code, ...kept } = hold;
   const again: Hold = { ...kept, state: 'active', tries: 0, message: '' };
@@ -222,15 +225,15 @@ function reopened(hold: Hold, actor: Actor): HoldUpdate {
 }
 
 /**
- * The change that ended the hold is undone after the hold's time is up: the undo gives the roles from before the hold
- * back.
+ * Ends a hold whose time has passed, after the undo of an earlier end. The undo restores the roles from before the
+ * hold.
  */
 function overdue(hold: Hold, { message }: RankChange, actor: Actor): HoldUpdate {
   const ended: Hold = { ...hold, state: 'ended', endedAt: actor.at, message };
   return { holds: [ended], events: [suspensionEvent('end', ended, actor)] };
 }
 
-/** The ended hold. `by` is the change that ended it. */
+/** Ends the hold. `by` is the change that ended it. */
 function endedByChange(
   hold: Hold,
   state: EndedState,
@@ -244,7 +247,7 @@ function endedByChange(
 
 const endEvents = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
 
-/** A return has begun, or its outcome is unknown again. */
+/** Marks the hold as ending while the outcome of its return is open. */
 function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate {
   if (hold?.does !== 'return' || own === undefined) return nothing;
   const { endedAt: _, ...kept } = own;
@@ -264,8 +267,8 @@ function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldU
 }
 
 /**
- * Restores the holds from before a change that was reported as applied and that later reads disproved. A change that was refused at once had not
- * changed any hold.
+ * Restores the holds from before a change that was reported as applied and that later reads disproved. A change that
+ * was refused at once has not changed any hold.
  */
 function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, actor: Actor): HoldUpdate {
   const closing = own === undefined ? nothing : withdrawn(change, own, actor);
@@ -285,7 +288,7 @@ function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Ac
     : endedByChange(own, was.as, { id: was.by, message }, actor);
 }
 
-/** A hold whose return failed: it is retried soon, or is stuck. */
+/** Schedules the retry of a failed return. A final refusal makes the hold stuck. */
 export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, actor: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
   const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
@@ -299,18 +302,18 @@ export function postponed(hold: Hold, why: { code: ErrorCode; message: string },
 /** The verdict on a hold whose member was read. */
 export type HoldVerdict =
   /**
-   * Give these roles (ids). `missing` has earlier roles that the group no longer lists and the member does not hold.
+   * Restore these roles (ids). `missing` has the earlier roles that the group no longer lists and the member does not
+   * hold.
    */
   | { do: 'give_back'; roles: number[]; missing: number[] }
-  /** The member came back without the roles of the hold: give them again. */
+  /** Give the hold's roles (ids) again to a member who rejoined without them. */
   | { do: 'renew'; roles: number[] }
   | { do: 'keep'; update: HoldUpdate };
 
 /**
- * Compares the member's roles with those that the hold gave. `isOver`: the hold must end now. `force`: restore the
- * earlier roles whatever the member holds. `givenAt`: the latest time at which a change gave the roles of the hold; a
- * membership that began later is a rejoin, however short the absence was. `member` is `undefined` if the user is not in
- * the group.
+ * Compares the member's roles with those that the hold gave. `isOver`: the hold must end now. `force`: the earlier
+ * roles are restored whatever the member holds. `givenAt`: the latest time at which a change gave the hold's roles; a
+ * later membership is a rejoin. `member`: `undefined` if the user is not in the group.
  */
 export function judgeHold(
   hold: Hold,
@@ -324,7 +327,7 @@ export function judgeHold(
   actor: Actor,
 ): HoldVerdict {
   if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, actor) };
-  // rankd can't give back unlisted roles, and their changes prove nothing about the hold.
+  // rankd can't restore unlisted roles, and changes of them prove nothing about the hold.
   const listed = (ids: number[]) => heldIds(roles, { roleIds: ids }).filter((id) => !isUnlisted(roles, id));
   const held = listed(member.roleIds).join();
   const isBare = held === listed([]).join();
@@ -354,20 +357,20 @@ export function judgeHold(
 }
 
 /**
- * Memberships are dated by Roblox and holds by rankd, whose clock may be ahead: `doctor` warns from half of this on. A member who lacks the roles of
- * the hold has come back, or someone has taken them; within the margin rankd assumes the first, which suspends the member again, once. A member
- * who still holds everything that the hold gave gets no margin: one who joined just before it would lose the earlier roles.
+ * rankd's clock, which dates holds, may be ahead of Roblox's, which dates memberships. Within this margin, a member
+ * without the hold's roles counts as rejoined, and is suspended again once. A member with all of them gets no margin:
+ * one who joined just before the hold would lose the earlier roles.
  */
 const clockMarginMs = 60_000;
 
-/** True if the member's present membership began after that time (epoch milliseconds). */
+/** True if the member's current membership began after `since` (epoch milliseconds). */
 function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boolean {
   return joinedAt !== undefined && joinedAt > since;
 }
 
 /**
- * True if the member left and came back after the change was requested, and lost all roles with that. Clocks differ: a
- * member who still holds a role of the change has not left, which excludes one who joined just before the change.
+ * True if the member left and rejoined after the change was requested, which takes all roles. Clocks differ, so a
+ * member who still holds a role of the change counts as one who joined just before it.
  */
 export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChange, member: Member): boolean {
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
@@ -385,10 +388,7 @@ function endedWithoutChange(hold: Hold, state: EndedState, message: string, acto
   return { holds: [ended], events: [suspensionEvent(endEvents[state], ended, actor)] };
 }
 
-/**
- * The hold with another end. Only the operator extends one, and an extended hold belongs to the operator: no key can
- * end it.
- */
+/** Moves the end of the hold. Only the operator can do this, and no key can end the hold afterwards. */
 export function extended({ keyId: _, ...hold }: Hold, endsAt: number, actor: Actor): HoldUpdate {
   const after: Hold = { ...hold, endsAt };
   return { holds: [after], events: [suspensionEvent('extend', after, actor)] };

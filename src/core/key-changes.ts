@@ -15,7 +15,7 @@ import {
 } from './events.ts';
 import type { Key, KeyMode, KeyRules, NewSecret, Plan, Scope, Workspace } from './model.ts';
 
-/** A key that is about to be made. */
+/** A key to create. */
 export interface NewKey extends KeyRules {
   id: string;
   name: string;
@@ -31,12 +31,12 @@ export interface NewKey extends KeyRules {
 export interface KeyEdit {
   rules?: KeyRulesChange;
   revokedAt?: number;
-  /** null lifts the pause. */
+  /** null resumes the key. */
   pausedAt?: number | null;
   resumedAt?: number;
   /** null makes a key of the simulated group valid for every group. */
   isSimulated?: null;
-  /** A new secret. Each older one is accepted until `olderUntil`, or until its own end if that is earlier. */
+  /** A new secret. Older ones are accepted until `olderUntil`, or until their own expiry if that is earlier. */
   secret?: NewSecret & { olderUntil: number };
 }
 
@@ -86,7 +86,7 @@ export function judgeAdoption(actor: Actor): JudgeKey {
   };
 }
 
-/** Judges the end of a key. A key that is already revoked retains its time. */
+/** Judges the revocation of a key. A revoked key retains the time of its first revocation. */
 export function judgeRevocation(actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key);
@@ -95,7 +95,7 @@ export function judgeRevocation(actor: Actor): JudgeKey {
   };
 }
 
-/** Pauses a key, or lifts the pause. A key that is already paused retains its time. */
+/** Judges the pause or the resumption of a key. A paused key retains the time of its first pause. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, actor: Actor): JudgeKey {
   return (key) => {
     const refusal = paused ? refusalOfRevoked(key, 'it cannot be paused') : undefined;
@@ -110,7 +110,7 @@ function refusalOfOwn(key: Key): RankdError | undefined {
   return refusalOfDeclared(`Key "${key.name}"`, key);
 }
 
-/** A key for Discord never has a secret. */
+/** Returns the refusal to replace the secret of a key for Discord, which has none. */
 export function refusalOfSecret({ name, isForDiscord }: Key): RankdError | undefined {
   if (!isForDiscord) return undefined;
   return new RankdError('conflict', `Key ${name} is for Discord: it has no secret to replace.`, {
@@ -168,13 +168,13 @@ export function rulesOf(key: KeyRules): KeyRules {
   return Object.fromEntries(ruleNames.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
 }
 
-/** Each rule whose value changes, with its value before and after. */
+/** Returns each rule whose value changes, with its values before and after. */
 function changedRules(before: KeyRules, change: KeyRulesChange): Record<string, { from: unknown; to: unknown }> {
   const changed = ruleNames.filter((rule) => change[rule] !== undefined && change[rule] !== (before[rule] ?? null));
   return Object.fromEntries(changed.map((rule) => [rule, { from: before[rule] ?? null, to: change[rule] }]));
 }
 
-/** The change that makes these the only rules. */
+/** Returns the change that sets these rules and removes all others. */
 export function exactly(rules: KeyRules): KeyRulesChange {
   return { ...Object.fromEntries(ruleNames.map((rule) => [rule, null])), ...rules };
 }

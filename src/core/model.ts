@@ -5,9 +5,9 @@ import type { ErrorCode } from '../base/errors.ts';
 // ---- the group on the platform ----
 
 /**
- * `base`: the role every member holds; `guest`: non-members; `owner`: the group owner's; `unclear`: one of several
- * candidates for the base role, while the platform does not show which one it is; `private`: omitted from the group's
- * list of roles. None of these is ever written.
+ * `base`: the role every member holds; `guest`: that of non-members; `owner`: that of the group's owner; `unclear`: a
+ * candidate for the base role, while the platform does not show which one it is; `private`: omitted from the group's
+ * list of roles. rankd writes none of these.
  */
 export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'private' | 'custom';
 
@@ -21,7 +21,7 @@ export interface Role {
   powers?: Power[];
 }
 
-/** The permissions that make a role worth stealing: each is one permission on the platform, or several of a kind. */
+/** A power that makes a role worth stealing. It stands for one permission on the platform, or several similar ones. */
 export type Power = 'change ranks' | 'accept members' | 'remove members' | 'manage the group';
 
 export interface Group {
@@ -52,7 +52,7 @@ export interface Place {
   name: string;
 }
 
-/** A platform user, by present name. */
+/** A platform user with the current name. */
 export interface NamedUser {
   id: number;
   name: string;
@@ -73,11 +73,11 @@ export interface Member {
 export interface Credential {
   /** `unreported`: the platform responds, but does not report the state. */
   state: 'valid' | 'disabled' | 'expired' | 'invalid' | 'unreported';
-  /** With `invalid`: the platform's own words, e.g. `401: Invalid API Key`. */
+  /** With `invalid`: the platform's text, e.g. `401: Invalid API Key`. */
   refusal?: string;
   /** The acting account; absent if the platform does not report it. */
   userId?: number;
-  /** True if it may change roles in this group; absent if the platform does not report it. */
+  /** True if it can change roles in this group; absent if the platform does not report it. */
   canWrite?: boolean;
   expiresAt?: number;
 }
@@ -108,7 +108,7 @@ export interface Workspace {
 export const scopes = ['verify', 'rank', 'suspend', 'roles'] as const;
 export type Scope = (typeof scopes)[number];
 
-/** The scopes of a new key by default. */
+/** The default scopes of a new key. */
 export const usualScopes: readonly Scope[] = ['verify', 'rank'];
 
 export type KeyMode = 'live' | 'test';
@@ -117,30 +117,31 @@ export type KeyMode = 'live' | 'test';
 export const directions = ['promote', 'demote'] as const;
 export type Direction = (typeof directions)[number];
 
-/** The limits of a key beyond the policy's, and its rate. An absent limit leaves only the policy's. */
+/** A key's limits in addition to the policy's, and its rate. Without a limit here, only the policy's applies. */
 export interface KeyRules {
   /** The key may give no rank above this one. */
   maxRank?: number;
   /** The key may give no rank below this one. */
   minRank?: number;
-  /** The role (id) that defines `maxRank`: its present rank counts. */
+  /** The role (id) that defines `maxRank`: its current rank applies. */
   maxRankRole?: number;
-  /** The same for `minRank`. */
+  /** The role (id) that defines `minRank`: its current rank applies. */
   minRankRole?: number;
   /** The key may change ranks in this direction only; absent: in both. */
   direction?: Direction;
   selfRank?: 'deny';
-  /** True for the key of a game that ranks by itself: its changes need no player as ranker. */
+  /** True for the key of a game that ranks on its own: its changes need no player as ranker. */
   isSystem?: boolean;
-  /** True if it may give and take privileged roles even if these are left to the operator. */
+  /** True if the key may give and take privileged roles even if these are reserved for the operator. */
   isPrivileged?: boolean;
   /**
-   * True if the key needs no place and is valid from any: for clients that are not games, such as a bot or a web shop.
+   * True if the key is valid without a place and from every place: for clients that are not games, such as a bot or a
+   * web shop.
    */
   isAnyPlace?: boolean;
-  /** Rank requests a minute, instead of the limit that is set for all keys. */
+  /** The limit on rank requests per minute, in place of the general limit. */
   ratePerMinute?: number;
-  /** True if the key has no secret: only people in Discord use it, by a role of theirs. It is never changed. */
+  /** True if the key has no secret, because only Discord users with a certain role use it. This rule never changes. */
   isForDiscord?: boolean;
 }
 
@@ -153,9 +154,9 @@ export interface Key extends KeyRules {
   createdAt: number;
   expiresAt?: number;
   revokedAt?: number;
-  /** Set while the circuit breaker pauses the key. */
+  /** Set while the key is paused, by the circuit breaker or the operator. */
   pausedAt?: number;
-  /** The time the last pause was lifted. */
+  /** The time at which the last pause ended. */
   resumedAt?: number;
   /** True if it was created on a simulated group: no other group accepts it. */
   isSimulated?: boolean;
@@ -173,7 +174,7 @@ export interface KeySecret {
   replacedAt?: number;
   /** Set on the old secret of a rotation: when it expires. */
   expiresAt?: number;
-  /** The time and place of the last accepted request with it, as far as the daemon has saved them. */
+  /** The time and place of the last accepted request with it, as last saved by a daemon. */
   lastUsedAt?: number;
   lastPlaceId?: number;
 }
@@ -237,7 +238,7 @@ export interface RankRequest {
   prefix?: string;
   /** The host of the caller's `webhookUrl`; the rest of that address may contain a secret. */
   webhookHost?: string;
-  /** SHA-256 (hex) of the caller's `webhookUrl`, if it may choose among the operator's own webhooks. */
+  /** SHA-256 (hex) of the caller's `webhookUrl`, if it may select one of the operator's webhooks. */
   webhookHash?: string;
   /** The caller's reason, in their own words; at most `maxReasonLength` characters are stored. */
   reason?: string;
@@ -245,14 +246,13 @@ export interface RankRequest {
 
 export const maxReasonLength = 200;
 
-/** A role in the history, by its name when the change was planned. */
+/** A role in the history, with the name and rank from when the change was planned. */
 export type NamedRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 /**
- * `pending`: in progress · `applied`: a read of the platform showed the new rank · `refused`: a rule forbids it ·
- * `failed`: it could not be done · `unknown`: it was sent, could not be confirmed, and will be reconciled. A refused or
- * failed change left the roles as they were. If others changed the member in the meantime, or nothing could be
- * restored, `rolesAfter` has the roles that were found.
+ * `pending`: in progress · `applied`: the platform confirmed the new rank · `refused`: a rule forbids it · `failed`: it
+ * could not be done · `unknown`: it was sent, could not be confirmed, and will be reconciled. A refused or failed
+ * change left the roles as they were, or `rolesAfter` has the roles that were found.
  */
 export type ChangeState = (typeof changeStates)[number];
 
@@ -261,10 +261,10 @@ export const changeStates = ['pending', 'applied', 'refused', 'failed', 'unknown
 /** The states of a change without an outcome. */
 export const openChangeStates = ['pending', 'unknown'] as const satisfies ChangeState[];
 
-/** The states of a change that changed its member, or may have. */
+/** The states of a change that has changed its member or may have done so. */
 export const effectiveStates = ['pending', 'applied', 'unknown'] as const satisfies ChangeState[];
 
-/** The change is working towards its goal, or restoring the roles after a refusal half-way. */
+/** `forward`: the change proceeds to its goal · `compensate`: it restores the roles after a refusal half-way. */
 export type ChangePhase = 'forward' | 'compensate';
 
 /** The lifetime of an idempotency key, from its first request, in milliseconds. */
@@ -279,16 +279,16 @@ export interface RankChange extends RankRequest {
   /** Absent for a change of the rank. */
   kind?: RoleChangeKind;
   id: string;
-  /** The group of the change, by its title, which no two groups share. All groups share one history. */
+  /** The unique title of the change's group. All groups share one history. */
   group: string;
   state: ChangeState;
   /** The reason it was not applied, or null. */
   code: ErrorCode | null;
-  /** The sentence in the caller's answer. */
+  /** The message to the caller. */
   message: string;
   /** The role for `newRankId`; absent if there was no such role. */
   roleId?: number;
-  /** The member's highest counting role before; absent if there was none, or no plan. */
+  /** The highest role that counted for the member's rank before; absent if there was none, or no plan. */
   oldRoleId?: number;
   /** Roles held before, base role included, ascending by id; empty if the member was not read. */
   rolesBefore: number[];
@@ -301,15 +301,15 @@ export interface RankChange extends RankRequest {
   keyId?: string;
   /** Absent for a change by the operator. */
   placeId?: number;
-  /** `key:<id>`, `cli:<user>@<host>`, or `web:<user>@<host>` for the page. */
+  /** `key:<id>`, `cli:<user>@<host>`, or `web:<user>@<host>` for the dashboard. */
   by: string;
-  /** True for a test key: the change is planned and answered, but never written. */
+  /** True for a test key: the change is planned and reported, but never written. */
   dryRun: boolean;
-  /** True if the breaker counts it as a demotion: the member goes down, or to another role of the same rank. */
+  /** True if the breaker counts it as a demotion: the member drops, or moves to a different role of the same rank. */
   demotion: boolean;
   /** The highest rank among the roles held before and wanted after; 0 if the member was not read. */
   topRank: number;
-  /** True if one of them has power over others; see `core/rules/privileged-roles.ts`. */
+  /** True if one of the roles held before or wanted after is privileged; see `core/rules/ranks.ts`. */
   privileged: boolean;
   requestedAt: number;
   finishedAt?: number;
@@ -328,15 +328,15 @@ export interface RankChange extends RankRequest {
 // ---- a hold ----
 
 /**
- * `suspension`: all roles are taken, and given back at the end; no other caller can change the member until then.
- * `temporary`: an ordinary rank that is taken back at the end.
+ * `suspension`: all roles are taken, and restored at the end; until then, other changes of the member are refused.
+ * `temporary`: an ordinary rank or role that is taken back at the end.
  */
 export type HoldKind = 'suspension' | 'temporary';
 
 /**
- * `active`: in force until `endsAt` · `ending`: its return is an open rank change · `ended`: a read showed the earlier
- * roles · `lifted`: the same, early and by a person · `superseded`: another change of the member replaced it, and
- * nothing was given back · `forfeited`: the member left the group · `stuck`: the return is refused, and a person must
+ * `active`: in force until `endsAt` · `ending`: its return is an open rank change · `ended`: the earlier roles were
+ * restored · `lifted`: a person ended it early · `superseded`: a different change of the member replaced it, and
+ * nothing was restored · `forfeited`: the member left the group · `stuck`: the return is refused, and a person must
  * check it.
  */
 export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' | 'forfeited' | 'stuck';
@@ -344,7 +344,7 @@ export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' 
 /** The states of a hold that has ended. */
 export type EndedState = Extract<HoldState, 'ended' | 'lifted' | 'superseded' | 'forfeited'>;
 
-/** A rank change with an end: the member holds other roles for a time, then exactly the earlier roles again. */
+/** A temporary rank change: at its end, the member gets exactly the earlier roles back. */
 export interface Hold {
   id: string;
   group: string;
@@ -352,7 +352,7 @@ export interface Hold {
   state: HoldState;
   rankeeId: number;
   rankeeName: string;
-  /** Role ids, ascending, base role included: the member gets these back. */
+  /** The roles (ids) to restore, ascending, base role included. */
   rolesBefore: number[];
   /** The role ids during the hold. */
   rolesDuring: number[];
@@ -368,24 +368,24 @@ export interface Hold {
   keyId?: string;
   placeId?: number;
   beginsAt: number;
-  /** Absent if only a person ends it. */
+  /** Absent if only a person can end it. */
   endsAt?: number;
   endedAt?: number;
   /** The time of the first read that showed the member had left the group. */
   awaySince?: number;
-  /** The number of failed returns, and the time of the next try (epoch milliseconds). */
+  /** The number of failed returns, and the time of the next try. */
   tries: number;
   nextTryAt?: number;
-  /** The reason it could not be ended yet, or ended otherwise; empty if there is none. */
+  /** The reason that its return failed, or that nothing was restored at its end; empty if there is none. */
   code?: ErrorCode;
   message: string;
 }
 
 /**
  * The effect of a change on a hold of its member. `begin`: the hold is in force once the change is applied. `return`:
- * the change gives the earlier roles back. `renew`: it gives the roles of the hold again to a member who left and came
- * back. `lift`: it gives another rank, and ends the hold. `undo`: it restores the roles from before another change, and
- * the holds with them: `id` is the hold that the other change had ended, or else the one that it had begun or reopened.
+ * the change restores the earlier roles. `renew`: it gives the hold's roles again to a member who left and rejoined.
+ * `lift`: it gives a different rank, and ends the hold. `undo`: it restores the roles and holds from before an earlier
+ * change; `id` is the hold that this change ended, or else the one that it began or reopened.
  */
 export type HoldPart =
   | { does: 'begin'; id: string; kind: HoldKind; endsAt?: number }
@@ -395,11 +395,14 @@ export type HoldPart =
   | {
       does: 'undo';
       id: string;
-      /** The end from which the hold is reopened; absent if it stays ended. */
+      /** The earlier end of the hold, if the undo reopens it. */
       reopens?: HoldEnd;
-      /** Set if the hold would be reopened, but its time is up and the earlier roles are given back: its end before that. */
+      /**
+       * The earlier end of the hold, if its time is up, so that the undo restores the earlier roles instead of
+       * reopening it.
+       */
       ends?: HoldEnd;
-      /** Set if the undone change had reopened the member's open hold: its end before that. */
+      /** The earlier end of the open hold, if the undone change had reopened it. */
       recloses?: HoldEnd;
     };
 

@@ -5,7 +5,7 @@ export interface NodeStatus {
   url: string;
   /** The title of the group whose ranks it changes. */
   group: string;
-  /** The address of its page, if that always listens. */
+  /** The address of its dashboard, if that always listens. */
   page?: string | null;
   isDraining: boolean;
   uptimeSeconds: number;
@@ -22,7 +22,7 @@ export interface NodeStatus {
   settings: Record<string, string>;
 }
 
-/** `no lease`: its heartbeat is too old, so it may not work · `ended`: other nodes have declared it dead. */
+/** `no lease`: its heartbeat is too old, so it must not work · `ended`: other nodes have declared it dead. */
 export type NodeState = 'serving' | 'draining' | 'no lease' | 'ended';
 
 /** A daemon as all daemons on its store see it. */
@@ -41,7 +41,7 @@ export interface Difference {
   sides: string[][];
 }
 
-/** The differences between the nodes that have not ended: version, group, and settings by name. */
+/** Returns the differences between the nodes that have not ended: version, group, and settings by name. */
 export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
   const alive = nodes.filter(({ state }) => state !== 'ended');
   const all = alive.map(({ name, status: { version, group, settings } }) => ({
@@ -62,11 +62,11 @@ export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
 /** The number of connections that a daemon keeps open to a PostgreSQL server. */
 export const connectionsPerDaemon = 5;
 
-/** A larger difference between clocks is reported. */
+/** Clocks that differ by at least this much are reported. */
 export const maxSkewMs = 2_000;
 
 /**
- * The machines of live daemons whose clocks differ from the server's: records use the server's time, logs use the
+ * Returns the live daemons on machines whose clocks differ from the server's: records use the server's time, logs the
  * machine's.
  */
 export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
@@ -75,7 +75,7 @@ export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; s
   );
 }
 
-/** e.g. `3 s behind the server's` */
+/** Returns a text such as `3 s behind the server's`. */
 export function skewText(serverAheadMs: number): string {
   return `${Math.round(Math.abs(serverAheadMs) / 1_000)} s ${serverAheadMs > 0 ? 'behind' : 'ahead of'} the server's`;
 }

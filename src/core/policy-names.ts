@@ -9,13 +9,13 @@ type RoleRule = 'maxRank' | 'minRank' | 'lockedRoles' | 'privilegedRoles' | 'pro
 /** The group owner's rules as written: they may name roles. */
 export type PolicySettings = Omit<Policy, RoleRule> &
   Pick<NamingSettings, RoleRule> & {
-    /** `refuse`: a request whose `oldRankName` names a role that the member does not hold. */
+    /** `refuse`: requests are refused whose `oldRankName` names a role that the member does not hold. */
     stale: 'ignore' | 'refuse';
   };
 
 /**
- * The rules with their roles resolved. A bound whose role is gone does not limit anything here: `refusalOfMisfit`
- * refuses the change.
+ * Returns the rules with their roles resolved. A bound whose role is gone does not limit anything here:
+ * `refusalOfMisfit` refuses the change.
  */
 export function policyFor({ named }: Pick<ResolvedRoles, 'named'>, settings: PolicySettings): Policy {
   const ids = (roles: readonly Role[]) => roles.map(({ id }) => id);
@@ -30,7 +30,7 @@ export function policyFor({ named }: Pick<ResolvedRoles, 'named'>, settings: Pol
   };
 }
 
-/** A sentence for each name in the policy's lists that several roles share; all of these are meant. */
+/** Returns a sentence for each name in the policy's lists that several roles share; the name means all of them. */
 export function strayNames(
   roles: Role[],
   { lockedRoles, privilegedRoles, protectedRoles }: Pick<NamingSettings, Extract<RoleRule, `${string}Roles`>>,

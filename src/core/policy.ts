@@ -7,7 +7,7 @@ import { givenReason, namedRanker, protectedMembers, selfRank } from './rules/ra
 import { ceiling, floor, lockedRoles, privilegedRoles } from './rules/ranks.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
-/** Every rule that needs no further read of the group, in the order of the checks. */
+/** The rules that need no further read of the group, in the order in which they are checked. */
 export const policyRules: readonly PolicyRule[] = [
   ceiling,
   floor,
@@ -26,8 +26,8 @@ export const policyRules: readonly PolicyRule[] = [
 const withoutSteps = policyRules.filter((rule) => rule !== steps);
 
 /**
- * The rules for each kind of change that a caller requests. A suspension may take a member down by any number of ranks, and the return from it
- * gives them back. Roles that return are judged as a promotion: by the return itself, and by a suspension that brings them back early.
+ * The rules for each kind of requested change. Only a change of rank is limited in its step size. Roles that return are
+ * judged as a promotion, even if a suspension restores them early.
  */
 export const rulesFor = {
   rank: policyRules,
@@ -45,7 +45,7 @@ function alsoOnComeback(rule: PolicyRule): PolicyRule {
   return { name, refusal: (of) => rule.refusal(of) ?? refusalOfComeback(of, onReturn(rule).refusal) };
 }
 
-/** The refusal of the roles that `of.comeback` gives. A comeback that leaves the member no higher than now is not a promotion. */
+/** Returns the refusal of the roles that `of.comeback` restores. They count as a promotion only if the member rises. */
 export function refusalOfComeback(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
   const { comeback } = of;
   if (comeback === undefined || (refusal === directionOfReturn.refusal && rise(comeback) <= 0)) return undefined;
@@ -53,8 +53,8 @@ export function refusalOfComeback(of: PolicyCase, refusal: PolicyRule['refusal']
 }
 
 /**
- * A suspension ends a temporary rank, and at its own end the roles from before that rank return. A key that suspends brings them back
- * early; `undefined` if no role returns by this key.
+ * Returns the plan for the roles that return because a key's suspension replaces a temporary rank: the end of the
+ * suspension restores the roles from before that rank. Returns `undefined` if no role returns.
  */
 export function comebackOf(
   { key, request, scheme, plan }: Pick<PolicyCase, 'key' | 'request' | 'scheme' | 'plan'>,
@@ -64,13 +64,10 @@ export function comebackOf(
   return restorePlan(scheme, { userId: request.rankeeId, roleIds: plan.goal.from }, open.rolesBefore);
 }
 
-/**
- * Rules about the roles and members that may be changed apply to an undo, too. Rules about the ranker, the pace and the
- * step size do not.
- */
+/** The rules for an undo. The rules about the ranker, the pace and the step size do not apply. */
 const undoRules = [ceiling, floor, lockedRoles, protectedMembers];
 
-/** The refusal to restore these roles; `undefined` if they may be restored. */
+/** Returns the refusal to restore these roles, or `undefined` if they may be restored. */
 export function refusalOfUndo(
   of: Pick<PolicyCase, 'policy' | 'request' | 'scheme' | 'plan' | 'acting'>,
 ): RankdError | undefined {

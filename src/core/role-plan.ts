@@ -20,9 +20,7 @@ export interface RolePlan {
   goal: Goal;
   /** Empty if the member already has the target. */
   steps: Step[];
-  /**
-   * The highest counting role before the change; `undefined` if there was none. After it, the target is the highest.
-   */
+  /** The highest role that counts for the rank before the change, if any. Afterwards, the target is the highest. */
   highestBefore: Role | undefined;
   /** Set if the target is an extra role, which is given or taken while the rank stays. */
   kind?: RoleChangeKind;
@@ -43,7 +41,7 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
   return planFrom(scheme, member, { after, target });
 }
 
-/** The same, but a member who already has this rank or a higher one is not changed. */
+/** Plans like `rolePlan`, but does not change a member who already has this rank or a higher one. */
 export function planAtLeast(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const before = heldRoles(scheme.roles, member);
   const highest = highestRole(scheme, before);
@@ -51,7 +49,7 @@ export function planAtLeast(scheme: RoleScheme, member: Member, target: Role): R
   return isReached ? planFrom(scheme, member, { after: before, target: highest }) : rolePlan(scheme, member, target);
 }
 
-/** The roles among `managed` that the target replaces. */
+/** Returns the roles among `managed` that the target replaces. */
 function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   const others = managed.filter((role) => role.id !== target.id);
   if (scheme.ladder !== undefined || target.kind === 'base') return others;
@@ -60,7 +58,7 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   return others.filter((role) => role.rank > target.rank || (role.rank === highest && !isHeld));
 }
 
-/** Plans to give or take one role. All others stay, and with them the rank. */
+/** Plans to give or take one extra role. All other roles stay, and so does the rank. */
 export function planAlongside(scheme: RoleScheme, member: Member, target: Role, kind: RoleChangeKind): RolePlan {
   const others = heldRoles(scheme.roles, member).filter(({ id }) => id !== target.id);
   return { ...planFrom(scheme, member, { after: kind === 'role_added' ? [...others, target] : others, target }), kind };
@@ -68,7 +66,7 @@ export function planAlongside(scheme: RoleScheme, member: Member, target: Role, 
 
 /**
  * Plans a return to exactly these roles (ids), except those that the group no longer has or that its list omits. The
- * target is the highest counting role among them. Throws `unknown_rank` if no counting role is left.
+ * target is the highest of them that counts for the rank. Throws `unknown_rank` if none does.
  */
 export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]): RolePlan {
   const after = heldRoles(scheme.roles, { ...member, roleIds: wanted });
@@ -86,7 +84,10 @@ export function suspensionPlan(scheme: RoleScheme, member: Member, target: Role)
   return planFrom(scheme, member, { after, target });
 }
 
-/** Roles that the group's list omits stay as they are. Throws `platform_unavailable` if the plan depends on which role is the base role. */
+/**
+ * Plans the steps to the roles `after`. Roles that the group's list omits stay as they are. Throws
+ * `platform_unavailable` if the plan depends on which role is the base role.
+ */
 function planFrom(scheme: RoleScheme, member: Member, { after, target }: { after: Role[]; target: Role }): RolePlan {
   const { roles } = scheme;
   const from = heldIds(roles, member);
@@ -103,7 +104,7 @@ export function takesAway(plan: RolePlan): boolean {
   return rise(plan) <= 0 && plan.steps.some(({ kind }) => kind === 'unassign');
 }
 
-/** Positive if the member rises or gains a role, negative if the member drops or loses one. */
+/** Returns a positive number if the member rises or gains a role, a negative one if the member drops or loses one. */
 export function rise({ target, highestBefore, kind }: RolePlan): number {
   if (kind !== undefined) return kind === 'role_added' ? 1 : -1;
   return heightOf(target) - heightOf(highestBefore);
@@ -131,7 +132,7 @@ export function isReached(
   return target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
 }
 
-/** True if the goal is exactly these roles, rather than a rank next to which other roles may stay. */
+/** True if the goal is exactly these roles, rather than a rank that allows other roles. */
 function isExact({ undoOf, hold }: Pick<RankChange, 'undoOf' | 'hold'>): boolean {
   if (undoOf !== undefined) return true;
   if (hold?.does === 'begin') return hold.kind === 'suspension';

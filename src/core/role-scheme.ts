@@ -11,20 +11,22 @@ export interface RoleScheme {
 }
 
 /**
- * The meaning of the base role's rank if custom roles share it: those, or the base role. Most groups share it: groups
- * from before March 2026 kept their roles, and got a base role at rank 1 next to their own lowest role. Source:
- * Roblox's announcement of several roles per member (devforum 4525605).
+ * The roles that the base role's rank means if custom roles share it: the custom roles, or the base role. Most groups
+ * share it: groups from before March 2026 kept their roles, and got a base role at rank 1 next to their own lowest
+ * role. Source: Roblox's announcement of several roles per member (devforum 4525605).
  */
 export type RankOne = 'custom' | 'base';
 
-/** The roles for a number: a role id above 255, or a rank up to 255. */
+/** Returns the roles for a number: a role id above 255, or a rank up to 255. */
 export function rolesNamed({ roles, rankOne }: Pick<RoleScheme, 'roles' | 'rankOne'>, number: number): Role[] {
   const named = roles.filter((role) => (number > 255 ? role.id : role.rank) === number);
   const isShared = named.some(isBase) && !named.every(isBase);
   return isShared ? named.filter((role) => isBase(role) === (rankOne === 'base')) : named;
 }
 
-/** The height of a role among those that count. The base role is below all others, whatever its rank. */
+/**
+ * Returns a role's height for comparisons: its rank, or 0 for no role and for the base role, which is below all others.
+ */
 export function heightOf(role: Role | undefined): number {
   return role === undefined || isBase(role) ? 0 : role.rank;
 }
@@ -33,12 +35,12 @@ function isBase({ kind }: Role): boolean {
   return kind === 'base';
 }
 
-/** True for a role that may be the base role. Changes that depend on it must wait; all others can be made. */
+/** True for a role that may be the base role. Only changes that depend on it must wait. */
 export function isUnclear({ kind }: Role): boolean {
   return kind === 'unclear';
 }
 
-/** The error of a change that depends on which role is the base role. */
+/** Returns the error for a change that depends on which role is the base role. */
 export function undecided(): RankdError {
   return new RankdError(
     'platform_unavailable',
@@ -50,34 +52,34 @@ export function undecided(): RankdError {
   );
 }
 
-/** True for the roles that changing a rank may give or take away. */
+/** True if a change of rank can give or take the role. */
 export function isManaged({ ladder }: RoleScheme, role: Role): boolean {
   return ladder === undefined ? role.kind === 'custom' : ladder.some((rung) => rung.id === role.id);
 }
 
-/** True for the roles that count for a member's rank: the base role and the managed ones. */
+/** True if the role counts for a member's rank: it is managed, or the base role. */
 function isCounted(scheme: RoleScheme, role: Role): boolean {
   return isBase(role) || (isManaged(scheme, role) && !isUnclear(role));
 }
 
-/** The roles that a change may end with, ascending by rank. */
+/** Returns the roles that a change of rank can end with, ascending by rank. */
 export function givableRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => isCounted(scheme, role));
 }
 
-/** The roles that can be given and taken next to a rank: none without a ladder. */
+/** Returns the extra roles, which can be given and taken without changing the rank. There are none without a ladder. */
 export function alongsideRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => role.kind === 'custom' && !isManaged(scheme, role));
 }
 
-/** A member's roles, including the base role, which every member has. Ids of unknown roles are left out. */
+/** Returns a member's roles, including the base role, which every member has. Ignores ids of unknown roles. */
 export function heldRoles(roles: Role[], member: Member): Role[] {
   return roles.filter((role) => role.kind === 'base' || (role.kind !== 'guest' && member.roleIds.includes(role.id)));
 }
 
 /**
- * The highest counting role; `undefined` if there is none. Throws `platform_unavailable` if it depends on an unclear
- * one.
+ * Returns the highest role that counts for the rank, or `undefined` if there is none. Throws `platform_unavailable` if
+ * this depends on an unclear role.
  */
 export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined {
   const counted = held.filter((role) => isCounted(scheme, role));
@@ -85,14 +87,14 @@ export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined 
   return counted.reduce<Role | undefined>((top, role) => (heightOf(role) >= heightOf(top) ? role : top), undefined);
 }
 
-/** The ids of the roles, ascending. */
+/** Returns the ids of the roles, ascending. */
 export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
   return ascending(roles.map(({ id }) => id));
 }
 
 /**
- * The ids of a member's roles for the records, ascending, including roles that the group's list omits. The base role is
- * included whether the platform lists it or not.
+ * Returns the ids of a member's roles for the records, ascending, including roles that the group's list omits. The base
+ * role is included whether the platform lists it or not.
  */
 export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[] {
   const guest = roles.find(({ kind }) => kind === 'guest');
@@ -100,7 +102,7 @@ export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[
   return ascending([...new Set([...base, ...member.roleIds])].filter((id) => id !== guest?.id));
 }
 
-/** True if rankd never gives, takes or restores this role (id): the group's list omits it. */
+/** True if the group's list omits this role (id): rankd never gives, takes or restores it. */
 export function isUnlisted(roles: Role[], roleId: number): boolean {
   const role = roles.find(({ id }) => id === roleId);
   return role === undefined || role.kind === 'private';
@@ -110,7 +112,7 @@ function ascending(ids: number[]): number[] {
   return ids.sort((a, b) => a - b);
 }
 
-/** A number that names this role in a request: its rank, or its id if the rank does not identify it. */
+/** Returns the number for this role in a request: its rank, or its id if the rank does not identify it. */
 export function nameForRequest(scheme: Pick<RoleScheme, 'roles' | 'rankOne'>, { id, rank }: Role): number {
   return rolesNamed(scheme, rank).every((role) => role.id === id) ? rank : id;
 }
@@ -122,20 +124,26 @@ export function isRank(name: RoleName): name is number {
   return typeof name === 'number' && name <= 255;
 }
 
-/** The names that a setting can hold. A number would be a rank or an id, and a long word may be a misplaced secret. */
+/**
+ * Matches the names that a setting can hold. A number would be a rank or an id, and a long word may be a misplaced
+ * secret.
+ */
 export const writableName = /^(?!.*rk_(live|test)_)(?!.*\S{41})(?=.*\D).{1,100}$/u;
 
-/** The roles that a rank, role id or name means. */
+/** Returns the roles that a rank, role id or name in a setting means. */
 export function rolesMeant(group: Pick<RoleScheme, 'roles' | 'rankOne'>, name: RoleName): Role[] {
   return typeof name === 'number' ? rolesNamed(group, name) : rolesCalled(group.roles, name);
 }
 
-/** The same for a request. */
+/** Returns the roles that a rank, role id or name in a request means. Names match more loosely than in settings. */
 export function rolesRequested(group: Pick<RoleScheme, 'roles' | 'rankOne'>, name: RoleName): Role[] {
   return typeof name === 'number' ? rolesNamed(group, name) : rolesWanted(group.roles, name);
 }
 
-/** The roles with this name, ignoring case; if there is none, those whose names differ only in spaces, `_` and `-`. */
+/**
+ * Returns the roles with this name, ignoring case; if there is none, those whose names differ only in spaces, `_` and
+ * `-`.
+ */
 export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
   const called = roles.filter((role) => folded(role.name) === folded(name));
   if (called.length > 0 || squeezed(name) === '') return called;
@@ -143,8 +151,9 @@ export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], na
 }
 
 /**
- * The roles that a person may mean by this name: by the first step that any role passes. Role names contain badges, emoji and
- * spaces that people don't type. Settings use `rolesCalled`, because a lock or a ceiling must not apply to a role that has the words by chance.
+ * Returns the roles that a person may mean by this name, from the strictest comparison with a result. Role names
+ * contain badges, emoji and spaces that people don't type. Settings use `rolesCalled`, because a lock must not apply to
+ * a role that contains the words by chance.
  */
 function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
   const called = rolesCalled(roles, name);
@@ -155,7 +164,7 @@ function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: str
   return alike.length > 0 ? alike : roles.filter((role) => spaced(wordsOf(role.name)).includes(spaced(words)));
 }
 
-/** The runs of letters and digits in a name, folded. */
+/** Returns the runs of letters and digits in a name, in lower case. */
 export function wordsOf(name: string): string[] {
   return folded(name.normalize('NFKC')).match(/[\p{L}\p{N}]+/gu) ?? [];
 }

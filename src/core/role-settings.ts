@@ -25,7 +25,7 @@ interface SettingKind {
    * role.
    */
   meansOne: boolean;
-  /** The changes that are refused while an entry has never been resolved, because its role is unknown. */
+  /** The changes that are refused until the entry is resolved for the first time. */
   ifUnread: Stops;
   /** The changes that are refused once the role is gone. */
   ifGone: Stops;
@@ -54,7 +54,7 @@ const settingKinds = {
   'policy.min_rank': bound,
 } as const satisfies Record<string, SettingKind>;
 
-/** A rule of the key itself refuses changes that depend on the role; other keys are not affected. */
+/** A key's bound stops nothing here: a rule of the key refuses its changes, and other keys are not affected. */
 const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: "the key can't change any rank" };
 
 export type RoleSetting = keyof typeof settingKinds;
@@ -63,7 +63,7 @@ export type RoleSetting = keyof typeof settingKinds;
 export interface RoleEntry {
   setting: string;
   entry: RoleName;
-  /** The rank that is shown for the role, which had it when the entry was written. */
+  /** The rank shown for the role, from when the entry was written. */
   shownRank?: number | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface RoleMeaning {
   setting: string;
   /** The entry as written. */
   entry: string;
-  /** Empty if the entry could never be resolved. */
+  /** Empty if the entry was never resolved. */
   roles: Array<Pick<Role, 'id' | 'name' | 'rank'>>;
   /** The text of the last alarm about this entry; null if it fits. */
   alarm: string | null;
@@ -86,12 +86,12 @@ export interface RoleMisfit {
   /** The line to write, or the command to run. */
   fix: string;
   stops: Stops;
-  /** True if the role is unknown, because the entry could never be resolved. */
+  /** True if the role is unknown, because the entry was never resolved. */
   isUnread: boolean;
 }
 
 export interface ResolvedRoles {
-  /** The present roles of each setting. */
+  /** The current roles of each setting. */
   named: Readonly<Record<RoleSetting, readonly Role[]>>;
   misfits: readonly RoleMisfit[];
 }
@@ -111,7 +111,7 @@ export interface NamingSettings {
   minRank: RoleName;
 }
 
-/** Every entry that names a role. */
+/** Returns every entry that names a role. */
 export function roleEntries(settings: NamingSettings): RoleEntry[] {
   const { ladder = [], suspensionRole, lockedRoles, privilegedRoles, protectedRoles, maxRank, minRank } = settings;
   const entries: Record<RoleSetting, RoleName[]> = {
@@ -126,7 +126,7 @@ export function roleEntries(settings: NamingSettings): RoleEntry[] {
   return Object.entries(entries).flatMap(([setting, names]) => names.map((entry) => ({ setting, entry })));
 }
 
-/** The roles that define the bounds of these keys. */
+/** Returns the entries for the roles that define these keys' bounds. */
 export function keyEntries(
   keys: ReadonlyArray<Pick<Key, 'name' | 'maxRank' | 'maxRankRole' | 'minRank' | 'minRankRole'>>,
 ): RoleEntry[] {
@@ -171,7 +171,7 @@ export function resolveRoles(
   };
 }
 
-/** Without any rung, no rank can be changed. */
+/** Makes a misfit of a ladder without rungs stop all rank changes. */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {
   return misfit.setting === 'group.ladder' && misfit.stops === null ? { ...misfit, stops: 'ranks' } : misfit;
 }
@@ -230,8 +230,8 @@ function canBeHeld({ kind }: Role): boolean {
 }
 
 /**
- * The present roles that match the entry's text. In a list that protects, a rank includes every role with that rank,
- * even the base role.
+ * Returns the current roles that match the entry's text. In a list that protects, a rank includes every role with that
+ * rank, even the base role.
  */
 function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
   if (kindOf(setting).meansOne) return rolesMeant(group, entry);
@@ -239,7 +239,10 @@ function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
   return group.roles.filter((role) => isNamed(role, [entry]));
 }
 
-/** `isUnclear`: the role depends on which one is the base role, and the platform does not report that at present. */
+/**
+ * Resolves an entry by its text. `isUnclear`: its role depends on which one is the base role, which the platform does
+ * not report now.
+ */
 function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string; isUnclear?: true } {
   const { setting, entry } = one;
   const roles = matchingRoles(group, one);
@@ -259,7 +262,7 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
   return { roles: [], flaw: `${entry} ${standing(role)}, which can never be given` };
 }
 
-/** Two rungs with the same rank, if any. */
+/** Returns two rungs with the same rank, if any. */
 function clashOf(ladder: readonly Role[]): [Role, Role] | undefined {
   const rungs = ladder.filter(isRung);
   const index = rungs.findIndex((role, at) => !isUnclear(role) && role.rank === rungs[at + 1]?.rank);
@@ -267,12 +270,12 @@ function clashOf(ladder: readonly Role[]): [Role, Role] | undefined {
   return index < 0 || one === undefined || other === undefined ? undefined : [one, other];
 }
 
-/** The base role is below every rung, so it is not a rung. */
+/** True unless the role is the base role, which is below every rung. */
 function isRung({ kind }: { kind: RoleKind }): boolean {
   return kind !== 'base';
 }
 
-/** The rungs, ascending by rank; `undefined` without a ladder. */
+/** Returns the rungs, ascending by rank, or `undefined` without a ladder. */
 export function ladderOf(entries: readonly RoleEntry[], { named }: Pick<ResolvedRoles, 'named'>): Role[] | undefined {
   return entries.some(({ setting }) => setting === 'group.ladder') ? named['group.ladder'].filter(isRung) : undefined;
 }
@@ -333,7 +336,7 @@ function titleOf({ id, name }: Pick<Role, 'id' | 'name'>): string {
 }
 
 /**
- * The line to write so that the setting names its roles again: each entry that no longer matches gets a present number
+ * Returns the line that makes the setting name its roles again. Each entry that no longer matches gets a current number
  * or name.
  */
 function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntry & ResolvedEntry>): string {
@@ -362,8 +365,8 @@ function keyFix(setting: string): string {
 }
 
 /**
- * The entry's name today: a rank for a rank, a name for a name. If another role shares it, or it was resolved before,
- * the id; for a bound, a rank.
+ * Returns the role's current rank or name, like the entry. Returns the role id, or a rank for a bound, if that text is
+ * ambiguous or already in the list.
  */
 function nameOf(
   group: Roles,
@@ -386,7 +389,7 @@ function written(name: RoleName): string {
   return typeof name === 'number' ? String(name) : JSON.stringify(name);
 }
 
-/** The refusal of a change that depends on an entry with an unknown role. */
+/** Returns the refusal of a change that depends on an entry with an unknown role. */
 export function refusalOfMisfit(
   { misfits }: Pick<ResolvedRoles, 'misfits'>,
   of: 'ranks' | 'suspensions' | 'everything',
@@ -434,8 +437,8 @@ export interface TakenUp {
 }
 
 /**
- * Selects the alarms to raise: one for each misfit that no alarm has reported yet, and an event once the entry fits
- * again.
+ * Selects the alarms to raise: one for each misfit that no alarm has reported yet, and an event for each entry that
+ * fits again.
  */
 export function judgeAlarms(
   misfits: readonly RoleMisfit[],

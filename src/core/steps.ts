@@ -1,6 +1,6 @@
 import type { Role } from './model.ts';
 
-/** From one set of roles to another: role ids, ascending, base role included. */
+/** The roles before and after a change: ids, ascending, base role included. */
 export interface Goal {
   from: number[];
   to: number[];
@@ -11,7 +11,9 @@ export interface Step {
   roleId: number;
 }
 
-/** The writes from one set of roles to the other. Roles are given first, so the member is never without one. */
+/**
+ * Returns the writes that reach the goal. They give roles before they take others, so the member is never without one.
+ */
 export function steps({ from, to }: Goal): Step[] {
   return [
     ...to.filter((id) => !from.includes(id)).map((roleId): Step => ({ kind: 'assign', roleId })),
@@ -19,7 +21,7 @@ export function steps({ from, to }: Goal): Step[] {
   ];
 }
 
-/** The goal of a compensation. */
+/** Returns the goal of a compensation. */
 export function reversed({ from, to }: Goal): Goal {
   return { from: to, to: from };
 }
@@ -30,8 +32,8 @@ export function hasTakenEffect(step: Step, seen: number[]): boolean {
 }
 
 /**
- * The remaining steps for a member who was seen with the roles `seen` (ids). Roles outside the goal don't count.
- * `undefined` if the member is in none of the intermediate states: another change has touched these roles since.
+ * Returns the remaining steps for a member with the roles `seen` (ids), ignoring roles outside the goal. Returns
+ * `undefined` if the steps don't lead to this state: a different change has touched these roles.
  */
 export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
   const all = steps(goal);
@@ -42,8 +44,8 @@ export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
 }
 
 /**
- * The steps that restore lost roles of a member who was seen with fewer roles (ids) than both before and after the
- * change, although no other role was added. `undefined` for any other member.
+ * Returns the steps that restore lost roles, if the member has fewer roles than both before and after the change, and
+ * none outside the goal. Returns `undefined` for any other member.
  */
 export function stepsIfTooFew(goal: Goal, seen: number[]): Step[] | undefined {
   const isTooFew = seen.length < Math.min(goal.from.length, goal.to.length);
@@ -56,12 +58,12 @@ export function holdsNone(goal: Goal, seen: number[]): boolean {
   return !steps(goal).some(({ roleId }) => seen.includes(roleId));
 }
 
-/** True if the member holds a role (ids) from neither before nor after the change: someone else has given it. */
+/** True if the member holds a role from neither before nor after the change, given by someone else. */
 export function holdsOthers({ from, to }: Goal, seen: number[]): boolean {
   return seen.some((id) => !from.includes(id) && !to.includes(id));
 }
 
-/** The changes to roles (ids) that no step of a change names. */
+/** Roles (ids) that no step of a change names: those that vanished, appeared or stayed. */
 export interface SideEffects {
   vanished: number[];
   appeared: number[];
@@ -69,9 +71,8 @@ export interface SideEffects {
 }
 
 /**
- * Compares the roles (ids) that a member holds after some of the steps with those before all of them: roles that no
- * step names should be the same. The base role does not count, because a platform may or may not list it. Nor does an
- * earlier role that is missing from `roles`: it is being deleted, or the platform denies that it exists.
+ * Compares a member's roles (ids) before and after the steps, ignoring those that the steps name. Also ignores the base
+ * role, which a platform may or may not list, and earlier roles missing from `roles`, which may have been deleted.
  */
 export function sideEffects(
   roles: Role[],
@@ -91,13 +92,15 @@ export function sideEffects(
   };
 }
 
-/** The number of consecutive changes in which unrelated roles vanished, and in which some appeared. */
+/** The numbers of consecutive changes in which unrelated roles vanished, or appeared. */
 export interface Streaks {
   vanished: number;
   appeared: number;
 }
 
-/** A change ends a streak only if it could have extended it: a member without other roles can't lose any. */
+/**
+ * Returns the streaks after a change. A change of a member without other roles does not end a streak of vanished roles.
+ */
 export function streaksAfter(streaks: Streaks, { vanished, appeared, kept }: SideEffects): Streaks {
   return {
     vanished: vanished.length > 0 ? streaks.vanished + 1 : kept.length > 0 ? 0 : streaks.vanished,

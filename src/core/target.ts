@@ -24,8 +24,8 @@ import {
 import { isNamed } from './rules/rule.ts';
 
 /**
- * The requested role, among those that count: by a rank up to 255, a role id above 255, or a name. Throws
- * `unknown_rank`, `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
+ * Returns the requested role, by a rank up to 255, a role id above 255, or a name. Throws `unknown_rank`,
+ * `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
  * `platform_unavailable` for one that may be the base role. An error proposes only roles that the acting account can
  * give.
  */
@@ -34,8 +34,8 @@ export function resolveTarget(scheme: RoleScheme, asked: RoleName, acting?: Acti
 }
 
 /**
- * The requested extra role, to be given or taken: a custom role that is not on the ladder. Throws
- * `needs_ladder` without a ladder, and otherwise like `resolveTarget`.
+ * Returns the requested extra role: a custom role that is not on the ladder. Throws `needs_ladder` without a ladder, or
+ * an error of `resolveTarget`.
  */
 export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
   if (scheme.ladder === undefined) {
@@ -46,7 +46,10 @@ export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
   return resolveAmong(scheme, asked, { candidates: alongsideRoles(scheme), acting: undefined });
 }
 
-/** The requested role, whose holders are to be listed: any but the guest role. Throws like `resolveTarget`. */
+/**
+ * Returns the requested role, for a list of its holders: any except the guest role. Throws the errors of
+ * `resolveTarget`.
+ */
 export function resolveHeld(scheme: RoleScheme, asked: RoleName): Role {
   const candidates = scheme.roles.filter(({ kind }) => kind !== 'guest');
   return resolveAmong(scheme, asked, { candidates, acting: undefined });
@@ -61,7 +64,7 @@ function resolveAmong(scheme: RoleScheme, asked: RoleName, among: Choice): Role 
   const named = rolesRequested(scheme, asked);
   if (named.some(isUnclear)) throw undecided();
   const { candidates } = among;
-  // A number counts among the candidates alone. The name of another role never matches a candidate that is only similar.
+  // A number is looked up among the candidates only. A name of a different role does not match a similar candidate.
   const [target, ...others] =
     typeof asked === 'number'
       ? rolesRequested({ ...scheme, roles: candidates }, asked)
@@ -73,7 +76,7 @@ function resolveAmong(scheme: RoleScheme, asked: RoleName, among: Choice): Role 
   throw new RankdError(role === undefined ? 'unknown_rank' : 'rank_not_allowed', `${why} ${choice(scheme, among)}`);
 }
 
-/** No role has this number or name. */
+/** Returns the error for a number or name that no role has. */
 function unknownRank(scheme: RoleScheme, asked: RoleName): RankdError {
   const among = { candidates: givableRoles(scheme), acting: undefined };
   return new RankdError('unknown_rank', `${unknown(asked, among.candidates)} ${choice(scheme, among)}`);
@@ -87,7 +90,7 @@ function unknown(asked: RoleName, candidates: Role[]): string {
   return `The group has no role "${shorten(asked, 40)}".${question}`;
 }
 
-/** A badge or a number next to the mistyped word does not count as a mistake. */
+/** Returns the role with the most similar name. Ignores a badge or a number next to the mistyped word. */
 function nearestRole(roles: Role[], asked: string): Role | undefined {
   const words = wordsOf(asked);
   const parts = roles.flatMap((role) => {
@@ -118,7 +121,10 @@ function notGivable(scheme: RoleScheme, role: Role): string {
   return `"${shorten(role.name, 32)}" ${why}.`;
 }
 
-/** Only GetGroup names the owner: in a group that Roblox has moved to its new roles, other members can hold a role of rank 255. */
+/**
+ * Describes a special role. `owner` is described by its rank: in a group that Roblox has moved to its new roles,
+ * members other than the owner can hold a role of rank 255.
+ */
 export function standing({ kind }: Pick<Role, 'kind'>): string {
   return kind === 'owner' ? 'has the rank of the owner role' : `is the ${kind} role`;
 }
@@ -133,7 +139,7 @@ function choice(scheme: RoleScheme, { candidates, acting }: Choice): string {
   })}.`;
 }
 
-/** The distance from the member's present rank. */
+/** A number of ranks up or down from the member's current rank. */
 export interface Steps {
   step: Direction;
   /** The number of ranks up or down; 1 by default. */
@@ -141,8 +147,8 @@ export interface Steps {
 }
 
 /**
- * The role that is the given number of ranks above or below a member's. Locked roles are skipped. Throws
- * `no_further_rank` and `ambiguous_rank`.
+ * Returns the role that is the given number of ranks above or below a member's, without counting locked roles. Throws
+ * `no_further_rank` or `ambiguous_rank`.
  */
 export function nextRole(
   scheme: RoleScheme,
@@ -165,8 +171,8 @@ export function nextRole(
 }
 
 /**
- * The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`, and `platform_unavailable` if that
- * depends on which role is the base role.
+ * Returns the next rung above or below a height, or `undefined` if there is none. Throws `ambiguous_rank`, or
+ * `platform_unavailable` if the result depends on which role is the base role.
  */
 export function neighbor(
   scheme: RoleScheme,
@@ -184,23 +190,23 @@ export function neighbor(
   return target;
 }
 
-/** A step names no role, so its error lists the roles that can be named. */
+/** Returns the error for a step to a shared rank, with the role ids to choose from. */
 function ambiguousStep(direction: 'up' | 'down', roles: [Role, ...Role[]]): RankdError {
   const message = `The next rank ${direction} is ${roles[0].rank}, which more than one role has. Set one of them by its role id instead: ${listRoles(roles, ({ id }) => id)}.`;
   return new RankdError('ambiguous_rank', message, { hint: 'rankd rank set USER ROLE_ID' });
 }
 
 /**
- * The roles for steps up and down, ascending by rank. Locked roles are left out, because no change can give or take
- * them.
+ * Returns the roles for steps up and down, ascending by rank. Leaves out locked roles, which no change can give or
+ * take.
  */
 export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
   return givableRoles(scheme).filter((role) => !isNamed(role, lockedRoles));
 }
 
 /**
- * The role of suspended members: the requested one, or only the base role. Throws `unknown_rank`, `ambiguous_name` if
- * several roles match, and `platform_unavailable` if the base role is unclear.
+ * Returns the role for suspended members: the requested one, or else the base role. Throws `unknown_rank`,
+ * `ambiguous_name` if several roles match, or `platform_unavailable` if the base role is unclear.
  */
 export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): Role {
   const named = asked === undefined ? scheme.roles : rolesMeant(scheme, asked);
@@ -220,7 +226,7 @@ export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): 
   });
 }
 
-/** The reason that members can't be suspended with the role of the setting; `undefined` if they can. */
+/** Returns the reason that members can't be suspended with the setting's role, or `undefined` if they can. */
 export function flawOfSuspendedRole(
   role: Role,
   { lockedRoles, acting }: { lockedRoles: number[]; acting: ActingAccount | undefined },
@@ -233,15 +239,18 @@ export function flawOfSuspendedRole(
 
 /** The rank or role that a request expects the member to have. */
 export interface ExpectedRank {
-  /** The member's rank has to be this one. */
+  /** The rank that the member must have. */
   ifRank?: RoleName | undefined;
-  /** The id of a role that the member has to hold. */
+  /** The id of a role that the member must hold. */
   holding?: number | undefined;
-  /** The rank as the game knew it, if the policy compares it: a name of no role is ignored. */
+  /** The name of the member's rank in the game, if the policy compares it. A name that no role has is ignored. */
   oldRankName?: string | undefined;
 }
 
-/** The refusal of a change that expects another rank or role than the member has. Throws `unknown_rank` if no role has the expected one. */
+/**
+ * Returns the refusal if the member's rank or role is not the expected one. Throws `unknown_rank` if no role has the
+ * expected rank.
+ */
 export function refusalOfOtherRank(
   { scheme, member }: { scheme: RoleScheme; member: Member },
   { ifRank, holding, oldRankName }: ExpectedRank,

@@ -4,19 +4,19 @@ import { memberTitle, untilWhen } from './describe.ts';
 import { endingChange, isOpenHold, leavesAlone } from './holds.ts';
 import type { EndedState, Hold, HoldEnd, HoldPart, RankChange, Role } from './model.ts';
 
-/** The result of an undo for the member: the roles (ids) to give back, and the changes to the holds. */
+/** The result of an undo for the member: the roles (ids) to restore, and the changes to the holds. */
 export interface RestoredHolds {
   roles: number[];
   part: HoldPart | undefined;
   /** True if a hold is reopened or ended, even if the member already has the roles. */
   changesHolds: boolean;
-  /** The end of the message: the hold that is in force again, or whose time is up. */
+  /** The end of the message, about a hold that is in force again or whose time is up. */
   sentence: string;
 }
 
 /**
- * The roles and holds from before `earliest`, the oldest undone change. `holds` has all recorded holds of the member.
- * Returns a refusal if they can't be restored.
+ * Returns the roles and holds from before `earliest`, the oldest undone change, or a refusal if they can't be restored.
+ * `holds` has all recorded holds of the member.
  */
 export function holdsBefore(
   earliest: RankChange,
@@ -35,7 +35,7 @@ export function holdsBefore(
     held !== undefined &&
     endedByIt === undefined &&
     part === undefined &&
-    held.beginsAt < earliest.requestedAt && // a hold that is younger did not exist before the undone changes
+    held.beginsAt < earliest.requestedAt && // a later hold did not exist before the undone changes
     leavesAlone({ ...earliest, rolesBefore: held.rolesDuring, rolesAfter: earliest.rolesBefore }, held);
   const open = continues ? undefined : held;
   const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;

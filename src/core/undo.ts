@@ -1,12 +1,12 @@
 import type { RankChange } from './model.ts';
 
-/** The meaning of an undo of one member's changes. */
+/** The verdict on an undo of one member's changes. */
 export type UndoVerdict =
-  /** Restores the roles from before `earliest`. That also undoes `between`, changes that are not selected. */
+  /** Restore the roles from before `earliest`. This also undoes `between`, changes that are not selected. */
   | { kind: 'put_back'; earliest: RankChange; between: RankChange[]; undoId: string | undefined }
   /** Every selected change has been undone already, by the undo `undoId`. */
   | { kind: 'already'; undoId: string | undefined }
-  /** The newest counting change is not selected. */
+  /** The newest change that was not undone is not selected. */
   | { kind: 'changed_since'; by: RankChange };
 
 /** True if the change altered the member's roles, or began or ended a hold. */
@@ -15,9 +15,8 @@ export function tookEffect({ state, dryRun, rolesBefore, rolesAfter, hold }: Ran
 }
 
 /**
- * `timeline` holds the changes that took effect on the member, newest first. It reaches back to the oldest selected
- * change and to every change that its undos reverted. An unselected undo cancels out with the changes that it reverted:
- * neither counts.
+ * Judges an undo. `timeline` has the changes that took effect on the member, newest first, back to the oldest selected
+ * one and to every change that its undos reverted. An unselected undo and the changes that it reverted cancel out.
  */
 export function undoing(timeline: RankChange[], isSelected: (change: RankChange) => boolean): UndoVerdict {
   const { live, undoId } = liveChanges(timeline, isSelected);
@@ -30,7 +29,7 @@ export function undoing(timeline: RankChange[], isSelected: (change: RankChange)
   return { kind: 'put_back', earliest, between, undoId };
 }
 
-/** The timeline without the undone changes. `undoId` is the newest undo that reverted a selected change. */
+/** Returns the timeline without the undone changes. `undoId` is the newest undo that reverted a selected change. */
 function liveChanges(
   timeline: RankChange[],
   isSelected: (change: RankChange) => boolean,

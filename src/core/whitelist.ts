@@ -10,7 +10,7 @@ export interface WhitelistEdit {
   remove: number[];
 }
 
-/** Judges a change of a key's whitelist. Gets the existing entries of the places concerned. */
+/** Judges a change of a key's whitelist, given the existing entries of the places. */
 export type JudgeEntries = (entries: readonly WhitelistEntry[]) => Verdict<WhitelistEdit>;
 
 interface Places {
@@ -22,7 +22,7 @@ interface NamedPlaces extends Places {
   keyName: string;
 }
 
-/** An existing entry becomes active again; its note is replaced if a new one is given. */
+/** Adds places, or activates their existing entries. A given note replaces the existing one. */
 export function judgeAdding(
   { keyId, placeIds, note }: Places & { note?: string | undefined },
   actor: Actor,
@@ -44,7 +44,7 @@ export function judgeAdding(
   };
 }
 
-/** Changes all of the places, or none. */
+/** Enables or disables all of the places, or none. */
 export function judgeActive({ active, ...places }: NamedPlaces & { active: boolean }, actor: Actor): JudgeEntries {
   const { keyId } = places;
   return (entries) => {
@@ -56,7 +56,7 @@ export function judgeActive({ active, ...places }: NamedPlaces & { active: boole
   };
 }
 
-/** Removes all of the places, or none; with `ifExists`, only those on the whitelist. */
+/** Removes all of the places, or none. With `ifExists`, skips places that are not on the whitelist. */
 export function judgeRemoval(
   { ifExists = false, ...places }: NamedPlaces & { ifExists?: boolean },
   actor: Actor,
@@ -76,7 +76,7 @@ function firstRefusal(entries: readonly WhitelistEntry[]): RankdError | undefine
   return declared && refusalOfDeclared(`Place ${declared.placeId}`, declared);
 }
 
-/** Names every place that is not on the key's whitelist. */
+/** Returns the refusal if any place is not on the key's whitelist. It names them. */
 function refusalOfMissing(
   { keyName, placeIds }: NamedPlaces,
   entries: readonly WhitelistEntry[],
@@ -92,7 +92,7 @@ function refusalOfMissing(
 
 const maxNamed = 20;
 
-/** A list of a hundred thousand would not fit into a message. */
+/** Lists at most `maxNamed` places, because a request can have a hundred thousand. */
 function someOf(placeIds: number[]): string {
   const named = placeIds.slice(0, maxNamed).join(', ');
   return placeIds.length <= maxNamed ? named : `${named} and ${placeIds.length - maxNamed} more`;

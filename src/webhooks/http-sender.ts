@@ -14,7 +14,7 @@ import type { TargetAnswer, WebhookRequest, WebhookSender } from '../ports/index
 const connectTimeoutMs = 10_000;
 const maxAnswerBytes = 2_048;
 
-/** Sends over HTTP. It uses no proxy, follows no redirect and reuses no connection. */
+/** Creates a sender over HTTP. It uses no proxy, follows no redirect and reuses no connection. */
 export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookSender {
   return {
     async send(request, signal) {
@@ -58,8 +58,8 @@ type Lookup = (
 class Forbidden extends Error {}
 
 /**
- * The lookup hook is not called for a numeric address, so both are judged. The connection uses exactly the judged
- * addresses, even if the name changes a moment later.
+ * Sends a request to a judged address. Judges a numeric address itself, because Node.js does not call the lookup hook
+ * for it. Connects only to the judged addresses, even if DNS changes in the meantime.
  */
 async function exchange(
   request: WebhookRequest,
@@ -98,7 +98,7 @@ async function exchange(
   }
 }
 
-/** Plain-text requests may go only where the operator allowed it. */
+/** Returns the check of addresses for this URL. Plain HTTP may go only where the operator allows it. */
 function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: string) => boolean {
   return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
 }
@@ -120,7 +120,7 @@ function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
 }
 
-/** A name with one forbidden address is refused as a whole. */
+/** Returns a lookup that refuses a name with any forbidden address. */
 function judgedLookup(look: Lookup, mayCall: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     look(hostname, { ...options, all: true }, (error, addresses) => {
@@ -134,7 +134,7 @@ function judgedLookup(look: Lookup, mayCall: (address: string) => boolean): Look
   };
 }
 
-/** The timeout for a connection is shorter than that for a response. */
+/** Destroys a request that has no connection within `connectTimeoutMs`. A response may take longer. */
 function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSignal): void {
   const connected = new AbortController();
   request.on('socket', (socket) => {
@@ -148,7 +148,10 @@ function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSig
   );
 }
 
-/** The status has already arrived, so a text that is cut off, or does not end in time, is not a failure. */
+/**
+ * Returns the beginning of the body. A body that is cut off or does not end in time is not a failure, because the
+ * status has arrived.
+ */
 async function beginningOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -164,7 +167,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** A target's response on one line, without anything that is as good as a password, as sent or decoded. */
+/** Returns a response's text on one line, without the address and the secrets, as sent or decoded. */
 function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');
@@ -180,7 +183,7 @@ function without(text: string, { address, secrets = [] }: WebhookRequest): strin
   return hidden.replaceAll(controlCharacters, ' ').trim();
 }
 
-/** Shorter secrets would be cut out of harmless text. */
+/** Shorter parts are not removed, because they also occur in harmless text. */
 const minSecretLength = 8;
 
 function decoded(text: string): string {
@@ -191,12 +194,15 @@ function decoded(text: string): string {
   }
 }
 
-/** Node's own errors contain addresses; these words do not. */
+/** Describes an error without addresses, which Node's own messages contain. */
 function inWords(error: unknown): string {
   return connectionFailure(error, { at: 'the target' }).words;
 }
 
-/** A target that is judged by its address can't be called through a proxy, which itself resolves the name. */
+/**
+ * Returns a note if a proxy is configured. Webhooks don't use it: it would resolve the name itself, so rankd could not
+ * judge the address.
+ */
 function proxyNote({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
   const variable = proxyFor(address, proxy);
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
@@ -216,19 +222,19 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** Azure's own services on every virtual machine, at an address that its documentation calls public. */
 const azureHost = '168.63.129.16';
 
-/** Judges addresses: allows public ones, and those that the operator allows. */
+/** Returns a check that accepts public addresses, and those that the operator allows. */
 export function callableWith(allowPrivate: readonly string[]): (address: string) => boolean {
   const isAllowed = membershipOf(allowPrivate);
   return (address) => isPublic(address) || isAllowed(address);
 }
 
-/** The address in the host of a URL, if it is numeric; `URL` has normalized forms such as `0x7f.1`. */
+/** Returns the address in the host of a URL, if it is numeric. `URL` has normalized forms such as `0x7f.1`. */
 export function literalIn({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) > 0 ? bare : undefined;
 }
 
-/** The reason rankd does not call such an address, with the fix. */
+/** Returns the reason that rankd does not call such an address, with the fix. */
 export function forbidden(address: string): string {
   return `its address ${address} is not public; if it is yours, add it to webhooks.allow_private`;
 }

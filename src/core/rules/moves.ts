@@ -12,7 +12,7 @@ export const direction: PolicyRule = {
   refusal: ({ key, plan }) => refusalOfDirection(key, directionOf(plan)),
 };
 
-/** The end of a suspension is a promotion, even if the member's highest rank stays the same. */
+/** Judges the end of a suspension as a promotion, even if the member's highest rank stays the same. */
 export const directionOfReturn: PolicyRule = {
   name: 'direction',
   refusal: ({ key }) => refusalOfDirection(key, 'promote'),
@@ -26,7 +26,7 @@ function refusalOfDirection(key: KeyRules | undefined, asked: Direction | undefi
   });
 }
 
-/** `undefined` if the member goes neither up nor down. */
+/** Returns the direction of the member's move, or `undefined` if the rank stays the same. */
 function directionOf(plan: RolePlan): Direction | undefined {
   if (rise(plan) === 0) return undefined;
   return rise(plan) > 0 ? 'promote' : 'demote';
@@ -67,13 +67,13 @@ export const cooldown: PolicyRule = {
   },
 };
 
-/** The cooldown of a member with this rank: that of the entry with the highest rank up to it. */
+/** Returns the cooldown of a member with this rank, from the entry with the highest `from` up to that rank. */
 function cooldownMsAt(rank: number, { cooldowns }: Pick<Policy, 'cooldowns'>): number {
   const reached = cooldowns.filter(({ from }) => from <= rank).sort((a, b) => a.from - b.from);
   return reached.at(-1)?.forMs ?? 0;
 }
 
-/** A change without a player behind it has no ranker, so this cooldown does not apply. */
+/** Limits how often a ranker changes ranks. Does not apply to changes without a player as ranker. */
 export const rankerCooldown: PolicyRule = {
   name: 'ranker cooldown',
   refusal({ policy, request, sinceRankersLastChangeMs }) {
@@ -89,7 +89,8 @@ export const rankerCooldown: PolicyRule = {
 };
 
 /**
- * `sinceMs` is negative if the clock was set back. The cooldown then counts as over: it could otherwise last for hours.
+ * Returns the time left. `sinceMs` is negative if the clock was set back: the cooldown then counts as over, because it
+ * could last for hours.
  */
 function msLeft(cooldownMs: number, sinceMs = Number.POSITIVE_INFINITY): number {
   return sinceMs < 0 ? 0 : Math.max(0, cooldownMs - sinceMs);

@@ -35,7 +35,7 @@ export const selfRank: PolicyRule = {
   },
 };
 
-/** Checks the request alone: it must name a player as ranker, other than the rankee. */
+/** Checks that the request names a ranker other than the rankee. Does not read the ranker. */
 export const namedRanker: PolicyRule = {
   name: 'ranker',
   refusal(of) {
@@ -57,8 +57,8 @@ export function mustVerifyRanker(of: PolicyCase): boolean {
 }
 
 /**
- * The refusal if the ranker's roles (`undefined`: not a member) do not allow the change. As on Roblox itself, all roles
- * of both members count, and the group's owner can manage every role.
+ * Returns the refusal if the ranker's roles do not allow the change; `undefined` roles mean that the ranker is not a
+ * member. As on Roblox, all roles of both members count, and the group's owner can manage every role.
  */
 export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
   const { policy, request, scheme, plan, acting } = of;
@@ -84,7 +84,7 @@ export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined
   );
 }
 
-/** True if someone in Discord asks, and rankd does not know which Roblox user that is. */
+/** True if the request is from a Discord user who is not linked to a Roblox user. */
 function isUnlinked({ key, request }: PolicyCase): boolean {
   return key?.isForDiscord === true && request.rankerId === 0;
 }
@@ -94,7 +94,7 @@ function notLinked(rule: string): RankdError {
   return notAllowed(message, 'rankd discord link DISCORD_ID USER');
 }
 
-/** True if the change needs no player behind it: it comes from the operator, or from a game that may rank by itself. */
+/** True if the change needs no player as ranker: it is from the operator, or from a game that may rank on its own. */
 function needsNoRanker({ key, request }: PolicyCase): boolean {
   if (key === undefined) return request.rankerId === 0;
   return key.isSystem === true && (request.rankerId === 0 || request.rankerId === request.rankeeId);

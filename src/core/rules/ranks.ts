@@ -15,7 +15,9 @@ export const ceiling: PolicyRule = {
   },
 };
 
-/** Both ends of a change must be at or above the floor: a member below it can't be raised to it either. */
+/**
+ * Requires the ranks before and after a change to be at or above the floor: a member below it can't be raised to it.
+ */
 export const floor: PolicyRule = {
   name: 'floor',
   refusal(of) {
@@ -44,9 +46,7 @@ export const lockedRoles: PolicyRule = {
   },
 };
 
-/**
- * The thief of a key must not be able to gain roles that can change ranks or admit members. The operator has no key.
- */
+/** Prevents a stolen key from giving roles that can change ranks or admit members. */
 export const privilegedRoles: PolicyRule = {
   name: 'privileged roles',
   refusal({ policy, key, scheme, plan }) {
@@ -60,18 +60,21 @@ export const privilegedRoles: PolicyRule = {
   },
 };
 
-/** True if the role is left to the operator. */
+/** True if only the operator may give or take the role. */
 export function isReserved(role: Role, { policy, key }: Pick<PolicyCase, 'policy' | 'key'>): boolean {
   if (policy.privilegedRoles === 'allow' || key === undefined || key.isPrivileged === true) return false;
   return isPrivileged(role, policy.privilegedRoles);
 }
 
-/** True if the role has power over other members or over the group, as far as that is known. */
+/** True if the role is known to have power over other members or the group, or the setting lists it. */
 export function isPrivileged(role: Role, setting: PrivilegedRoles): boolean {
   return (role.powers ?? []).length > 0 || (Array.isArray(setting) && isNamed(role, setting));
 }
 
-/** The privileged custom roles, and those for which neither the platform nor the setting shows whether they are. */
+/**
+ * Returns the privileged custom roles, and those whose powers are neither reported by the platform nor listed in the
+ * setting.
+ */
 export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { privileged: Role[]; unreported: Role[] } {
   const custom = roles.filter(({ kind }) => kind === 'custom');
   const privileged = custom.filter((role) => isPrivileged(role, setting));
@@ -91,7 +94,7 @@ export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
 
 type Bounded = Pick<PolicyCase, 'policy' | 'key'> & { scheme: Pick<PolicyCase['scheme'], 'roles'> };
 
-/** A bound, and its text for a refused caller. */
+/** A lowest or highest rank, with the texts for its refusal. */
 interface Bound {
   rank: number;
   setBy: string;
@@ -114,7 +117,7 @@ function floorOf({ policy, key, scheme }: Bounded): Bound | RankdError {
     : { rank: policy.minRank, setBy: 'policy.min_rank', hint: `lower policy.min_rank ${atItsOrigin}` };
 }
 
-/** The present rank of the role that defines a key's bound. */
+/** Returns the current rank of the role that defines a key's bound. */
 function rankNow({ roles }: Bounded['scheme'], roleId: number | undefined): number | 'gone' | undefined {
   return roleId === undefined ? undefined : (roles.find(({ id }) => id === roleId)?.rank ?? 'gone');
 }

@@ -16,13 +16,16 @@ export interface Policy {
   /** `required`: callers with a key must give a reason. */
   reason: 'optional' | 'required';
   selfRank: 'allow' | 'deny';
-  /** `claimed`: the request must name another player. `verify`: that player must also rank above the rankee on the platform. */
+  /**
+   * `claimed`: the request must name a player other than the rankee. `verify`: that player must also rank above the
+   * rankee on the platform.
+   */
   rankerCheck: 'off' | 'claimed' | 'verify';
   /** The lowest rank that a ranker must have with `verify`. */
   minRankerRank: number;
-  /** The least time between two changes of one rankee, by the rankee's rank before; see `cooldownMsAt`. */
+  /** The minimum time between two changes of one rankee, by the rankee's rank; see `cooldownMsAt`. */
   cooldowns: readonly Cooldown[];
-  /** The least time between two changes by one ranker. */
+  /** The minimum time between two changes by one ranker. */
   rankerCooldownMs: number;
 }
 
@@ -33,9 +36,9 @@ export interface Cooldown {
 }
 
 /**
- * The callers that may give and take privileged roles. `allow`: the same as for other roles. `operator`: the operator,
- * and games whose key is made for it. A list works like `operator`, and names roles (ranks or role ids) that are
- * privileged whatever the platform shows.
+ * The callers that may give and take privileged roles. `allow`: all callers. `operator`: the operator, and keys with
+ * `isPrivileged`. A list works like `operator`, and its ranks and role ids are privileged whatever the platform
+ * reports.
  */
 export type PrivilegedRoles = 'allow' | 'operator' | number[];
 
@@ -47,9 +50,9 @@ export interface PolicyCase {
   request: RankRequest;
   scheme: RoleScheme;
   plan: RolePlan;
-  /** The plan by which roles return early because of a key's suspension; it has to pass the rules as well. */
+  /** The plan for the roles that return early because of a key's suspension; the rules must allow it, too. */
   comeback?: RolePlan | undefined;
-  /** `undefined` if the platform does not report it. The platform itself then refuses changes that the account may not make. */
+  /** `undefined` if the platform does not report it; the platform itself then refuses changes beyond its reach. */
   acting: ActingAccount | undefined;
   /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */
   sinceLastChangeMs: number | undefined;
@@ -59,11 +62,11 @@ export interface PolicyCase {
 
 export interface PolicyRule {
   name: string;
-  /** The refusal; `undefined` if the rule allows the change. */
+  /** Returns the refusal, or `undefined` if the rule allows the change. */
   refusal(of: PolicyCase): RankdError | undefined;
 }
 
-/** The roles that the change gives or takes, and its target even if the member already has it. */
+/** Returns the roles that the change gives or takes, and its target even if the member already has it. */
 export function touchedRoles({ roles }: RoleScheme, plan: RolePlan): Role[] {
   return roles.filter((role) => role.id === plan.target.id || plan.steps.some((step) => step.roleId === role.id));
 }

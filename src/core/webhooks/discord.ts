@@ -33,18 +33,18 @@ export const colors = {
 /** Discord's limits, in UTF-16 units. `total`: over all embeds of a message. */
 export const limits = { content: 2000, embeds: 10, title: 256, description: 4096, total: 6000 } as const;
 
-/** A message for the log, without notifications. */
+/** Returns a message that does not notify. */
 export function quietMessage(embeds: Embed[]): DiscordMessage {
   return { username: 'rankd', allowed_mentions: { parse: [] }, flags: 4096, embeds };
 }
 
-/** A message that notifies, and mentions a role if there is one. */
+/** Returns a message that notifies, and mentions a role if there is one. */
 export function loudMessage(embeds: Embed[], roleId: string | undefined): DiscordMessage {
   if (roleId === undefined) return { username: 'rankd', allowed_mentions: { parse: [] }, embeds };
   return { username: 'rankd', content: `<@&${roleId}>`, allowed_mentions: { parse: [], roles: [roleId] }, embeds };
 }
 
-/** One line without formatting, for a message that Discord refused. */
+/** Returns one line without formatting, for a message that Discord refused. */
 export function plainMessage(line: string): DiscordMessage {
   return { username: 'rankd', content: line.slice(0, limits.content).toWellFormed(), allowed_mentions: { parse: [] } };
 }
@@ -60,8 +60,8 @@ function lengthOf({ title, description, fields = [], footer }: Embed): number {
 }
 
 /**
- * Text of games and players for a message in Discord: it can't mention anyone, make a link, look like another text, or
- * be longer than `max` UTF-16 units, which is how Discord counts.
+ * Escapes text from games and players for Discord: it can't mention anyone, make a link, or look like other text. Cuts
+ * it to `max` UTF-16 units, which Discord counts.
  */
 export function quoted(text: string, max: number): string {
   const plain = text
@@ -76,10 +76,13 @@ export function quoted(text: string, max: number): string {
   return escaped;
 }
 
-/** The first characters of Discord's Markdown, mentions and time stamps, and the dot of a domain, which Discord may show as an invitation. */
+/**
+ * Matches the first characters of Discord's Markdown, mentions and timestamps, and the dot of a domain, which Discord
+ * may show as an invitation.
+ */
 const special = /[\\*_~`|>#[\]()<@:-]|\.(?=\p{L})/gu;
 
-/** A link, or only the text if there is no user. */
+/** Returns a link to the user's profile, or only the text if there is no user. */
 export function profileLink(text: string, userId: number): string {
   return userId > 0 ? `[${text}](${profileOf(userId)})` : text;
 }

@@ -1,7 +1,7 @@
 import { suggest } from '../../base/text.ts';
 import type { AuditEvent, ChangeState, RankChange } from '../model.ts';
 
-/** The webhook event for each event of the audit. Other events are not sent to webhooks. */
+/** The webhook event for each audit action. Other actions are not sent to webhooks. */
 const typeOfAction = {
   'rank.applied': 'rank.changed',
   'rank.refused': 'rank.refused',
@@ -35,7 +35,7 @@ const typeOfAction = {
 
 export type WebhookEventType = (typeof typeOfAction)[keyof typeof typeOfAction];
 
-/** Actions of the audit that can be events. */
+/** The audit actions that can be sent to webhooks. */
 export const deliveredActions: readonly string[] = Object.keys(typeOfAction);
 
 const eventTypes: readonly WebhookEventType[] = [...new Set(Object.values(typeOfAction))];
@@ -76,15 +76,15 @@ export const eventGroups = Object.keys(groups) as Array<keyof typeof groups>;
 /** The default events of a webhook. */
 export const defaultEvents = { discord: ['changes', 'alarms'], standard: ['all'] } as const;
 
-/** An event of the audit with its change as stored now. */
+/** An audit event with its change as currently stored. */
 export interface OutboxEvent {
   event: AuditEvent;
   change?: RankChange;
 }
 
 /**
- * The webhook event for an event of the audit; `undefined` if there is none. A dry run changes nothing, and neither
- * does a change of a member who already has the rank.
+ * Returns the webhook event for an audit event, or `undefined` if there is none. Dry runs have none, and neither do
+ * changes of members who already have the rank.
  */
 export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   const type = (typeOfAction as Record<string, WebhookEventType | undefined>)[event.action];
@@ -94,7 +94,7 @@ export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   return event.action === 'key.declare' && isNewSecret !== true ? undefined : type;
 }
 
-/** Actions of the audit that are sent as alarms. */
+/** The audit actions that are sent as alarms. */
 export const alarmActions: readonly string[] = Object.entries(typeOfAction)
   .filter(([, type]) => isAlarm(type))
   .map(([action]) => action);
@@ -103,7 +103,7 @@ export function isAlarm(type: WebhookEventType): boolean {
   return (groups.alarms as readonly WebhookEventType[]).includes(type);
 }
 
-/** The command that solves the problem behind an event; `undefined` if there is none. */
+/** Returns the command that solves the problem behind an event, if any. */
 export function fixOf(
   type: WebhookEventType,
   { subject, detail }: Pick<AuditEvent, 'subject' | 'detail'>,
@@ -112,14 +112,14 @@ export function fixOf(
   return type === 'key.paused' ? `rankd key resume ${name}` : undefined;
 }
 
-/** The events that a webhook wants; as in `Webhook`. */
+/** The fields of a webhook that select its events. */
 interface Subscription {
   id: string;
   events: readonly string[];
   isForGames?: boolean;
 }
 
-/** True if this webhook gets the event. `addressHash`: the hash of its address, with which a game can choose it. */
+/** True if this webhook gets the event. `addressHash`: the hash of its address, by which a game can select it. */
 export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
   const { event, change } = outboxEvent;
   const type = typeOf(outboxEvent);
@@ -134,7 +134,7 @@ function typesIn(names: readonly string[]): readonly string[] {
   return names.flatMap((name): readonly string[] => (groups as Record<string, readonly string[]>)[name] ?? [name]);
 }
 
-/** The problem with a name of events; `undefined` if such a group or event exists. */
+/** Returns the problem with a name that is neither an event nor an event group, or `undefined` if there is none. */
 export function flawOfEvents(name: string): { message: string; suggestion: string | undefined } | undefined {
   const names = [...eventGroups, ...eventTypes];
   if ((names as readonly string[]).includes(name)) return undefined;
@@ -142,8 +142,8 @@ export function flawOfEvents(name: string): { message: string; suggestion: strin
 }
 
 /**
- * A change as it was at the time of an audit event, whatever its state is now: every try sends the same event. It has
- * the present names, so that a forgotten person does not appear again.
+ * Returns the change as it was at the time of an audit event, so that every try sends the same event. The names are
+ * current, so that a forgotten person does not appear again.
  */
 export function changeAt({ action, at, detail }: AuditEvent, change: RankChange): RankChange {
   const state = action.slice('rank.'.length) as ChangeState;
@@ -156,7 +156,7 @@ export function changeAt({ action, at, detail }: AuditEvent, change: RankChange)
   return { ...kept, state, code, rolesBefore, rolesAfter, message, ...(state !== 'unknown' && { finishedAt: at }) };
 }
 
-/** The direction of the member's move: by the highest role in the change, or by the one role that is given or taken. */
+/** Returns the direction of the member's move, by the highest role or by the extra role that was given or taken. */
 export function moveOf({
   kind,
   roles = [],

@@ -5,8 +5,8 @@ import { isAlarm, type WebhookEventType } from './event-types.ts';
 import type { Delivery, Webhook, WebhookKind } from './webhook.ts';
 
 /**
- * A target's response to a request. `refused`: probably only this event · `busy`: it asks for a later retry, which is
- * not a failure · `gone`: it will never accept anything again.
+ * The outcome of a request to a target. `refused`: the target rejects this event · `busy`: it asks for a later retry,
+ * which is not a failure · `gone`: it will never accept an event again.
  */
 export type Outcome =
   | { kind: 'delivered'; status: number; restMs?: number | undefined }
@@ -14,7 +14,7 @@ export type Outcome =
   | { kind: 'busy'; status: number; error: string; retryAfterMs: number; isGlobal: boolean }
   | { kind: 'gone'; status: number; error: string };
 
-/** The events of one request. */
+/** One request with its events and its outcome. */
 interface Attempt {
   webhook: Webhook;
   deliveries: readonly Delivery[];
@@ -32,7 +32,7 @@ interface Judged {
   events: DomainEvent[];
 }
 
-/** The effect of a request on the webhook and on its deliveries. */
+/** Returns the effect of a request on the webhook and on its deliveries. */
 export function progressOf(attempt: Attempt): Judged {
   const { outcome, now, webhook } = attempt;
   switch (outcome.kind) {
@@ -54,7 +54,7 @@ export function progressOf(attempt: Attempt): Judged {
   }
 }
 
-/** A failing target that responds again gets its waiting events at once. */
+/** Returns the effect of a delivery. A failing target that responds again gets its waiting events at once. */
 function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'delivered' }): Judged {
   const { webhook, now } = attempt;
   return {
@@ -71,7 +71,10 @@ function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'deli
 
 type Failure = Outcome & { kind: 'failed' | 'refused' };
 
-/** Discord gets many events in one message, so they wait together, after the cursor. */
+/**
+ * Returns the effect of a failed message. Its events wait together, after the cursor, because Discord gets many events
+ * in one message.
+ */
 function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: Failure): Judged {
   const { webhook, now, random } = attempt;
   if (kind === 'refused') {
@@ -85,8 +88,8 @@ function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: 
 }
 
 /**
- * The target of a single event. Its first tries delay later events. After those it waits separately, so that an event
- * that the target can't accept does not stop the others. A dead target gets no requests at all in the meantime.
+ * Returns the effect of a failed event. Its first tries delay later events. After those it waits separately, so that an
+ * event that the target can't accept does not block the others.
  */
 function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const { webhook, now, random } = attempt;
@@ -119,7 +122,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   return withDeath(attempt, progress);
 }
 
-/** Disables a target that has been dead for days. Its waiting events stay. */
+/** Disables a webhook whose target has been dead for days. Its waiting events are retained. */
 function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
@@ -135,7 +138,7 @@ function disabled(why: string) {
 /** Skipped events, and the cursors after them. */
 export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & Skipped;
 
-/** Continues after these events, and notifies the webhook. Changes nothing if its cursors are already there. */
+/** Moves the cursors past these events, and notifies the webhook. Does nothing if its cursors are already past them. */
 export function leftOut(
   webhook: Webhook,
   { cursor, alarmCursor, ...range }: LeftOut,
@@ -149,7 +152,7 @@ export function leftOut(
   return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, actor)] };
 }
 
-/** The cursors after these events. */
+/** Returns the cursors after these events. */
 function passed({ webhook, events }: Attempt): Pick<Webhook, 'cursor' | 'alarmCursor'> {
   const furthest = (of: typeof events, from: number) => Math.max(from, ...of.map(({ sequence }) => sequence));
   const alarms = events.filter(({ type }) => isAlarm(type));
@@ -168,7 +171,7 @@ function ended(
   });
 }
 
-/** The delivery of an event before this try, without the previous response. */
+/** Returns the delivery of an event before this try, without the previous response. */
 function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: Attempt['events'][number]): Delivery {
   const before = deliveries.find((delivery) => delivery.sequence === sequence);
   const { tries, firstAt } = before?.state === 'waiting' ? before : { tries: 0, firstAt: now };
@@ -191,13 +194,13 @@ const waitsMs = [
   24 * hour,
 ] as const;
 
-/** After this many tries of an event, later ones overtake it. */
+/** After this many failed tries of an event, later ones overtake it. */
 export const triesInPlace = 3;
 
 /** The maximum number of tries if the target responds to other events. */
 const maxTries = waitsMs.length + 1;
 
-/** A target that stays dead for this long, over this many tries, is disabled. */
+/** A target that has failed for this long, in this many tries, is disabled. */
 const deadAfterMs = 5 * 24 * hour;
 const deadAfterTries = 10;
 
@@ -208,8 +211,8 @@ export const maxAgeMs = 7 * 24 * hour;
 const maxRetryAfterMs = 24 * hour;
 
 /**
- * The time of the next try after this many failures. `random`: 0 to 1, so that many targets do not come back at the
- * same time.
+ * Returns the time of the next try after this many failures. `random` (0 to 1) is the jitter: targets that fail
+ * together are not retried at the same moment.
  */
 function nextTryAt({
   failures,
@@ -226,19 +229,19 @@ function nextTryAt({
   return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
 }
 
-/** The time for which events are gathered for a channel, after this many consecutive digests. */
+/** The time in which events for a channel are collected, after this many consecutive digests. */
 interface BatchWindow {
   ms: number;
   digests: number;
 }
 
-/** At most this many events at once are an embed each; more are a digest. */
+/** Up to this many events at once get an embed each; more are sent as a digest. */
 export const maxEmbeds = 5;
 
 /**
- * A single event arrives within a moment. After a message, rankd gathers for 10 s, so that a list of changes does not
- * flood the channel; during a series of digests, for a minute. `last`: the age of the last message, and the length of
- * its series.
+ * Returns the time to collect events: 1 s for a single event, 10 s after a recent message, so that a list of changes
+ * does not flood the channel, and a minute during a series of digests. `last`: the age of the last message, and the
+ * length of its series.
  */
 export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
@@ -254,7 +257,7 @@ type Answer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
 
-/** The meaning of a response. */
+/** Interprets a target's response. */
 export function outcomeOf(kind: WebhookKind, answer: Answer, now: number): Outcome {
   if (!answer.isAnswered) return { kind: 'failed', error: answer.error };
   return kind === 'discord' ? discordOutcome(answer, now) : standardOutcome(answer, now);
@@ -273,8 +276,8 @@ function standardOutcome(answer: Answered, now: number): Outcome {
 }
 
 /**
- * Discord's limits: https://discord.com/developers/docs/topics/rate-limits. A deleted webhook must not be called again,
- * because Discord blocks addresses with too many refused calls.
+ * Interprets a response of Discord by its rate limits: https://discord.com/developers/docs/topics/rate-limits. A
+ * deleted webhook must not be called again, because Discord blocks addresses with too many refused calls.
  */
 function discordOutcome(answer: Answered, now: number): Outcome {
   const { status } = answer;

@@ -11,7 +11,7 @@ interface Edit {
 
 type JudgeWebhooks = (webhooks: Webhook[], newestEvent: number) => Verdict<Edit>;
 
-/** A webhook to create. It gets the events from then on. */
+/** A webhook to create. It gets the events from its creation on. */
 export type NewWebhook = Pick<Webhook, 'id' | 'name' | 'kind' | 'shown' | 'events' | 'createdAt'> &
   Partial<Pick<Webhook, 'address' | 'addressHash' | 'secret' | 'mention' | 'isForGames' | 'declaredIn'>>;
 
@@ -41,7 +41,7 @@ function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[
   return refusalOfTwin(address, webhooks);
 }
 
-/** Two webhooks with one address would get every event twice. */
+/** Returns the refusal of a second webhook with this address, which would get every event twice. */
 function refusalOfTwin(address: string | undefined, others: readonly Webhook[]): RankdError | undefined {
   const twin = others.find((one) => address !== undefined && one.address === address);
   if (twin === undefined) return undefined;
@@ -49,7 +49,7 @@ function refusalOfTwin(address: string | undefined, others: readonly Webhook[]):
   return new RankdError('already_exists', `The webhook ${twin.name} already has this address.`, { hint });
 }
 
-/** Judges the change of one webhook that must not be declared. */
+/** Judges a change of one webhook. Refuses a declared webhook unless `isDeclaredToo` is set. */
 export function judgeOne(
   name: string,
   judge: (webhook: Webhook, newestEvent: number) => Verdict<Webhook | 'removed'>,
@@ -86,15 +86,15 @@ export type WebhookDeclaration = Pick<
 };
 
 /**
- * The same as a node stores it. A new one gets `id`; `fingerprint` changes with the address or secret, and reveals
- * neither.
+ * A declared webhook as a node stores it. `id` is for a new webhook. `fingerprint` changes with the address or secret,
+ * and reveals neither.
  */
 export interface NewWebhookDeclaration extends WebhookDeclaration {
   id: string;
   fingerprint: string;
 }
 
-/** The store's facts on webhooks when a configuration declares its own. */
+/** The store's facts about webhooks, to compare with a configuration. */
 export interface WebhookFacts extends NodeDeclarations<NewWebhookDeclaration> {
   webhooks: Webhook[];
   newestEvent: number;
@@ -107,12 +107,15 @@ export interface DeclaredEdit extends Edit {
   stillDeclared: StillDeclared[];
 }
 
-/** A conflict that prevents a declared webhook. `twin`: an undeclared webhook with the same address. */
+/**
+ * A conflict of a declared webhook. `twin`: the undeclared webhook with the same name or address; `undefined` if the
+ * declared one exceeds the limit.
+ */
 export type WebhookClash =
   | { index: number; field: 'name' | 'url_file'; twin: Webhook }
   | { index: number; field: 'name'; twin: undefined };
 
-/** Undeclared webhooks that conflict with one of these; and the first one beyond the limit. */
+/** Returns the conflicts with undeclared webhooks, or else the first webhook beyond the limit. */
 export function clashesOf(
   declared: ReadonlyArray<{ name: string; address: string }>,
   webhooks: readonly Webhook[],
@@ -129,8 +132,8 @@ export function clashesOf(
 }
 
 /**
- * The differences between the configured and the stored webhooks. A webhook with a known name continues from its
- * cursor.
+ * Returns the differences between the configured and the stored webhooks. A webhook with a known name continues from
+ * its cursor.
  */
 export function declaredEdit(
   own: readonly NewWebhookDeclaration[],
@@ -171,7 +174,7 @@ function continued(known: Webhook, declaration: WebhookDeclaration): Webhook {
   return { ...kept, ...declaration, id: known.id };
 }
 
-/** The position in the file does not count. */
+/** Returns the definition to compare, without the position in the file. */
 function definitionOf(webhook: Webhook | WebhookDeclaration | undefined): string {
   if (webhook === undefined) return '';
   const { kind, shown, events, mention, isForGames } = webhook;

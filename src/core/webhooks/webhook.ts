@@ -13,27 +13,27 @@ export interface Webhook {
   kind: WebhookKind;
   /** The part of the address that may be shown, e.g. `hooks.example/***`. */
   shown: string;
-  /** As good as a password. Absent if the configuration declares the webhook: then it is in a file. */
+  /** As secret as a password. Absent if the configuration declares the webhook: then it is in a file. */
   address?: string;
-  /** The SHA-256 of its address, with which a game can choose a declared webhook for games. */
+  /** The SHA-256 of its address, by which a game can select a declared webhook for games. */
   addressHash?: string;
   /** Signs deliveries: `whsec_…`. Absent for Discord, and if it is in a file. */
   secret?: string;
   /** The secret before the last rotation, which also signs until `oldSecretUntil`. */
   oldSecret?: string;
   oldSecretUntil?: number;
-  /** Names of groups or of single events. */
+  /** Names of events or event groups. */
   events: string[];
   /** The Discord role that alarms mention. */
   mention?: string;
-  /** True if a game may choose it by its address. */
+  /** True if a game may select it by its address. */
   isForGames?: boolean;
   state: 'enabled' | 'disabled';
   /** The reason it is disabled. */
   why?: string;
-  /** The number of the last handled event of the audit. */
+  /** The number of the last handled audit event. */
   cursor: number;
-  /** The same for alarms, which overtake the others. */
+  /** The number of the last handled alarm. Alarms overtake other events. */
   alarmCursor: number;
   createdAt: number;
   /** Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; then only the configuration can change it. */
@@ -67,23 +67,25 @@ export interface Delivery {
 
 export const maxWebhooks = 20;
 
-/** Safe in a shell, a log line and a metric. */
+/** True for a name that is safe in a shell, a log line and a metric. */
 export function isWebhookName(text: string): boolean {
   return /^[a-z0-9-]{1,40}$/.test(text);
 }
 
-/** The id of an event, the same in every try. It contains no dot: Standard Webhooks signs `id.timestamp.body`. */
+/**
+ * Returns the id of an event, the same in every try. It contains no dot: Standard Webhooks signs `id.timestamp.body`.
+ */
 export function eventId(workspaceId: string, sequence: number): string {
   return `evt_${workspaceId}_${sequence}`;
 }
 
-/** The number in the id of an event, or the number itself; `undefined` for anything else. */
+/** Returns the number in the id of an event, or the number itself; `undefined` for anything else. */
 export function sequenceIn(text: string): number | undefined {
   const digits = /^(?:evt_.*_)?(\d{1,15})$/.exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** e.g. `1 event waits` */
+/** Returns a text such as `1 event waits`. */
 export function waitingText(backlog: number): string {
   return `${counted(backlog, 'event')} ${backlog === 1 ? 'waits' : 'wait'}`;
 }
@@ -102,7 +104,7 @@ export function isWebhookSecret(text: string): boolean {
   );
 }
 
-/** The headers with which a receiver can verify that rankd sent exactly this, now. Each secret signs. */
+/** Returns the headers by which a receiver can verify that rankd sent this body at this time. Each secret signs. */
 export function signedHeaders(
   { id, body, atMs }: { id: string; body: string; atMs: number },
   secrets: readonly string[],
@@ -117,7 +119,7 @@ export function signedHeaders(
 
 /** An address for deliveries. */
 export interface WebhookAddress {
-  /** As good as a password. */
+  /** As secret as a password. */
   address: string;
   kind: WebhookKind;
   /** The part that may be shown. */
