@@ -80,7 +80,7 @@ export async function refuseForbidden(
 ): Promise<void> {
   const [twin] = [...webhooks.declared].find(([, declared]) => declared.address === address) ?? [];
   if (twin !== undefined)
-    throw new RankdError('already_exists', `The configuration declares the webhook ${twin}, which has this address.`, {
+    throw new RankdError('already_exists', `The webhook ${twin} in the configuration already has this address.`, {
       hint: `rankd webhook show ${twin}`,
     });
   const { refusal, doubt } = await sender.judgeAddress({ address, ...boundsOf(webhooks) });
