@@ -267,7 +267,7 @@ describe('several daemons on one database', () => {
     const ended = [daemons.east, daemons.west].map(async ({ process }) => (await once(process, 'exit'))[0]);
     await sql(`INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
     expect(await Promise.all(ended)).toEqual([78, 78]);
-    expect(daemons.west.log).toContain('which now needs a rankd that knows schema 9');
+    expect(daemons.west.log).toContain('which now requires schema 9');
     await sql('DELETE FROM rankd.schema_steps WHERE version = 9');
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
   });
