@@ -44,7 +44,7 @@ describe('an invalid key', () => {
     ],
     ['that is revoked', { ...accepted, key: { ...key, revokedAt: now - 1 } }, 'revoked', /revoked/],
     ['that is expired', { ...accepted, key: { ...key, expiresAt: now } }, 'expired', /expired/],
-    ['made on the simulated group', { ...accepted, key: { ...key, isSimulated: true } }, 'simulated', /simulated/],
+    ['made for the simulated group', { ...accepted, key: { ...key, isSimulated: true } }, 'simulated', /simulated/],
     [
       'rotated out',
       { ...accepted, retiring: { since: now - 9, until: now } },
@@ -53,7 +53,7 @@ describe('an invalid key', () => {
     ],
   ];
 
-  test.each(refusals)('%s is refused, and only the log learns why', (_, record, reason, words) => {
+  test.each(refusals)('%s is rejected, and only the log has the reason', (_, record, reason, words) => {
     const error = refused(record);
     expect(error).toMatchObject({ code: 'invalid_key', details: { reason, keyId: 'key_1' } });
     expect(error.message).not.toMatch(words);
@@ -94,7 +94,7 @@ describe('a known key', () => {
     });
   });
 
-  test('from several places gets the number of the one that is not whitelisted', () => {
+  test('from a place that is not whitelisted gets the number of that place', () => {
     const { entry: _, ...offWhitelist } = accepted;
     for (const placeId of [43, 44, 43]) {
       expect(refusalOf(offWhitelist, { ...question, placeId })?.message).toContain(`Place ${placeId} is not`);
@@ -129,7 +129,7 @@ describe('a known key', () => {
     });
   });
 
-  test('paused by the breaker may verify but not rank', () => {
+  test('paused by the breaker can verify but not rank', () => {
     const paused: KeyRecord = { ...accepted, key: { ...key, pausedAt: now - 1 } };
     expect(refused(paused)).toMatchObject({
       code: 'key_paused',
@@ -146,7 +146,7 @@ test('the first failed condition decides: workspace, key, scope, whitelist, brea
     workspace: { ...accepted.workspace, active: false },
     key: { ...key, revokedAt: now, scopes: [], pausedAt: now },
   };
-  const mended = [
+  const repaired = [
     nothingRight,
     { ...nothingRight, workspace: accepted.workspace },
     { ...accepted, key: { ...key, scopes: [], pausedAt: now }, entry: undefined },
@@ -155,7 +155,7 @@ test('the first failed condition decides: workspace, key, scope, whitelist, brea
   ].map(({ entry, ...rest }: { entry?: KeyRecord['entry'] | undefined } & Omit<KeyRecord, 'entry'>) =>
     refused({ ...rest, ...(entry !== undefined && { entry }) }),
   );
-  expect(mended.map(({ details, code }) => [code, details?.reason])).toEqual([
+  expect(repaired.map(({ details, code }) => [code, details?.reason])).toEqual([
     ['invalid_key', 'workspace_suspended'],
     ['invalid_key', 'revoked'],
     ['key_not_allowed', 'missing_scope'],

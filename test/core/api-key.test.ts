@@ -23,7 +23,7 @@ const known = {
   padded: 'rk_live_lWgKGXQyAep2ci9fVWm7sHKJBqg2HB000KGT',
 };
 
-/** As random as minted keys, but the same in every replay of a failure. */
+/** Generates keys like minted ones, but reproducibly. */
 const arbitraryKey = fc
   .record({
     mode: fc.constantFrom(...modes),
@@ -86,14 +86,14 @@ describe('a key in a text', () => {
     }
   });
 
-  test('is masked, as is the secret part of an address of a webhook in Discord', () => {
+  test('is masked, and so is the secret part of a Discord webhook address', () => {
     const address = `https://discord.com/api/webhooks/1487000000000000857/${'aB3_-'.repeat(13)}aB3`;
     for (const form of [address, `${address}?wait=true`, address.replace('/api/', '/api/v10/')]) {
       expect(withoutSecrets(`There is no webhook named ${form}.`)).not.toContain('aB3');
     }
   });
 
-  test('is masked, and other text stays as it is', () => {
+  test('is masked, and other text is not changed', () => {
     for (const text of [
       'passed the exam 100%',
       maskKey(secret),
@@ -162,12 +162,12 @@ describe('the checksum', () => {
   });
 });
 
-describe('the stored and shown parts of a key', () => {
-  test('is its SHA-256', () => {
+describe('a key', () => {
+  test('is stored as its SHA-256', () => {
     expect(hashKey(known.live)).toBe('450615b967582657b27674be117f34de3a888b42e09fd46a7bbce9ecad421d39');
   });
 
-  test('is a mask of 14 of its 44 characters, of which 3 are random', () => {
+  test('is shown as a mask of 14 of its 44 characters, of which 3 are random', () => {
     expect(maskKey(known.live)).toBe('rk_live_012…3jd');
     fc.assert(
       fc.property(arbitraryKey, (key) => {
@@ -201,7 +201,7 @@ function withChecksum(body: string): string {
   return body + digits.reverse().join('');
 }
 
-/** Bit by bit, as ISO 3309 describes it. */
+/** Computes the checksum bit by bit, as in ISO 3309. */
 function crc32(text: string): number {
   let register = 0xffffffff;
   for (const byte of Buffer.from(text)) {

@@ -23,7 +23,7 @@ function described(held: Role[], target: Role, ladder?: Role[]): string {
   return successMessage(request, plan);
 }
 
-test('the message names the earlier role: one that was held, not another of its rank', () => {
+test('the message names the role that was held before, not another role of its rank', () => {
   expect(described([trainee], officer)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
   expect(described([helper], officer)).toBe('Bob (7) is now Officer (rank 20), was Helper (rank 10).');
   expect(described([], officer)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');

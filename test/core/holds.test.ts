@@ -32,7 +32,7 @@ test.each([true, false])(
 const scheme = { roles: [role(1, 'base'), role(5), role(20)] };
 
 test.each([-30, 0, 5, 30, 59])(
-  'a member who came back a second after being suspended is suspended again, even if the clock of rankd is %i s ahead of that of Roblox',
+  "a member who rejoins a second after a suspension is suspended again, even if rankd's clock is %i s ahead of Roblox's",
   (aheadS) => {
     const begun = 1_000_000;
     const hold = { ...holdOf([1, 20], [1, 5]), beginsAt: begun + 1_000 * aheadS };
@@ -46,7 +46,7 @@ test.each([-30, 0, 5, 30, 59])(
   },
 );
 
-test('a member who joined a moment before a suspension without a role gets the roles from before back', () => {
+test('a member who joined just before a suspension without a role gets the earlier roles back', () => {
   const hold = { ...holdOf([1, 20], [1]), beginsAt: 1_000_000 };
   const member = { userId: 7, roleIds: [1], joinedAt: hold.beginsAt - 10_000 };
   const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: true }, actor);

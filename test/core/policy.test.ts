@@ -47,7 +47,7 @@ describe('the ceiling', () => {
     );
   });
 
-  test('ignores a higher role off the ladder, which stays', () => {
+  test('ignores a higher role off the ladder, which is kept', () => {
     const change = { from: [100, 10], to: 50, ladder: [10, 50], policy: { maxRank: 50 } };
     expect(refusal('ceiling', change)).toBeUndefined();
   });
@@ -82,7 +82,7 @@ describe('the floor', () => {
     });
   });
 
-  test('ignores a lower role that stays', () => {
+  test('ignores a lower role that is kept', () => {
     expect(refusal('floor', { from: [10, 50], to: 100, policy: { minRank: 50 } })).toBeUndefined();
   });
 });
@@ -91,7 +91,7 @@ describe('the direction of a key', () => {
   test.each<[Direction, Change, Change]>([
     ['promote', { from: [10], to: 50 }, { from: [50], to: 10 }],
     ['demote', { from: [50], to: 1 }, { to: 10 }],
-  ])('%s lets only that pass', (direction, right, wrong) => {
+  ])('%s allows only that', (direction, right, wrong) => {
     const key = { direction };
     expect(refusal('direction', { ...right, key })).toBeUndefined();
     expect(refusal('direction', { ...wrong, key })).toMatchObject({
@@ -111,7 +111,7 @@ describe('the direction of a key', () => {
 describe('steps', () => {
   const policy = { steps: 'adjacent' } as const;
 
-  test('may skip ranks unless the policy says otherwise', () => {
+  test('may skip ranks unless the policy forbids it', () => {
     expect(refusal('steps', { to: 100 })).toBeUndefined();
   });
 
@@ -140,7 +140,7 @@ describe('locked roles', () => {
   test.each([
     ['rank', 50],
     ['role id', 1_050],
-  ])('named by %s are never given nor taken', (_, named) => {
+  ])('named by %s are never given or taken', (_, named) => {
     const policy = { lockedRoles: [named] };
     const refused = {
       code: 'rank_not_allowed',
@@ -183,7 +183,7 @@ describe('protected members', () => {
     });
   });
 
-  test('do not include members who only gain a protected role, nor others', () => {
+  test('do not include members who only gain a protected role, or others', () => {
     const policy = { protectedMembers: [rankeeId + 1], protectedRoles: [50] };
     expect(refusal('protected members', { from: [10], to: 50, policy })).toBeUndefined();
   });
@@ -197,7 +197,7 @@ describe('self-rank', () => {
     });
   });
 
-  test('passes if the policy allows it, and ranking another player always does', () => {
+  test('is allowed if the policy allows it; ranking another player always is', () => {
     expect(refusal('self-rank', { to: 50, rankerId: rankeeId, policy: { selfRank: 'allow' } })).toBeUndefined();
     expect(refusal('self-rank', { to: 50, rankerId: 0, policy: { selfRank: 'deny' } })).toBeUndefined();
   });
@@ -217,7 +217,7 @@ describe('the ranker check', () => {
   const policy = (rankerCheck: Policy['rankerCheck'], rest: Partial<Policy> = {}) => ({ rankerCheck, ...rest });
   const asked = (change: Partial<Change>) => ({ to: 10, key: {}, policy: policy('verify'), ...change });
 
-  test.each(['claimed', 'verify'] as const)('%s asks for a player who is not the rankee', (check) => {
+  test.each(['claimed', 'verify'] as const)('%s requires a ranker who is not the rankee', (check) => {
     const change = { to: 10, key: {}, policy: policy(check) };
     expect(refusal('ranker', { ...change, rankerId })).toBeUndefined();
     for (const nobody of [0, rankeeId]) {
@@ -255,14 +255,14 @@ describe('the ranker check', () => {
   const verdict = (ranks: number[] | undefined, change: Partial<Change> = {}) =>
     refusalOfRanker(policyCase(asked({ rankerId, ...change })), ranks?.map(roleOf));
 
-  test('verified, a ranker must be a member', () => {
+  test('verify requires the ranker to be a member', () => {
     expect(verdict(undefined)).toMatchObject({
       code: 'ranker_not_allowed',
       message: 'Ranker 9 is not a member of the group: policy.ranker_check is verify.',
     });
   });
 
-  test('verified, a ranker must be above the new rank and above the old one', () => {
+  test('verify requires the ranker to be above the new rank and the old one', () => {
     expect(verdict([1, 50], { from: [1], to: 10 })).toBeUndefined();
     expect(verdict([1, 50], { to: 50 })?.message).toBe(
       'Ranker 9 has rank 50, which is not above Officer (rank 50): policy.ranker_check is verify.',
@@ -271,12 +271,12 @@ describe('the ranker check', () => {
     expect(verdict([1, 50], { from: [100], to: 10 })?.message).toContain('General (rank 100)');
   });
 
-  test('verified, all roles of the rankee count, also those off the ladder that stay', () => {
+  test('verify counts all roles of the rankee, even those off the ladder', () => {
     expect(verdict([1, 50], { from: [100], to: 10, ladder: [10, 50] })?.code).toBe('ranker_not_allowed');
     expect(verdict([1, 100], { from: [50], to: 10, ladder: [10, 50] })).toBeUndefined();
   });
 
-  test('verified, a ranker needs the minimum rank of the policy', () => {
+  test("verify requires the policy's minimum rank of the ranker", () => {
     const least = policy('verify', { minRankerRank: 60 });
     expect(verdict([1, 50], { policy: least })?.message).toBe(
       'Ranker 9 has rank 50, below 60, the minimum set by policy.min_ranker_rank.',
@@ -286,12 +286,12 @@ describe('the ranker check', () => {
     expect(verdict([1, 50], { from: [1], to: 10, policy: exactly })).toBeUndefined();
   });
 
-  test("verified, the group's owner reaches every role, whatever rank the platform shows", () => {
+  test("verify lets the group's owner give every role, whatever rank the platform reports", () => {
     expect(verdict([1], { to: 100, rankerId: 900 })).toBeUndefined();
   });
 });
 
-test("a ranker's cooldown refuses until it is over, and never delays a change without a player behind it", () => {
+test("a ranker's cooldown refuses until it is over, and never delays a change without a ranker", () => {
   const change = { to: 50, rankerId: 9, policy: { rankerCooldownMs: 60_000 } };
   expect(refusal('ranker cooldown', { ...change, sinceRankersLastChangeMs: 59_001 })).toMatchObject({
     code: 'cooldown',
@@ -307,7 +307,7 @@ test("a ranker's cooldown refuses until it is over, and never delays a change wi
 describe('the cooldown', () => {
   const policy = { cooldowns: [{ from: 0, forMs: 60_000 }] };
 
-  test('refuses until it is over, and reports when that is', () => {
+  test('refuses until it is over, and reports the remaining time', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 59_001 })).toMatchObject({
       code: 'cooldown',
       retryAfterMs: 999,
@@ -317,12 +317,12 @@ describe('the cooldown', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 60_000 })).toBeUndefined();
   });
 
-  test('never delays a member who was not ranked before, nor applies after the clock was set back', () => {
+  test('does not apply to a member who was never ranked, or after the clock was set back', () => {
     expect(refusal('cooldown', { to: 50, policy })).toBeUndefined();
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: -1 })).toBeUndefined();
   });
 
-  test("can depend on the member's rank before, and is given in words", () => {
+  test("can depend on the member's previous rank, and is written in words", () => {
     const hourMs = 3_600_000;
     const byRank = {
       cooldowns: [
@@ -341,7 +341,7 @@ describe('the cooldown', () => {
     expect(waited([10, 50], 24)?.message).toMatch(/less than 7 days ago .* in 6 days\.$/);
   });
 
-  test('of zero is none', () => {
+  test('of zero refuses nothing', () => {
     expect(refusal('cooldown', { to: 50, policy: { cooldowns: [] }, sinceLastChangeMs: 0 })).toBeUndefined();
   });
 
@@ -404,7 +404,7 @@ describe('the owner and the acting account', () => {
     expect(refusalOfUntouchable(900, { ...acting, userId: 900 })?.code).toBe('above_acting_account');
   });
 
-  test('are no other members, and unknown in a group without an owner or on a platform that does not report the account', () => {
+  test('are no other members, and can be unknown: a group may have no owner, and a platform may not report the account', () => {
     expect(refusalOfUntouchable(rankeeId, acting)).toBeUndefined();
     expect(refusalOfUntouchable(rankeeId, { ...acting, ownerId: undefined })).toBeUndefined();
     expect(refusalOfUntouchable(500, undefined)).toBeUndefined();
@@ -424,11 +424,11 @@ describe('the reach of the acting account', () => {
     });
   });
 
-  test('is exceeded by a higher role off the ladder, although it would stay', () => {
+  test('is exceeded by a higher role off the ladder, although that is kept', () => {
     expect(aboveActing({ from: [100], to: 50, ladder: [10, 50], actingRank: 100 })?.code).toBe('above_acting_account');
   });
 
-  test('is everything for the owner, and decided by the platform if the account is unknown', () => {
+  test('is every role for the owner, and is left to the platform if the account is unknown', () => {
     expect(
       refusalAboveActing({ ...policyCase({ from: [100], to: 50 }), acting: { userId: 900, ownerId: 900, rank: 1 } }),
     ).toBeUndefined();

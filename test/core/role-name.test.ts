@@ -47,7 +47,7 @@ describe('the name of a role', () => {
     [longName, 60],
     ['Cafe\u0301', 70],
     ['member', 1],
-  ])('%s means rank %d: case, blanks and the way of writing an accent do not count', (name, rank) => {
+  ])('%s means rank %d: case, blanks and the encoding of accents do not matter', (name, rank) => {
     expect(rankOf(name)).toBe(rank);
   });
 
@@ -56,7 +56,7 @@ describe('the name of a role', () => {
     expect(rankOf('headadmin')).toMatch(/^ambiguous_name: .*70020 \(Head-Admin\), 70030 \(Head Admin\)/);
   });
 
-  test('of no role is refused, with the nearest name and the list', () => {
+  test('of no role is refused, with the closest name and the list', () => {
     expect(rankOf('Trainie')).toMatch(
       /^unknown_rank: The group has no role "Trainie". Did you mean Trainee \(rank 10\)\? Choose one of 1 \(Member\)/,
     );
@@ -93,11 +93,11 @@ describe('the name of a role', () => {
     ['Captain ⭐', 60],
     ['Proximity Private', 70],
     ['vice president', 80],
-  ])('%s means rank %d: badges and other decoration do not count', (name, rank) => {
+  ])('%s means rank %d: badges and other decoration do not matter', (name, rank) => {
     expect(rankOf(name, group)).toBe(rank);
   });
 
-  test('that is part of two is refused with both, and a part of a word means none', () => {
+  test('that is part of two names is refused with both, and part of a word matches none', () => {
     expect(rankOf('officer', group)).toMatch(
       /^ambiguous_name: .*70040 \(\[O-1\] Officer\), 70050 \(\[O-2\] Senior Officer\)/,
     );
@@ -105,12 +105,12 @@ describe('the name of a role', () => {
     expect(rankOf('⭐', group)).toMatch(/^unknown_rank/);
   });
 
-  test('that is mistyped is refused with the nearest, whatever its badge', () => {
+  test('that is misspelled is refused with the closest name, whatever its badge', () => {
     expect(rankOf('Capitain', group)).toMatch(/Did you mean Captain ⭐️ \(rank 60\)\?/);
     expect(rankOf('senior oficer', group)).toMatch(/Did you mean \[O-2\] Senior Officer/);
   });
 
-  test("that is another role's never falls on a role on the ladder that is only like it", () => {
+  test('of a role off the ladder never means a similar role on the ladder', () => {
     const [, sergeant, major] = group.roles;
     const ladder = [major as Role];
     expect(rankOf('sergeant', { ...group, ladder })).toMatch(
@@ -120,21 +120,21 @@ describe('the name of a role', () => {
     expect(sergeant?.name).toBe('Sergeant');
   });
 
-  test('in a setting is the whole name, because a lock must not fall on a role by chance', () => {
+  test('in a setting must be the whole name, so that a lock applies to no other role by chance', () => {
     const settings = { lockedRoles: ['officer'], privilegedRoles: 'allow', protectedRoles: [] } as const;
     expect(
       strayNames(group.roles, { ...settings, lockedRoles: [...settings.lockedRoles], protectedRoles: [] }),
     ).toEqual([]);
   });
 
-  test('of guest, owner or a role off the ladder is refused as their numbers are', () => {
+  test('of the guest role, the owner role or a role off the ladder is refused, like its number', () => {
     expect(rankOf('guest')).toMatch(/^rank_not_allowed: "Guest" is the guest role/);
     expect(rankOf('OWNER')).toMatch(/^rank_not_allowed: "Owner" has the rank of the owner role/);
     const ladder = roles.filter(({ rank }) => rank === 10 || rank === 30);
     expect(rankOf('Café', { ...scheme, ladder })).toMatch(/^rank_not_allowed: "Café" is not on the promotion ladder/);
   });
 
-  test('can be digits, but digits are a rank', () => {
+  test('can be digits, but a number is a rank', () => {
     expect(rankOf(42)).toMatch(/^unknown_rank/);
     expect(rankOf(70_090)).toBe(90);
   });
@@ -149,7 +149,7 @@ const settings: PolicySettings = {
 };
 
 describe('a list of the policy', () => {
-  test('protects every role with a listed name, and reports two of the same name', () => {
+  test('applies to every role with a listed name, and reports a name that two roles share', () => {
     const named: PolicySettings = { ...settings, lockedRoles: ['vip', 10], privilegedRoles: ['head admin'] };
     const found = resolveRoles(scheme, roleEntries({ ...named, ladder: undefined, suspensionRole: undefined }), []);
     expect(policyFor(found, named)).toMatchObject({

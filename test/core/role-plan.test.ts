@@ -36,8 +36,7 @@ import {
 } from '../support/arbitrary-group.ts';
 
 /**
- * Role ids are this plus the rank, because Roblox's are above 32 bits; the id of the second role of rank 70 is one
- * higher.
+ * A role's id is this plus its rank, because Roblox's ids exceed 32 bits. The second role of rank 70 has the next id.
  */
 const idBase = 3 * 2 ** 32;
 
@@ -57,7 +56,7 @@ describe.each([
     });
   });
 
-  test('takes away if the member loses a role without rising, and only then', () => {
+  test('takes away only if the member loses a role without rising', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
       const after = stateAfter(member, plan.steps);
@@ -67,7 +66,7 @@ describe.each([
     });
   });
 
-  test('can be undone exactly, whichever roles were held before, and only exactly those count as restored', () => {
+  test('can be undone exactly, whichever roles were held before; only exactly those count as restored', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -89,7 +88,7 @@ describe.each([
     });
   });
 
-  test('is reached with the rank, whatever other roles may stay, and never with a role that is gone', () => {
+  test('is reached with the rank, whatever other roles may be kept, and never with a role that does not exist', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -103,7 +102,7 @@ describe.each([
     });
   });
 
-  test('has the highest role before: one that is held, the base role only if no other counts', () => {
+  test('has the highest role before it: one that is held, or the base role if no other counts', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const counted = managed(scheme).filter((role) => member.roleIds.includes(role.id));
       const { highestBefore } = rolePlan(scheme, member, target);
@@ -112,7 +111,7 @@ describe.each([
     });
   });
 
-  test('gives before it takes, one role at most', () => {
+  test('gives before it takes, and gives at most one role', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { steps } = rolePlan(scheme, member, target);
       expect(steps.slice(1).every((step) => step.kind === 'unassign')).toBe(true);
@@ -140,7 +139,7 @@ describe.each([
     });
   });
 
-  test('never touches a role that the group does not list, and expects it to stay', () => {
+  test('never touches a role that the group does not list, and expects it to be kept', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const isUnknown = (id: number) => !scheme.roles.some((role) => role.id === id);
       const unlisted = ascending([...new Set(member.roleIds.filter(isUnknown))]);
@@ -151,7 +150,7 @@ describe.each([
     });
   });
 
-  test('for its own result is empty', () => {
+  test('is empty for its own result', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { steps } = rolePlan(scheme, member, target);
       const result = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -168,7 +167,7 @@ describe.each([
     });
   });
 
-  test('names all roles before and after, the base role among them', () => {
+  test('names all roles before and after, including the base role', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const guest = scheme.roles.find(({ kind }) => kind === 'guest');
@@ -189,7 +188,7 @@ describe.each([
 });
 
 describe('a plan with a ladder', () => {
-  test('leaves only the target among its roles', () => {
+  test("leaves only the target of the ladder's roles", () => {
     holds(withLadder, ({ scheme, member, target }) => {
       const state = stateAfter(member, rolePlan(scheme, member, target).steps);
       const left = (scheme.ladder ?? []).filter((role) => state.has(role.id));
@@ -259,7 +258,7 @@ describe('a plan without a ladder', () => {
     expect(plan.steps).toEqual([assign('twinB'), unassign('twinA')]);
   });
 
-  test('brings a member down past several roles and leaves the one below', () => {
+  test('takes the roles above a held target, and leaves those below', () => {
     const plan = rolePlan(scheme(), member('low', 'mid', 'high'), role('mid'));
     expect(plan).toMatchObject({ steps: [unassign('high')], highestBefore: role('high') });
     expect(plan.goal.to).toEqual(roleIds([role('Member'), role('low'), role('mid')]));
@@ -267,12 +266,12 @@ describe('a plan without a ladder', () => {
 });
 
 describe('the roles held', () => {
-  test('count the base role always and the guest role never', () => {
+  test('always include the base role, and never the guest role', () => {
     const held = heldRoles(roles, { userId: 1, roleIds: [role('Guest').id, role('mid').id, 999] });
     expect(held).toEqual([role('Member'), role('mid')]);
   });
 
-  test('of a ladder rank no higher than its roles, the base role at the bottom', () => {
+  test('that are off the ladder do not count as the highest role', () => {
     expect(highestRole(scheme('low', 'mid'), [role('Member'), role('high')])).toBe(role('Member'));
     expect(highestRole(scheme('low', 'mid'), [role('Member'), role('low'), role('high')])).toBe(role('low'));
     expect(highestRole(scheme(), [role('Member'), role('low'), role('high')])).toBe(role('high'));
@@ -319,11 +318,11 @@ describe('the meaning of newRankId', () => {
     expect(message).toContain(`${role('twinB').id} (twinB)`);
   });
 
-  test('a shared rank is clear if only one of the two is on the ladder', () => {
+  test('a shared rank is unambiguous if only one of its roles is on the ladder', () => {
     expect(resolveTarget(scheme('low', 'twinB'), 70)).toBe(role('twinB'));
   });
 
-  test('a role off the ladder is refused by rank and by role id, with a list of those that are on it', () => {
+  test('a role off the ladder is refused by rank and by role id, with a list of the roles on it', () => {
     for (const named of [role('high').rank, role('high').id, role('twinA').id]) {
       expect(refusalOf(() => resolveTarget(scheme('low', 'twinB'), named))).toMatchObject({
         code: 'rank_not_allowed',
@@ -340,7 +339,7 @@ describe('the meaning of newRankId', () => {
     expect(resolveTarget(scheme('low'), 1)).toBe(role('Member'));
   });
 
-  test('an unknown rank is answered with alternatives, none of which is refused', () => {
+  test('an unknown rank is refused with alternatives that can all be given', () => {
     const { code, message } = refusalOf(() => resolveTarget(scheme(), 42));
     expect(code).toBe('unknown_rank');
     expect(message).toContain(
@@ -406,7 +405,7 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
   });
 });
 
-/** As for a ladder that is read for the first time. */
+/** Resolves a ladder that was not resolved before. */
 function readLadder(of: RoleScheme, ladder: number[]) {
   const entries = ladder.map((entry) => ({ setting: 'group.ladder', entry }));
   const found = resolveRoles(of, entries, []);
@@ -424,8 +423,8 @@ describe('the configured ladder', () => {
   });
 
   test.each<[string, number[], RegExp]>([
-    ['a rank nobody has', [10, 42], /42 is not a rank or role id/],
-    ['a role id nobody has', [10, 4242], /4242 is not a rank or role id/],
+    ['a rank that no role has', [10, 42], /42 is not a rank or role id/],
+    ['a role id that no role has', [10, 4242], /4242 is not a rank or role id/],
     ['a rank that two roles share', [10, 70], /rank 70 is shared by role \d+ and role \d+; use the role id/],
     ['the guest role', [0, 10], /0 is the guest role/],
     ['the owner role', [10, 255], /255 has the rank of the owner role/],
@@ -449,7 +448,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     ...change,
   });
 
-  test('rank 1 is that role, or the base role if the configuration says so; both have role ids', () => {
+  test('rank 1 is that role, or the base role if so configured; a role id names either', () => {
     for (const [rankOne, meant] of [['custom', recruit] as const, ['base', member] as const]) {
       expect(resolveTarget(old({ rankOne }), 1)).toBe(meant);
       expect(resolveTarget(old({ rankOne }), member.id)).toBe(member);
@@ -469,23 +468,23 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     );
   });
 
-  test('an unknown rank is answered with numbers that identify one role each', () => {
+  test('an unknown rank is refused with numbers that identify one role each', () => {
     const { message } = refusalOf(() => resolveTarget(old(), 42));
     expect(message).toContain(`Choose one of role id ${member.id} (Member), 1 (Recruit), 10 (low), `);
   });
 
-  test('no role is proposed that the acting account cannot give', () => {
+  test('only roles that the acting account can give are suggested', () => {
     const acting = { userId: 1, ownerId: 2, rank: 10 };
     const { message } = refusalOf(() => resolveTarget(old(), 'nothing like it', acting));
     expect(message).toMatch(/Choose one of role id \d+ \(Member\), 1 \(Recruit\)\.$/);
   });
 
-  test('rank 1 is the base role if the ladder does not hold the other', () => {
+  test('rank 1 is the base role if the other one is off the ladder', () => {
     expect(resolveTarget(old({ ladder: [low] }), 1)).toBe(member);
     expect(resolveTarget(old({ ladder: [recruit, low] }), 1)).toBe(recruit);
   });
 
-  test('the ladder takes that role by its rank or its id, with the base role below it', () => {
+  test('the ladder accepts that role by its rank or its id, with the base role below it', () => {
     for (const entries of [
       [1, 10],
       [recruit.id, 10],
@@ -495,7 +494,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect(readLadder(old({ rankOne: 'base' }), [1, 10]).ladder).toEqual([low]);
   });
 
-  test('the base role is below it: it is the next step down and up, and a change from it to the base role takes away', () => {
+  test('the base role is the next step below it, and a change from it to the base role takes away', () => {
     expect(neighbor(old(), { height: 10, direction: 'down' })).toBe(recruit);
     expect(neighbor(old(), { height: 1, direction: 'down' })).toBe(member);
     expect(neighbor(old(), { height: 0, direction: 'up' })).toBe(recruit);
@@ -505,7 +504,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect([takesAway(up), rise(up) > 0]).toEqual([false, true]);
   });
 
-  test('a list that locks or protects rank 1 means both roles: it protects no less than it seems to', () => {
+  test('a list that locks or protects rank 1 applies to both roles', () => {
     for (const one of [member, recruit]) expect(isNamed(one, [1])).toBe(true);
     expect([isNamed(member, [recruit.id]), isNamed(recruit, [recruit.id])]).toEqual([false, true]);
     expect(neighbor(old(), { height: 10, direction: 'down' }, [1])).toBeUndefined();
@@ -524,28 +523,28 @@ describe('the neighboring role', () => {
     expect(neighbor(scheme('low', 'high'), { height: 100, direction: 'down' })).toBe(role('low'));
   });
 
-  test('is none beyond the ends: never the owner role, never the guest role', () => {
+  test('is undefined beyond the ends: it is never the owner role or the guest role', () => {
     expect(neighbor(scheme(), { height: 100, direction: 'up' })).toBeUndefined();
     expect(neighbor(scheme(), { height: 0, direction: 'down' })).toBeUndefined();
     expect(neighbor(scheme('low'), { height: 10, direction: 'up' })).toBeUndefined();
     expect(neighbor(scheme(), { height: 255, direction: 'up' })).toBeUndefined();
   });
 
-  test('is refused if two roles share the rank, unless the ladder holds one of them', () => {
+  test('is refused if two roles share the rank, unless only one is on the ladder', () => {
     for (const from of [{ height: 50, direction: 'up' } as const, { height: 100, direction: 'down' } as const]) {
       expect(codeOf(() => neighbor(scheme(), from))).toBe('ambiguous_rank');
       expect(neighbor(scheme('mid', 'twinA', 'high'), from)).toBe(role('twinA'));
     }
   });
 
-  test('is never a locked one, even if that shares its rank with another', () => {
+  test('is never a locked role, even if it shares its rank with another', () => {
     const [up, down] = [{ height: 10, direction: 'up' } as const, { height: 100, direction: 'down' } as const];
     expect(neighbor(scheme(), up, [50, idBase + 70])).toBe(role('twinB'));
     expect(neighbor(scheme(), down, [70])).toBe(role('mid'));
     expect(neighbor(scheme(), up, [50, 70, 100])).toBeUndefined();
   });
 
-  test('up and down again comes back, on every ladder', () => {
+  test('is the adjacent rung, on every ladder', () => {
     holds(withLadder, ({ scheme: group }) => {
       const rungs = [baseOf(group.roles), ...(group.ladder ?? [])];
       rungs.forEach((rung, index) => {
@@ -560,7 +559,9 @@ describe('the neighboring role', () => {
 describe('while Roblox does not show which of two roles is the base role', () => {
   const other: Role = { id: 71_071, name: 'Recruit', rank: 1, kind: 'custom' };
 
-  /** The same scheme if Roblox does not show it (`unclear`), and with each possible answer (`worlds`). */
+  /**
+   * Generates a scheme whose base role is unknown (`unclear`), and the same scheme with either base role (`worlds`).
+   */
   const arbitraryWorlds = arbitraryRoles.chain((all) => {
     const base = baseOf(all);
     const known = all.filter(({ rank }) => rank !== 1);
@@ -612,7 +613,7 @@ describe('while Roblox does not show which of two roles is the base role', () =>
   const afterStep = (held: number[], { kind, roleId }: Step) =>
     kind === 'assign' ? [...held, roleId] : held.filter((id) => id !== roleId);
 
-  test('every plan that is possible is right whichever it is', () => {
+  test('every possible plan is right for either base role', () => {
     fc.assert(
       fc.property(arbitraryWorlds, ({ unclear, worlds, member, wanted, asked }) => {
         const finders: Array<(scheme: RoleScheme) => RolePlan | Role> = [
@@ -635,7 +636,7 @@ describe('while Roblox does not show which of two roles is the base role', () =>
     );
   });
 
-  test('an undo that was planned then counts as reached, whichever it turns out to be', () => {
+  test('a planned undo counts as reached for either base role', () => {
     fc.assert(
       fc.property(arbitraryWorlds, ({ unclear, worlds, member, wanted }) => {
         const plan = planOrNone(() => restorePlan(unclear, member, wanted));
@@ -648,7 +649,7 @@ describe('while Roblox does not show which of two roles is the base role', () =>
     );
   });
 
-  test('a member with another known role can get any other one', () => {
+  test('a member with a known role can get any other known role', () => {
     fc.assert(
       fc.property(arbitraryWorlds, ({ unclear, member, customs, asked }) => {
         const isKnown = (id: number) => givableRoles(unclear).some((role) => role.id === id);

@@ -31,9 +31,7 @@ const none: NamingSettings = {
 };
 const actor = { by: 'daemon', at: 1 };
 
-/**
- * Each setting that names roles, with an entry for the Developer and, if possible, another entry that stays the same.
- */
+/** For each setting that names roles, a value with an entry for the Developer; lists also have an unrelated entry. */
 const settings: Record<RoleSetting, (entry: RoleName) => Partial<NamingSettings>> = {
   'group.ladder': (entry) => ({ ladder: [50, entry] }),
   'policy.locked_roles': (entry) => ({ lockedRoles: ['Officer', entry] }),
@@ -67,21 +65,21 @@ const turns: Record<string, Turn> = {
     after: changed({ [id]: { rank: 125, name: 'Engineer' } }),
     misfits: ['number', 'name'],
   },
-  'written otherwise': { after: changed({ [id]: { name: ' DEVELOPER' } }), misfits: [] },
+  'written differently': { after: changed({ [id]: { name: ' DEVELOPER' } }), misfits: [] },
   deleted: { after: without, misfits: ['number', 'name', 'id'] },
-  'deleted, and another made with its number and name': {
+  'deleted, and replaced by another with its number and name': {
     after: sorted([...without, second({ rank: 120, name: 'Developer' })]),
     misfits: ['number', 'name', 'id'],
   },
-  'swapped in number with another': {
+  'with its number swapped with another': {
     after: changed({ [id]: { rank: 15 }, [otherId]: { rank: 120 } }),
     misfits: ['number'],
   },
-  'swapped in name with another': {
+  'with its name swapped with another': {
     after: changed({ [id]: { name: 'VIP' }, [otherId]: { name: 'Developer' } }),
     misfits: ['name'],
   },
-  'swapped in all but its id with another': {
+  'with its number and name swapped with another': {
     after: changed({ [id]: { name: 'VIP', rank: 15 }, [otherId]: { name: 'Developer', rank: 120 } }),
     misfits: ['number', 'name'],
   },
@@ -139,7 +137,7 @@ describe('an entry means the role that it named when it was first resolved', () 
       const value = JSON.parse(line[2] ?? '') as RoleName | RoleName[];
       const entries = [value].flat().map((entry): RoleEntry => ({ setting, entry }));
       const kept = first.learned.filter((one) => one.entry !== String(forms[form]));
-      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // it is a bound even alone
+      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // a number is a bound without a role
       const corrected = resolveRoles({ roles: after, rankOne: 'custom' }, entries, kept);
       expect(corrected.misfits).toEqual([]);
       expect(new Set(corrected.named[setting].map((role) => role.id))).toEqual(new Set(meant));
@@ -218,7 +216,7 @@ describe('the ladder', () => {
   const rungs = (given: Partial<NamingSettings>, after: Role[], meanings: readonly RoleMeaning[] = []) =>
     ladderOf(roleEntries({ ...none, ...given }), read(given, after, meanings))?.map(({ name }) => name);
 
-  test('is in the present order, without the base role and without rungs that are gone', () => {
+  test('is in the current order, without the base role and deleted rungs', () => {
     const given = { ladder: [1, 15, 50, 120] };
     const { learned } = read(given, group);
     expect(rungs(given, group)).toEqual(['VIP', 'Officer', 'Developer']);
@@ -227,7 +225,7 @@ describe('the ladder', () => {
     expect(rungs({}, group)).toBeUndefined();
   });
 
-  test('with two rungs that now share a rank stays, and is reported', () => {
+  test('with two rungs that now share a rank is kept and reported', () => {
     const given = { ladder: ['Officer', 'Developer'] };
     const after = changed({ [id]: { rank: 50 } });
     const { misfits } = read(given, after, read(given, group).learned);
@@ -236,7 +234,7 @@ describe('the ladder', () => {
     expect(read(given, after).misfits).toMatchObject([{ stops: 'ranks', isUnread: true }]);
   });
 
-  test('with two rungs that exchanged numbers is reported, with ids to write', () => {
+  test('with two rungs that swapped numbers is reported, with ids to write', () => {
     const given = { ladder: [50, 120] };
     const after = changed({ [id]: { rank: 50 }, 5050: { rank: 120 } });
     const { misfits, named } = read(given, after, read(given, group).learned);
@@ -273,7 +271,7 @@ describe('the meanings that are stored', () => {
     expect(keep(otherwise, () => false, true).change).toEqual(otherwise);
   });
 
-  test('an entry that is resolved again replaces it, others stay', () => {
+  test('an entry that is resolved again replaces the stored one; others are kept', () => {
     const { change } = keep(otherwise, ({ entry }) => entry === '120', true);
     expect(new Map(change.map((one) => [one.entry, one.roles[0]?.id]))).toEqual(
       new Map([

@@ -14,13 +14,13 @@ const steps = [
 const none = { vanished: [], appeared: [], kept: [] };
 
 test.each([
-  ['roles that the steps name, at any stage', [2, 10], [2, 10, 20], none],
-  ['the base role, which a platform may or may not list', [2, 10], [20], none],
-  ['a role that stays', [2, 10, 30], [20, 30], { ...none, kept: [30] }],
-  ['a role that is gone', [2, 10, 30], [20], { ...none, vanished: [30] }],
-  ['a role that came', [2, 10], [2, 20, 40], { ...none, appeared: [40] }],
-  ['an unknown role', [10], [20, 99], { ...none, appeared: [99] }],
-])('of the roles that a change does not name: %s', (_what, before, after, effects) => {
+  ['roles that its steps name', [2, 10], [2, 10, 20], none],
+  ['the base role, listed only before it', [2, 10], [20], none],
+  ['an unrelated role that is kept', [2, 10, 30], [20, 30], { ...none, kept: [30] }],
+  ['an unrelated role that vanishes', [2, 10, 30], [20], { ...none, vanished: [30] }],
+  ['an unrelated role that appears', [2, 10], [2, 20, 40], { ...none, appeared: [40] }],
+  ['an unknown role that appears', [10], [20, 99], { ...none, appeared: [99] }],
+])('the side effects of a change with %s', (_what, before, after, effects) => {
   expect(sideEffects(roles, [...steps], { before, after })).toEqual(effects);
 });
 

@@ -4,7 +4,7 @@ import { type Goal, hasTakenEffect, reversed, type Step, steps, stepsLeft } from
 
 const ids = [11, 22, 33, 44, 55, 66];
 const arbitraryGoal: fc.Arbitrary<Goal> = fc.record({ from: fc.subarray(ids), to: fc.subarray(ids) });
-/** Roles that no goal here touches. */
+/** Roles that are in no goal. */
 const arbitraryOthers = fc.subarray([1, 2 ** 40, 99]);
 
 describe('the steps from one set of roles to another', () => {

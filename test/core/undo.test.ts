@@ -3,9 +3,7 @@ import type { RankChange } from '../../src/core/model.ts';
 import { tookEffect, undoing } from '../../src/core/undo.ts';
 import { newChange } from '../contracts/store/samples.ts';
 
-/**
- * A member's changes, oldest first, each with a name, each starting from the previous state. `x<y`: x is an undo of y.
- */
+/** Returns a member's changes, newest first, from names, oldest first. `x<y`: the change x is an undo of y. */
 function timeline(names: string): RankChange[] {
   return names
     .split(' ')
@@ -31,8 +29,8 @@ function selectedBy(names: string, selected: string): unknown {
 
 test.each([
   ['the only change', 'a', 'a', ['before', 'a']],
-  ['several changes go back to before the earliest', 'a b c', 'a b c', ['before', 'a']],
-  ['earlier changes stay', 'x a b', 'a b', ['before', 'a']],
+  ['several changes are undone to before the earliest', 'a b c', 'a b c', ['before', 'a']],
+  ['earlier changes are kept', 'x a b', 'a b', ['before', 'a']],
   ['another change in between is undone with them and named', 'a x b', 'a b', ['before', 'a', 'x']],
   ['a newer change by another caller prevents the undo', 'a b x', 'a b', ['since', 'x']],
   ['undone changes are left alone', 'a b u<a', 'a b', ['already', 'undo_u']],
@@ -42,14 +40,14 @@ test.each([
     'a',
     ['already', 'undo_u'],
   ],
-  ['even if the member was changed since', 'a u<a x', 'a', ['already', 'undo_u']],
+  ['that undo is reported even if the member was changed since', 'a u<a x', 'a', ['already', 'undo_u']],
   ['a partial undo leaves the rest to be undone', 'a b u<b', 'a b', ['before', 'a']],
-  ['a change after an undo is undone to after the undo', 'a u<a b', 'a b', ['before', 'b']],
+  ['a change after an undo is undone, but not the undo', 'a u<a b', 'a b', ['before', 'b']],
   ['an undo of a newer unselected change cancels out with it', 'a x u<x', 'a', ['before', 'a']],
   ['a selected undo is undone', 'a b u<a', 'u', ['before', 'u']],
-  ['an undo that was undone is undone already', 'a u<a v<u', 'u', ['already', 'undo_v']],
-  ['and the changes that it had reverted can be undone again', 'a u<a v<u', 'a', ['before', 'a']],
-  ['over and over', 'a u<a v<u w<a', 'a', ['already', 'undo_w']],
+  ['an undo that was undone is reported as undone', 'a u<a v<u', 'u', ['already', 'undo_v']],
+  ['a change whose undo was undone can be undone again', 'a u<a v<u', 'a', ['before', 'a']],
+  ['a change can be undone repeatedly', 'a u<a v<u w<a', 'a', ['already', 'undo_w']],
   ['an undo of a deleted change is a change like any other', 'a u<gone', 'a', ['since', 'u']],
 ])('%s', (_, names, selected, expected) => {
   expect(selectedBy(names, selected)).toEqual(expected);

@@ -7,15 +7,17 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 const call: CallContext = { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
 const valid: Credential = { state: 'valid', userId: 9001, canWrite: true };
-const turnedAway = () => new RankdError('platform_credential', 'Roblox does not accept the key.', { hint: 'renew it' });
+const refusedKey = () => new RankdError('platform_credential', 'Roblox does not accept the key.', { hint: 'renew it' });
 
-/** A breaker on a platform whose credential a test kills and revives, and the calls that reached that platform. */
+/**
+ * Creates a breaker on a platform whose credential a test can change, and records the calls that reach the platform.
+ */
 function breakerUnderTest() {
   const clock = new ManualClock();
   const state = {
     credential: valid,
     failure: undefined as RankdError | undefined,
-    /** Until then a call that reached the platform is not answered. */
+    /** Calls that have reached the platform get no response until this resolves. */
     answered: undefined as Promise<void> | undefined,
     calls: [] as string[],
   };
@@ -67,7 +69,7 @@ function breakerUnderTest() {
 }
 
 describe('a credential that works', () => {
-  test('lets everything through, other failures too, and nothing is reported', async () => {
+  test('passes all calls and other failures through, and nothing is reported', async () => {
     const { state, breaker, reports, everyCall, use } = breakerUnderTest();
     await Promise.all([...everyCall(), breaker.checkCredential(call)]);
     expect(state.calls).toEqual(['group', 'roles', 'member', 'assign', 'unassign', 'check']);
@@ -77,14 +79,14 @@ describe('a credential that works', () => {
   });
 });
 
-describe('a write that is turned away', () => {
-  test('asks how the credential is at most every ten seconds, also where the platform does not say', async () => {
+describe('a refused write', () => {
+  test('checks the credential at most every ten seconds, even if the platform does not report its state', async () => {
     const { clock, state, breaker } = breakerUnderTest();
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     const checks: number[] = [];
     breaker.checkCredential = async () => {
       checks.push(clock.monotonic());
-      throw new RankdError('platform_unavailable', 'It does not say.');
+      throw new RankdError('platform_unavailable', 'No report.');
     };
     for (let second = 0; second < 30; second += 1) {
       await expect(breaker.assignRole({ userId: 1001, roleId: 5 }, call)).rejects.toMatchObject({ hint: 'renew it' });
@@ -95,10 +97,10 @@ describe('a write that is turned away', () => {
   });
 });
 
-describe('a credential that is dead', () => {
-  test('is called no more after the first call that it was turned away for, and that is said once', async () => {
+describe('a dead credential', () => {
+  test('is not used again after the first refused call, and is reported once', async () => {
     const { state, breaker, reports, everyCall, use } = breakerUnderTest();
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     expect(await use()).toBe('platform_credential');
     state.calls.length = 0;
     for (const asked of [...everyCall(), breaker.checkCredential(call)]) {
@@ -112,7 +114,7 @@ describe('a credential that is dead', () => {
     ['is disabled', { state: 'disabled' }],
     ['is expired', { state: 'expired' }],
     ['is invalid', { state: 'invalid' }],
-  ])('because introspection says that it %s is called no more either', async (what, credential) => {
+  ])('is not used again if introspection reports that it %s', async (what, credential) => {
     const { state, breaker, reports, use } = breakerUnderTest();
     state.credential = credential;
     expect(await breaker.checkCredential(call)).toBe(credential);
@@ -121,9 +123,9 @@ describe('a credential that is dead', () => {
     expect(reports).toEqual([expect.stringContaining(what)]);
   });
 
-  test('is asked about now and then, by one of many callers, ever more rarely up to once a minute', async () => {
+  test('is checked by one of many callers, with a backoff of up to a minute', async () => {
     const { clock, state, use } = breakerUnderTest();
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     state.credential = { state: 'disabled' };
     await use();
     state.calls.length = 0;
@@ -138,9 +140,9 @@ describe('a credential that is dead', () => {
     expect(state.calls).toEqual(askedAt.map(() => 'check'));
   });
 
-  test('is used again as soon as the platform says that it works, and that is said once', async () => {
+  test('is used again as soon as the platform reports that it works, which is reported once', async () => {
     const { clock, state, breaker, reports, use } = breakerUnderTest();
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     await use();
     state.failure = undefined;
     await clock.advance(10_000);
@@ -149,10 +151,10 @@ describe('a credential that is dead', () => {
     expect(reports).toEqual(['Roblox does not accept the key.', undefined]);
   });
 
-  test('that works again and then fails again is checked as soon as the first time', async () => {
+  test('that works again and then fails again is checked with a new backoff', async () => {
     const { clock, state, breaker, use } = breakerUnderTest();
     for (const life of ['first', 'second']) {
-      [state.failure, state.credential] = [turnedAway(), { state: 'disabled' }];
+      [state.failure, state.credential] = [refusedKey(), { state: 'disabled' }];
       await use();
       for (const waitMs of [10_000, 20_000]) {
         await clock.advance(waitMs);
@@ -166,22 +168,22 @@ describe('a credential that is dead', () => {
     }
   });
 
-  test('is not revived by a call that was let through before it died', async () => {
+  test('does not count as working again because of an earlier call', async () => {
     const { state, breaker, use } = breakerUnderTest();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     state.answered = answered;
     const early = breaker.roles(call);
     state.answered = undefined;
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     await use();
     answer();
     await early;
     expect(breaker.dead).toBeDefined();
   });
 
-  test('that passes every check but is still refused is also tried ever more rarely', async () => {
+  test('that passes every check but is still refused is also retried with a backoff', async () => {
     const { clock, state, reports, use } = breakerUnderTest();
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     await use();
     state.calls.length = 0;
     for (let second = 1; second <= 250; second += 1) {
@@ -194,7 +196,7 @@ describe('a credential that is dead', () => {
 
   test('is reported again if the reason has changed', async () => {
     const { clock, state, reports, use } = breakerUnderTest();
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     state.credential = { state: 'expired' };
     await use();
     await clock.advance(10_000);
@@ -204,7 +206,7 @@ describe('a credential that is dead', () => {
 
   test('does not prevent an outage of the platform from being reported as such', async () => {
     const { clock, state, breaker, use } = breakerUnderTest();
-    state.failure = turnedAway();
+    state.failure = refusedKey();
     await use();
     await clock.advance(10_000);
     state.failure = new RankdError('platform_unavailable', 'Down.');

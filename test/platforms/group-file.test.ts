@@ -14,7 +14,7 @@ beforeEach(() => {
   file = join(tempDir(), 'mine.yaml');
 });
 
-test('a group file is read, and what every group has is added', () => {
+test('a group file is read, and the roles of every group are added', () => {
   expect(loadGroupFile(fixture)).toEqual({
     id: 4242,
     name: 'Night Shift Rangers',
@@ -54,7 +54,7 @@ test('the owner may be listed among the members, and may be the acting account',
   expect(seed.members).toEqual([{ userId: 1, roleIds: [10_255, 10_005] }]);
 });
 
-test('rank 1 of a member is the role that shares it with the base role, which is added if none is marked', () => {
+test('rank 1 of a member means the custom role of rank 1; a base role is added if none is marked', () => {
   const seed = load(
     `${head}roles: [{ name: Recruit, rank: 1, base: false }]\nacting_account: 2\nmembers: [{ id: 2, roles: [1] }]\n`,
   );
@@ -66,7 +66,7 @@ test('rank 1 of a member is the role that shares it with the base role, which is
   expect(seed.members).toEqual([{ userId: 2, roleIds: [10_001] }]);
 });
 
-test('all mistakes of form are reported together, each with its place', () => {
+test('all wrong values are reported together, each with its position', () => {
   const text =
     'name: ""\nroles:\n  - { name: A, rank: 256 }\n  - { nam: B, rank: 2, id: 12 }\nacting_account: 2\nmembers: [{ id: "9", roles: 3 }]\n';
   expect(problems(text)).toEqual([
@@ -81,7 +81,7 @@ test('all mistakes of form are reported together, each with its place', () => {
   ]);
 });
 
-test('all mistakes of meaning are reported together, each with its place', () => {
+test('all contradictions are reported together, each with its position', () => {
   const text = [
     'name: Mine',
     'id: 7',
@@ -124,12 +124,12 @@ test.each([
     '6:28 members[0].roles[0]',
   ],
   [
-    'a base role that is the guests’',
+    'a guest role that is marked as the base role',
     'roles: [{ name: A, rank: 0, base: true }]\nacting_account: 2',
     '3:35 roles[0].base',
   ],
   [
-    'a base role with a lower one below it',
+    'a base role that is not the lowest',
     'roles: [{ name: A, rank: 3 }, { name: B, rank: 5, base: true }]\nacting_account: 2',
     '3:57 roles[1].base cannot mark rank 5: the role that every member holds is the lowest, and roles[0] is below it',
   ],
@@ -140,17 +140,17 @@ test.each([
   ],
   ['text that is not YAML', 'roles: [', '3:9'],
   ['an alias without an anchor', 'roles: *none', '1:1 Unresolved alias'],
-])('%s is refused where it stands', (_, text, place) => {
+])('%s is reported with its position', (_, text, place) => {
   expect(problems(head + text)[0]).toContain(`${file}:${place}`);
 });
 
-test('an empty file says what belongs in it', () => {
+test('the error for an empty file lists the fields of a group file', () => {
   expect(problems('')).toEqual([
     `${file}:1:1 the file must describe a group: name, id, roles, owner, acting_account, members`,
   ]);
 });
 
-test('a file that is not there is named', () => {
+test('the error for a missing file names it', () => {
   expect(() => loadGroupFile(file)).toThrow(
     expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(file) }),
   );

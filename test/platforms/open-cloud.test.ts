@@ -19,7 +19,7 @@ import { pacedTime, SkippableClock } from '../support/paced-clock.ts';
 
 const { recruit, trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
-/** With a short minimum, the last try is answered rather than cut off by the deadline. */
+/** With this minimum, the last attempt gets a response before the deadline. */
 const unhurried = { ...tuning, shortestTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
 
@@ -98,9 +98,9 @@ describe('the group and its roles', () => {
 
   test.each([
     ['nulls', { displayName: null, memberCount: null, owner: null }, { name: 'Group 700', memberCount: 0 }],
-    ['nothing', {}, { name: 'Group 700', memberCount: 0 }],
+    ['no values', {}, { name: 'Group 700', memberCount: 0 }],
     ['a count as text', { displayName: 'A', memberCount: '8', owner: '' }, { name: 'A', memberCount: 8 }],
-  ])('a group is read where there is %s in place of what ranking does not need', async (_what, fields, read) => {
+  ])('a group is read with %s in the fields that ranking does not need', async (_what, fields, read) => {
     fake.faults.add({ operation: 'group', kind: 'body', body: JSON.stringify({ id: '700', ...fields }) });
     expect(await platform.group(callIn(1_000))).toEqual({ id: 700, ...read });
   });
@@ -138,7 +138,7 @@ test.each([
   expect(await platform.role(7, callIn(5_000))).toMatchObject({ powers: power === undefined ? [] : [power] });
 });
 
-test('a list of roles without end is read until a page brings none that is new', async () => {
+test('an endless list of roles is read until a page has no new role', async () => {
   const [owner] = (await platform.roles(callIn(5_000))).filter(({ kind }) => kind === 'owner');
   const role = { id: String(owner?.id), displayName: 'Owner', rank: 255 };
   for (let page = 1; page < 50; page += 1) {
@@ -168,7 +168,7 @@ describe('the base role', () => {
   ];
   const unclear = [base, recruit].sort((a, b) => a - b).map((id) => ['unclear', id]);
 
-  test('comes before the other role of rank 1, as shown by the public list, which is read once', async () => {
+  test('is listed before the other role of rank 1; the public list marks it, and is read once', async () => {
     const baseRoleMemory = memory();
     platform = platformOn(fake, { baseRoleMemory });
     expect(await rankOne()).toEqual(found);
@@ -177,7 +177,7 @@ describe('the base role', () => {
     expect([asked(), baseRoleMemory.kept()]).toEqual([1, base]);
   });
 
-  test('is known after a start, with nothing asked', async () => {
+  test('is known after a restart, without a request', async () => {
     expect(await rankOne(platformOn(fake, { baseRoleMemory: memory(base) }))).toEqual(found);
     expect(fake.journal.entries.map(({ operation }) => operation)).toEqual(['roles']);
   });
@@ -188,7 +188,7 @@ describe('the base role', () => {
     expect(baseRoleMemory.kept()).toBe(base);
   });
 
-  test('is the only role of rank 1, with nothing asked, even after a second one comes', async () => {
+  test('is the only role of rank 1, without a request, even after a second one is added', async () => {
     fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
     expect(await rankOne()).toEqual([['base', base]]);
     fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
@@ -196,7 +196,7 @@ describe('the base role', () => {
     expect(asked()).toBe(0);
   });
 
-  test('is none in a group without a role of rank 1, unless the public list marks one', async () => {
+  test('is missing in a group without a role of rank 1, unless the public list marks one', async () => {
     const others = fake.group.roles.filter(({ rank }) => rank !== 1);
     fake.group.roles = [...others, { id: base, name: 'Member', rank: 7, isBase: true }];
     fake.hasPublicRoles = false;
@@ -207,7 +207,7 @@ describe('the base role', () => {
   });
 
   test.each(['hang', 'status 503', 'html'] as const)(
-    'is derived from members if the public list does not answer: %s',
+    'is derived from members if the public list does not respond: %s',
     async (kind) => {
       fake.faults.add({ operation: 'publicRoles', kind, times: 99 });
       const baseRoleMemory = memory();
@@ -218,7 +218,7 @@ describe('the base role', () => {
     },
   );
 
-  test('is derived also from members who list it like other roles: it is the one that all of them hold', async () => {
+  test('is also derived from members who list it like other roles: it is the one that all of them hold', async () => {
     fake.hasPublicRoles = false;
     fake.rolesField = 'withBase';
     const baseRoleMemory = memory();
@@ -228,7 +228,7 @@ describe('the base role', () => {
 
   test.each<[what: string, spoil: () => unknown]>([
     ['all of them hold both', () => fake.group.userIds.map((userId) => fake.group.setMember(userId, [recruit]))],
-    ['nobody holds the other', () => fake.group.removeMember(sampleUsers.recruit)],
+    ['no member holds the other', () => fake.group.removeMember(sampleUsers.recruit)],
   ])('is not guessed from members who list it, if %s', async (_what, spoil) => {
     fake.hasPublicRoles = false;
     fake.rolesField = 'withBase';
@@ -272,12 +272,12 @@ describe('the base role', () => {
     expect(asked()).toBe(2);
   });
 
-  test('is found without the store, if that fails', async () => {
+  test('is found even if the store fails', async () => {
     const fail = async () => Promise.reject(new RankdError('store_unavailable', 'The disk is full.'));
     expect(await rankOne(platformOn(fake, { baseRoleMemory: { find: fail, keep: fail } }))).toEqual(found);
   });
 
-  test('leaves most of the time, however short, to what comes after it while the public list does not answer', async () => {
+  test('leaves most of a short deadline to later calls while the public list does not respond', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     const call = callIn(1_000);
     expect(await rankOne(platform, call)).toEqual(found);
@@ -285,7 +285,7 @@ describe('the base role', () => {
     expect(await platform.getMember(1002, call)).toMatchObject({ roleIds: [officer] });
   });
 
-  test('makes no caller wait longer than some seconds for the public list, however much time there is', async () => {
+  test('makes callers wait only a few seconds for the public list, however much time is left', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     platform = platformOn(fake, { tuning: { ...tuning, publicRolesTimeoutMs: 100 } });
     const begun = pacedTime.monotonic();
@@ -295,26 +295,29 @@ describe('the base role', () => {
 });
 
 describe('a member', () => {
-  test('is asked for by a percent-encoded filter that no cache may answer', async () => {
+  test('is requested with a percent-encoded filter, and not from a cache', async () => {
     await platform.getMember(1001, callIn(1_000));
     const [request] = fake.journal.requests('memberships');
     expect(request?.path).toMatch(/\/memberships\?filter=user%20%3D%3D%20(%27|')users%2F1001(%27|')$/);
     expect(request?.headers).toMatchObject({ 'cache-control': 'no-cache', 'x-api-key': fake.apiKey });
   });
 
-  test.each(['withoutBase', 'withBase', 'absent'] as const)('is read whole where roles come %s', async (rolesField) => {
-    fake.rolesField = rolesField;
-    const seen = async (userId: number) =>
-      (await platform.getMember(userId, callIn(1_000)))?.roleIds.filter((id) => id !== base);
-    expect(await seen(1003)).toEqual([]);
-    expect(await seen(1002)).toEqual([officer]);
-    expect(await seen(1004)).toEqual(rolesField === 'absent' ? [captain] : [captain, trainee]);
-  });
+  test.each(['withoutBase', 'withBase', 'absent'] as const)(
+    'is read completely if roles are listed %s',
+    async (rolesField) => {
+      fake.rolesField = rolesField;
+      const seen = async (userId: number) =>
+        (await platform.getMember(userId, callIn(1_000)))?.roleIds.filter((id) => id !== base);
+      expect(await seen(1003)).toEqual([]);
+      expect(await seen(1002)).toEqual([officer]);
+      expect(await seen(1004)).toEqual(rolesField === 'absent' ? [captain] : [captain, trainee]);
+    },
+  );
 
   test.each([
     ['roles', { role: 'groups/700/roles/5', roles: null }],
     ['role', { role: null, roles: ['groups/700/roles/5'] }],
-  ])('is read whole where %s is null', async (_field, roles) => {
+  ])('is read completely if %s is null', async (_field, roles) => {
     const body = JSON.stringify({ groupMemberships: [{ user: 'users/1001', ...roles }] });
     fake.faults.add({ operation: 'memberships', kind: 'body', body });
     expect(await platform.getMember(1001, callIn(1_000))).toEqual({ userId: 1001, roleIds: [5] });
@@ -336,7 +339,7 @@ describe('a member', () => {
     expect(fake.journal.requests('memberships').at(-1)?.path).toContain('&pageToken=more');
   });
 
-  test('a role without a rank has rank 0, which may be left out', async () => {
+  test('a role without a rank has rank 0', async () => {
     const groupRoles = [
       { id: '5', displayName: 'Guest' },
       { id: '6', displayName: 'Member', rank: 1 },
@@ -345,14 +348,14 @@ describe('a member', () => {
     expect(await platform.roles(callIn(1_000))).toMatchObject([{ id: 5, rank: 0, kind: 'guest' }, { id: 6 }]);
   });
 
-  test('is not searched further once a page leads to itself', async () => {
+  test('is not searched further once a page repeats', async () => {
     const body = '{"groupMemberships":[],"nextPageToken":"more"}';
     fake.faults.add({ operation: 'memberships', kind: 'body', body, times: 50 });
     expect(await platform.getMember(1001, callIn(1_000))).toBeUndefined();
     expect(fake.journal.requests('memberships')).toHaveLength(2);
   });
 
-  test('is not searched on empty pages without end', async () => {
+  test('is not searched on endless empty pages', async () => {
     const empty = '{"groupMemberships":[],"nextPageToken":"';
     for (let page = 0; page < 50; page += 1)
       fake.faults.add({ operation: 'memberships', kind: 'body', body: `${empty}${page}"}` });
@@ -360,7 +363,7 @@ describe('a member', () => {
     expect(fake.journal.requests('memberships').length).toBeLessThan(5);
   });
 
-  test('is never taken from an answer about another user', async () => {
+  test('is never taken from a response about another user', async () => {
     const other = '{"groupMemberships":[{"user":"users/1002","role":"groups/700/roles/5","roles":[]}]}';
     fake.faults.add({ operation: 'memberships', kind: 'body', body: other });
     expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_rejected');
@@ -369,7 +372,7 @@ describe('a member', () => {
   });
 });
 
-test('the places of an experience are all listed, also those behind an empty page', async () => {
+test('all places of an experience are listed, even those after an empty page', async () => {
   fake.experiences[98] = { 1001: 'Lobby' };
   const body = '{"data":[],"nextPageCursor":"0","previousPageCursor":null}';
   fake.faults.add({ operation: 'places', kind: 'body', body });
@@ -382,14 +385,14 @@ describe('the credential', () => {
   ];
   const check = () => platform.checkCredential(callIn(1_000));
 
-  test('is described by introspection, to which the key goes in the body alone', async () => {
+  test('is described by introspection, which gets the key only in the body', async () => {
     fake.credential.expirationTimeUtc = '2027-01-01T12:00:00.000Z';
     const expiresAt = Date.UTC(2027, 0, 1, 12);
     expect(await check()).toEqual({ state: 'valid', userId: 9001, expiresAt });
     expect(fake.journal.requests('introspect')[0]?.headers).not.toHaveProperty('x-api-key');
   });
 
-  test('with an expiry in the year 1 has none', async () => {
+  test('with an expiry in the year 1 never expires', async () => {
     fake.credential.expirationTimeUtc = '0001-01-01T00:00:00Z';
     expect(await check()).not.toHaveProperty('expiresAt');
   });
@@ -410,15 +413,15 @@ describe('the credential', () => {
     ['for reading', scope(['read'], ['*']), false],
     ['for something else', [{ name: 'asset', operations: ['write'], groupIds: ['*'] }], false],
     ['for groups it does not list', scope(['write']), undefined],
-    ['without a scope list', undefined, undefined],
-  ])('%s may write accordingly', async (_what, scopes, canWrite) => {
+    ['that is not reported', undefined, undefined],
+  ])('with a scope %s has the matching right to write', async (_what, scopes, canWrite) => {
     fake.credential.scopes = scopes;
     expect((await check()).canWrite).toBe(canWrite);
   });
 });
 
 const faults: FaultKind[] = ['status 500', 'status 503', 'status 499', 'status 409', 'reset', 'hang'];
-/** With a status of success. */
+/** Faults with a success status. */
 const unreadable: FaultKind[] = ['html', 'empty', 'truncated', 'oversized', 'cut'];
 
 describe.each([...faults, ...unreadable])('%s', (kind) => {
@@ -426,13 +429,13 @@ describe.each([...faults, ...unreadable])('%s', (kind) => {
     if (kind === 'hang') platform = platformOn(fake, { tuning: { ...tuning, perTryTimeoutMs: 40 } });
   });
 
-  test('once, a read is answered all the same', async () => {
-    const times = kind === 'html' ? 1 : 2; // after a second web page, a third try would get one, too
+  test('once: a read still succeeds', async () => {
+    const times = kind === 'html' ? 1 : 2; // a read is not retried after a second web page
     fake.faults.add({ operation: 'memberships', kind, when: 'after', times });
     expect(await platform.getMember(1002, callIn(2_000))).toMatchObject({ roleIds: [officer] });
   });
 
-  test('again and again, a read is platform_unavailable before the deadline', async () => {
+  test('repeatedly: a read throws platform_unavailable before the deadline', async () => {
     fake.faults.add({ operation: 'memberships', kind, when: 'after', times: 999 });
     const begun = pacedTime.monotonic();
     expect(await codeOf(platform.getMember(1002, callIn(60)))).toBe('platform_unavailable');
@@ -445,14 +448,14 @@ describe.each(faults)('%s', (kind) => {
     if (kind === 'hang') platform = platformOn(fake, { tuning: { ...tuning, perTryTimeoutMs: 40 } });
   });
 
-  test.each(['before', 'after'] as const)('once, %s the write is carried out, the write is confirmed', async (when) => {
+  test.each(['before', 'after'] as const)('once, %s the write is carried out: the write is confirmed', async (when) => {
     fake.faults.add({ operation: 'assign', kind, when });
     expect(await platform.assignRole(assign, callIn(2_000))).toMatchObject({ roleIds: [officer, trainee] });
     expect(fake.group.held(1001)).toEqual([officer, trainee]);
   });
 
   test.each(['before', 'after'] as const)(
-    'again and again, %s the write is carried out, the outcome is unknown',
+    'repeatedly, %s the write is carried out: the outcome is unknown',
     async (when) => {
       fake.faults.add({ operation: 'assign', kind, when, times: 999 });
       expect(await codeOf(platform.assignRole(assign, callIn(60)))).toBe('outcome_unknown');
@@ -461,7 +464,7 @@ describe.each(faults)('%s', (kind) => {
 });
 
 test.each(unreadable)(
-  '%s as the answer to a write: it is accepted, shows nothing, and is not sent again',
+  '%s as the response to a write: the write counts as accepted, and is not retried',
   async (kind) => {
     fake.faults.add({ operation: 'assign', kind, when: 'after', times: 999 });
     expect(await platform.assignRole(assign, callIn(1_000))).toBeUndefined();
@@ -474,13 +477,13 @@ test.each<[FaultKind, string]>([
   ['reset', 'the connection was lost (ECONNRESET)'],
   ['html', 'a web page was returned instead'],
   ['truncated', 'the response could not be read'],
-])('of what is met with %s it is said: %s', async (kind, what) => {
+])('the error for %s contains: %s', async (kind, what) => {
   fake.faults.add({ operation: 'memberships', kind, times: 999 });
   platform = platformOn(fake, { tuning: { ...unhurried, perTryTimeoutMs: 100 } });
   expect((await failure(platform.getMember(1001, callIn(500)))).message).toContain(what);
 });
 
-test('an answer longer than a mebibyte is not taken, right as it may be', async () => {
+test('a response longer than a mebibyte is rejected, even if it is valid', async () => {
   const right = '{"groupMemberships":[{"user":"users/1001","role":"groups/700/roles/5"}]}';
   const body = right.padEnd(1024 * 1024 + 1);
   fake.faults.add({ operation: 'memberships', kind: 'body', body, times: 999 });
@@ -488,41 +491,41 @@ test('an answer longer than a mebibyte is not taken, right as it may be', async 
 });
 
 describe('a write', () => {
-  test('that a refusal follows after an unconfirmed try is unknown, not refused', async () => {
+  test('has an unknown outcome if a refusal follows an unconfirmed attempt', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 503', when: 'after' });
     fake.faults.add({ operation: 'assign', kind: 'status 403' });
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
     expect(fake.group.held(1001)).toContain(officer);
   });
 
-  test('that a refusal follows after a try that was asked to wait is refused', async () => {
+  test('is refused if a refusal follows a 429', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429' });
     fake.faults.add({ operation: 'assign', kind: 'status 403' });
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('above_acting_account');
   });
 
-  test('that finds no room after an unconfirmed try is unknown, not busy', async () => {
+  test('has an unknown outcome if the rate limit prevents a retry after an unconfirmed attempt', async () => {
     fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after' });
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '60' } });
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
   });
 
-  test('to a closed port was certainly not carried out', async () => {
+  test('to a closed port is known not to be carried out', async () => {
     const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: unhurried }); // where no program can listen
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 
-  test('whose connection is broken off before it is there was certainly not carried out', async () => {
+  test('whose connection breaks before it is established is known not to be carried out', async () => {
     const rude = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void rude.close());
     const { port } = rude.address() as AddressInfo;
-    const broken = platformOn(fake, { baseUrl: `https://127.0.0.1:${port}`, tuning: unhurried }); // it never gets to TLS
+    const broken = platformOn(fake, { baseUrl: `https://127.0.0.1:${port}`, tuning: unhurried }); // the connection ends before TLS begins
     expect(await codeOf(broken.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 
   test.each(['ENOTFOUND', 'EAI_AGAIN'])(
-    'to a host without an address (%s) was certainly not carried out',
+    'to a host without an address (%s) is known not to be carried out',
     async (code) => {
       const unresolved = (...args: unknown[]) => {
         const answer = args.at(-1) as (error: Error) => void;
@@ -535,7 +538,7 @@ describe('a write', () => {
     },
   );
 
-  test('called off while it runs is unknown, at once', async () => {
+  test('that is aborted in flight has an unknown outcome at once', async () => {
     fake.faults.add({ operation: 'assign', kind: 'hang', when: 'after' });
     const callOff = new AbortController();
     const code = codeOf(platform.assignRole(assign, callIn(5_000, callOff.signal)));
@@ -546,19 +549,19 @@ describe('a write', () => {
     expect(pacedTime.monotonic() - begun).toBeLessThan(500);
   });
 
-  test('that is refused is not tried again', async () => {
+  test('that is refused is not retried', async () => {
     fake.credential.userId = 1004;
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('above_acting_account');
     expect(fake.journal.writes()).toHaveLength(1);
   });
 
-  test('without a key that lives is platform_credential', async () => {
+  test('with a disabled key throws platform_credential', async () => {
     fake.credential.enabled = false;
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('platform_credential');
     expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_credential');
   });
 
-  test('without effect returns the member as it was: the caller is to notice', async () => {
+  test('without effect returns the unchanged member, so that the caller notices', async () => {
     fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
     fake.acceptsWritesWithoutScope = true;
     expect(await platform.assignRole(assign, callIn(1_000))).toMatchObject({ userId: 1001, roleIds: [trainee] });
@@ -569,7 +572,7 @@ test.each<[string, tries: number | 'many']>([
   ['ENOTFOUND', 2],
   ['CERT_HAS_EXPIRED', 2],
   ['ECONNREFUSED', 'many'],
-])('a call whose connection fails with %s is tried that often: %s', async (code, tries) => {
+])('a call whose connection fails with %s is attempted %s times', async (code, tries) => {
   const fetch = vi.fn(async () => {
     throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
   });
@@ -579,12 +582,12 @@ test.each<[string, tries: number | 'many']>([
 });
 
 describe("the platform's budget", () => {
-  test('begins as documented for each operation, before the platform has said anything', () => {
+  test('begins with the documented limit of each operation', () => {
     const limits = Object.fromEntries(platform.pace().map(({ operation, limit }) => [operation, limit]));
     expect(limits).toMatchObject({ group: 150, roles: 300, memberships: 300, assign: 300, unassign: 300 });
   });
 
-  test('is not blamed where the time of a request was over before anything could be sent', async () => {
+  test('is not blamed if the deadline passed before the request could be sent', async () => {
     const late = { ...callIn(1_000), deadlineAt: pacedTime.monotonic() - 1 };
     for (const answer of [platform.getMember(1001, late), platform.assignRole(assign, late)]) {
       const { code, message } = await failure(answer);
@@ -595,14 +598,14 @@ describe("the platform's budget", () => {
     expect(fake.journal.entries).toEqual([]);
   });
 
-  test('is what a request was refused for that has no time left after Roblox asked it to wait', async () => {
+  test('is the reason for a refusal if no time is left after a 429', async () => {
     fake.latencyMs = 200;
     fake.faults.add({ operation: 'memberships', kind: 'status 429' });
     platform = platformOn(fake, { tuning: { backOffMs: 0, shortestTryMs: 300 } });
     expect(await codeOf(platform.getMember(1001, callIn(400)))).toBe('platform_busy');
   });
 
-  test('is waited for as long as retry-after says', async () => {
+  test('delays a retry for as long as retry-after requests', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '0.2' } });
     const begun = pacedTime.monotonic();
     await platform.assignRole(assign, callIn(2_000));
@@ -610,29 +613,26 @@ describe("the platform's budget", () => {
     expect(fake.journal.writes()).toHaveLength(2);
   });
 
-  test('a refusal without retry-after is tried again a little later', async () => {
+  test('allows a retry soon after a 429 without retry-after', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429' });
     expect(await platform.assignRole(assign, callIn(2_000))).toMatchObject({ roleIds: [officer, trainee] });
   });
 
-  test.each([400, 404] as const)(
-    'is not closed by a %i about one member, whatever wait that asks for',
-    async (status) => {
-      fake.faults.add({ operation: 'assign', kind: `status ${status}`, headers: { 'retry-after': '600' } });
-      expect((await failure(platform.assignRole(assign, callIn(1_000)))).retryAfterMs).toBeUndefined();
-      const other = { ...assign, userId: sampleUsers.memberOnly };
-      expect(await platform.assignRole(other, callIn(1_000))).toMatchObject({ userId: other.userId });
-    },
-  );
+  test.each([400, 404] as const)('is not closed by a %i about one member, whatever its retry-after', async (status) => {
+    fake.faults.add({ operation: 'assign', kind: `status ${status}`, headers: { 'retry-after': '600' } });
+    expect((await failure(platform.assignRole(assign, callIn(1_000)))).retryAfterMs).toBeUndefined();
+    const other = { ...assign, userId: sampleUsers.memberOnly };
+    expect(await platform.assignRole(other, callIn(1_000))).toMatchObject({ userId: other.userId });
+  });
 
-  test('is closed by a 503 that says for how long', async () => {
+  test('is closed by a 503 with retry-after', async () => {
     fake.faults.add({ operation: 'memberships', kind: 'status 503', headers: { 'retry-after': '30' } });
     expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_unavailable');
     expect(await codeOf(platform.getMember(1002, callIn(1_000)))).toBe('platform_busy');
     expect(fake.journal.requests('memberships')).toHaveLength(1);
   });
 
-  test('is not closed by a 503 that does not', async () => {
+  test('is not closed by a 503 without retry-after', async () => {
     fake.faults.add({ operation: 'memberships', kind: 'status 503', userId: 1001, times: 999 });
     expect(await codeOf(platform.getMember(1001, callIn(500)))).toBe('platform_unavailable');
     expect(await platform.getMember(1002, callIn(100))).toMatchObject({ userId: 1002 });
@@ -653,7 +653,7 @@ describe("the platform's budget", () => {
     });
   });
 
-  test('a burst above it is spread so that the platform refuses nothing', async () => {
+  test('spreads a larger burst, so that the platform refuses no call', async () => {
     const limits = { memberships: 8 };
     const small = await startFakeOpenCloud({ limits, windowMs: 1_000, clock: pacedTime });
     const reader = platformOn(small, { tuning: {} });
@@ -663,14 +663,14 @@ describe("the platform's budget", () => {
     await small.close();
   });
 
-  test('an exhausted one without retry-after is asked ever more rarely, by all callers together', async () => {
+  test('is tried with a backoff that all callers share after 429s without retry-after', async () => {
     fake.faults.add({ operation: 'memberships', kind: 'status 429', times: 999 });
     platform = platformOn(fake, { tuning: { backOffMs: 100, maxBackOffMs: 10_000, shortestTryMs: 10 } });
     await Promise.all(Array.from({ length: 10 }, () => codeOf(platform.getMember(1001, callIn(1_500)))));
     expect(fake.journal.requests('memberships').length).toBeLessThan(20);
   });
 
-  test('that others use up with a key of the same owner is noticed', async () => {
+  test('includes the calls that others make with a key of the same owner', async () => {
     fake.budgets.use('memberships', 298);
     await platform.getMember(1001, callIn(1_000));
     await platform.getMember(1001, callIn(1_000));
@@ -685,16 +685,16 @@ describe('a reservation for writes', () => {
 
   beforeEach(async () => {
     fake.budgets.use('unassign', 297);
-    await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000)); // whose answer reports that 2 are left
+    await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000)); // its response reports that 2 are left
   });
 
-  test('is for every write of a kind, or for none', async () => {
+  test('is for all writes of a kind, or for none', async () => {
     expect(await codeOf(reserved('unassign', 'unassign', 'unassign'))).toBe('platform_busy');
     using _both = await reserved('unassign', 'unassign');
     expect(await codeOf(reserved('unassign'))).toBe('platform_busy');
   });
 
-  test('holds off writes without it, until it is disposed', async () => {
+  test('blocks writes without it until it is disposed', async () => {
     const reservation = await reserved('unassign', 'unassign');
     expect(await codeOf(platform.unassignRole(unassign, callIn(1_000)))).toBe('platform_busy');
     await platform.unassignRole(unassign, { ...callIn(1_000), reservation });
@@ -702,25 +702,25 @@ describe('a reservation for writes', () => {
     expect(await platform.unassignRole(unassign, callIn(1_000))).toMatchObject({ userId: 1001 });
   });
 
-  test('serves each write through all of its tries', async () => {
+  test('covers all attempts of a write', async () => {
     using reservation = await reserved('unassign');
     fake.faults.add({ operation: 'unassign', kind: 'status 503' });
     expect(await platform.unassignRole(unassign, { ...callIn(1_000), reservation })).toMatchObject({ userId: 1001 });
     expect(fake.journal.writes(1001)).toHaveLength(3);
   });
 
-  test('does not make reads wait, even if it is all that one lane can have', async () => {
+  test('does not delay reads, even if it has all slots that one lane can get', async () => {
     using _all = await platform.reserve(new Array<WriteKind>(270).fill('assign'), callIn(30_000));
     expect(await platform.getMember(1001, callIn(1_000))).toMatchObject({ userId: 1001 });
   });
 });
 
 describe('the key', () => {
-  test('is in no error, whatever the platform answers', async () => {
+  test('is in no error, whatever the platform responds', async () => {
     const echo = JSON.stringify({ code: 'INVALID_ARGUMENT', message: `Bad key ${fake.apiKey}` });
     const calls = {
       roles: () => platform.roles(callIn(25)),
-      // another member each time: the fake may notice that a write was given up only after the next one began
+      // a different member each time: the fake may notice an aborted write only after the next one has begun
       assign: () => platform.assignRole({ ...assign, userId: fake.journal.entries.length + 1 }, callIn(25)),
       introspect: () => platform.checkCredential(callIn(25)),
     };
@@ -742,7 +742,7 @@ describe('the key', () => {
     }
   });
 
-  test('is not in an error in part either, where an answer that is no JSON begins with it', async () => {
+  test('is not even partly in an error if a response that is not JSON begins with it', async () => {
     fake.faults.add({ operation: 'any', kind: 'body', body: `${fake.apiKey} is unknown`, times: 999 });
     const error = await failure(platform.group(callIn(25)));
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(fake.apiKey.slice(0, 8));
@@ -755,7 +755,7 @@ describe('the key', () => {
     ['with slashes escaped', odd.replaceAll('/', '\\/')],
     ['with other characters escaped', odd.replaceAll('+', '\\u002B').replaceAll('=', '\\u003d')],
     ['escaped from end to end', odd.replaceAll(/./g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`)],
-  ])('echoed by the platform %s is masked, in JSON and in what is cut off', async (_how, echoed) => {
+  ])('echoed by the platform %s is masked, even in truncated JSON', async (_how, echoed) => {
     platform = platformOn(fake, { apiKey: odd });
     const json = `{"code":"INVALID_ARGUMENT","message":"Bad key ${echoed}."}`;
     for (const body of [json, json.slice(0, -1)]) {
@@ -764,7 +764,7 @@ describe('the key', () => {
     }
   });
 
-  test('that can be no header is refused without being quoted', () => {
+  test('that is not a valid header is rejected without being quoted', () => {
     for (const apiKey of ['', 'two\nlines', 'clé', 'with space']) {
       let thrown: unknown;
       try {
@@ -777,13 +777,13 @@ describe('the key', () => {
     }
   });
 
-  test('follows no redirect', async () => {
+  test('is not sent to the target of a redirect', async () => {
     fake.faults.add({ operation: 'group', kind: 'redirect', times: 999 });
     expect(await codeOf(platform.group(callIn(60)))).toBe('platform_unavailable');
     expect(fake.journal.requests('unknown')).toEqual([]);
   });
 
-  test('never goes to the host of the public role list', async () => {
+  test('is never sent to the host of the public role list', async () => {
     await platform.roles(callIn(1_000));
     expect(fake.journal.requests('publicRoles')[0]?.headers).not.toHaveProperty('x-api-key');
   });

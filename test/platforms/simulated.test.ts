@@ -58,7 +58,7 @@ describe('the file of a simulated group', () => {
     expect(await heldBy(open(), 1004)).toEqual([roles.captain, roles.base]);
   });
 
-  test('another group replaces the one in the file, the same group never does', async () => {
+  test('a different group replaces the one in the file; the same group does not', async () => {
     const first = open();
     await first.assignRole({ userId: 1004, roleId: roles.captain }, call());
     open({ ...sampleGroup, actingUserId: 9000 });
@@ -70,7 +70,7 @@ describe('the file of a simulated group', () => {
     expect(await heldBy(first, 1004)).toEqual([roles.base]);
   });
 
-  test('processes that make a new file at the same moment all get it, and one and the same group', async () => {
+  test('processes that create a file at the same moment all open it, with the same group', async () => {
     const userIds = [1001, 1002, 1004, 1005, 1006, 1007];
     const opener = (userId: number) => `
       const { SimulatedPlatform } = await import(${JSON.stringify(new URL('../../src/platforms/simulated.ts', import.meta.url))});
@@ -90,7 +90,7 @@ describe('the file of a simulated group', () => {
     }
   });
 
-  test('only its owner may read it', async () => {
+  test('only its owner can read it', async () => {
     const previous = process.umask(0);
     try {
       await open().assignRole({ userId: 1001, roleId: roles.officer }, call());
@@ -100,7 +100,7 @@ describe('the file of a simulated group', () => {
     for (const suffix of ['', '-wal', '-shm']) expect(statSync(file + suffix).mode & 0o777).toBe(0o600);
   });
 
-  test('a database of something else is refused and left alone', () => {
+  test('a database of another program is rejected and not changed', () => {
     const other = new Database(file);
     other.exec('CREATE TABLE members (name TEXT)');
     other.close();
@@ -110,7 +110,7 @@ describe('the file of a simulated group', () => {
     reopened.close();
   });
 
-  test('a folder that is not there, or a file that is no database, is store_unavailable', () => {
+  test('a missing folder, or a file that is not a database, throws store_unavailable', () => {
     expect(() => SimulatedPlatform.open({ file: join(folder, 'none', 'group.db'), seed: sampleGroup })).toThrow(
       unavailable,
     );
@@ -118,7 +118,7 @@ describe('the file of a simulated group', () => {
     expect(() => open()).toThrow(unavailable);
   });
 
-  test('a write that meets a lock held too long is store_unavailable and changes nothing', async () => {
+  test('a write to a file that stays locked throws store_unavailable and changes nothing', async () => {
     const platform = open();
     const blocker = new Database(file);
     blocker.exec('BEGIN IMMEDIATE');
@@ -130,7 +130,7 @@ describe('the file of a simulated group', () => {
 });
 
 describe('the acting account of a simulated group', () => {
-  test('the owner as acting account may give every role but its own', async () => {
+  test('the owner as acting account can give every role but its own', async () => {
     const platform = open(sampleGroup, 9000);
     await platform.assignRole({ userId: 1010, roleId: roles.captain }, call());
     await platform.assignRole({ userId: 1001, roleId: roles.admin }, call());
@@ -138,7 +138,7 @@ describe('the acting account of a simulated group', () => {
     expect(await platform.checkCredential(call())).toMatchObject({ userId: 9000, canWrite: true });
   });
 
-  test('an acting account that is not in the group may write nothing', async () => {
+  test('an acting account that is not in the group cannot write', async () => {
     const platform = open(sampleGroup, 4242);
     expect(await platform.checkCredential(call())).toMatchObject({ userId: 4242, canWrite: false });
     const refused = expect.objectContaining({ code: 'above_acting_account' });

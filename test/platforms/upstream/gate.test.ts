@@ -10,7 +10,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const inTime = 3_600_000;
 const own = { operation: 'tests', name: 'tests', node: 'this' };
 
-/** A gate of 4 calls per 10 s that records when each call starts. A reservation's call enters later. */
+/** Creates a gate of 4 calls per 10 s, and records when each call starts. The call of a reservation enters later. */
 function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000, burstSpacingMs = 0 } = {}) {
   const clock = new ManualClock();
   const gate = new Gate({ ...own, limit, windowMs, maxInFlight, burstSpacingMs, clock });
@@ -43,7 +43,7 @@ function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000, burs
 }
 
 describe('the pace of the budget', () => {
-  test('a burst within the budget starts at once, the rest as its slots come free', async () => {
+  test('a burst within the budget starts at once, further calls as slots come free', async () => {
     const { clock, enterMany, startTimes } = gateUnderTest();
     enterMany(3);
     await clock.advance(2_000);
@@ -52,7 +52,7 @@ describe('the pace of the budget', () => {
     expect(startTimes()).toEqual([0, 0, 0, 2_000, 10_000, 10_000, 10_000, 12_000, 20_000]);
   });
 
-  test('no window, wherever it begins, sees more calls than the limit', async () => {
+  test('no window, wherever it begins, has more calls than the limit', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 6_000 }), { maxLength: 30 }), async (gaps) => {
         const { clock, enter, startTimes } = gateUnderTest();
@@ -71,7 +71,10 @@ describe('the pace of the budget', () => {
   });
 });
 
-/** Calls start (`calls`), end with what the platform reports (`ends`), time passes, or the platform asks for a pause. */
+/**
+ * Calls start, a call ends with the rate limit that the platform reports, time passes, or the platform requests a
+ * pause.
+ */
 type Step = { calls: number } | { ends: RateReading } | { waitMs: number } | { pauseMs: number };
 
 const calls = (count: number): Step => ({ calls: count });
@@ -112,12 +115,12 @@ describe('the count that the platform reports', () => {
       [0, 0, 0, 0, 10_000],
     ],
     [
-      'delays no call longer than a window if its reset can only be an epoch',
+      'delays no call longer than a window if its reset looks like an epoch',
       [calls(1), end(0, Date.UTC(2026)), calls(1), wait(10_000)],
       [0, 10_000],
     ],
     [
-      'has its end rounded up: the earliest report is nearest, and a call that was promised that start waits no longer',
+      'has its reset rounded up: the earliest report is the most precise, and a promised start is not postponed',
       [
         calls(4),
         wait(400),
@@ -132,17 +135,17 @@ describe('the count that the platform reports', () => {
       [0, 0, 0, 0, 9_400],
     ],
     [
-      'may have its end rounded down: no call starts before the window has ended',
+      'may have its reset rounded down: no call starts before the window has ended',
       [calls(4), wait(9_500), end(3, 0), end(2, 0), end(1, 0), end(0, 0), calls(1), wait(20_000)],
       [0, 0, 0, 0, 10_500],
     ],
     [
-      'counts calls once whose responses overtake one another',
+      'counts calls only once if their responses arrive out of order',
       [calls(3), wait(100), end(1, 10_000), calls(1)],
       [0, 0, 0, 100],
     ],
     [
-      'says nothing about the next window if it comes late',
+      'does not apply to the next window if it arrives late',
       [
         calls(4),
         wait(100),
@@ -157,7 +160,7 @@ describe('the count that the platform reports', () => {
       [0, 0, 0, 0, 9_100, 9_100],
     ],
     [
-      'is not awaited after a pause: calls start evenly',
+      'is not needed after a pause: calls start evenly',
       [pause(5_000), calls(4), wait(60_000)],
       [5_000, 7_500, 10_000, 12_500],
     ],
@@ -195,7 +198,7 @@ describe('the count that the platform reports', () => {
     expect(refused.map(({ name }) => name)).toEqual(['c']);
   });
 
-  test('is not believed after a refusal that contradicts it: calls start one at a time, at half the pace, which rises slowly', async () => {
+  test('is ignored after a refusal that contradicts it: calls start one at a time, at half the pace, which rises slowly', async () => {
     const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, windowMs: 10_000 });
     const lie = { limit: 100, windowMs: 10_000, remaining: 99, resetMs: 10_000 };
     enterMany(1);
@@ -205,7 +208,7 @@ describe('the count that the platform reports', () => {
     for (let ms = 0; ms < 2_000; ms += 10) {
       const before = startTimes().length;
       await clock.advance(10);
-      for (let n = before; n < startTimes().length; n += 1) gate.leave(lie); // a good report, which is not believed
+      for (let n = before; n < startTimes().length; n += 1) gate.leave(lie); // a good report, which is ignored
     }
     const gaps = startTimes().map((at, index, times) => at - (times[index - 1] ?? 0));
     expect(Math.min(...gaps.slice(1))).toBeGreaterThan(170); // evenly at the limit would be 100
@@ -258,7 +261,7 @@ describe('calls in flight', () => {
   });
 });
 
-describe('whose turn it is', () => {
+describe('the order of calls', () => {
   test('a lane is served in order, and lanes take turns', async () => {
     const { clock, enter, started } = gateUnderTest({ limit: 1 });
     for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) enter(name, { lane: name.slice(0, 1) });
@@ -266,7 +269,7 @@ describe('whose turn it is', () => {
     expect(started.map(({ name }) => name)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
   });
 
-  test('a lane that keeps calling does not overtake the calls of another that wait', async () => {
+  test('a lane that keeps calling does not overtake the waiting calls of another lane', async () => {
     const { clock, enter, started } = gateUnderTest({ limit: 1 });
     for (const name of ['a1', 'a2', 'a3']) enter(name, { lane: 'a' });
     for (const name of ['b1', 'b2', 'b3']) {
@@ -277,7 +280,7 @@ describe('whose turn it is', () => {
     expect(started.map(({ name }) => name)).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
   });
 
-  test('a heavy lane leaves a tenth of the budget to later callers, who also come first for slots that come free', async () => {
+  test('a heavy lane leaves a tenth of the budget to later callers, who also get released slots first', async () => {
     const { clock, enter, enterMany, startTimes, started } = gateUnderTest({ limit: 20 });
     enterMany(30);
     await clock.advance(1_000);
@@ -293,7 +296,7 @@ describe('whose turn it is', () => {
     expect(started).toHaveLength(34);
   });
 
-  test('the slots that a heavy lane leaves shrink to one until the window ends', async () => {
+  test('a heavy lane leaves fewer and fewer slots as the window ends, but always one', async () => {
     const { clock, enterMany, startTimes } = gateUnderTest({ limit: 40 });
     enterMany(60);
     await clock.advance(1_000);
@@ -305,7 +308,7 @@ describe('whose turn it is', () => {
     expect(startTimes()).toHaveLength(40);
   });
 
-  test('three lanes with too much demand leave slots to a fourth at any time, and use up the rest', async () => {
+  test('three lanes with too much demand always leave slots to a fourth, and use up the rest', async () => {
     const { clock, enter, started } = gateUnderTest({ limit: 100 });
     for (let ms = 0; ms < 10_000; ms += 50) {
       for (const lane of ['a', 'b', 'c']) enter(lane, { lane, dueInMs: 3_000 });
@@ -317,7 +320,7 @@ describe('whose turn it is', () => {
     expect(started.filter(({ at }) => at < 10_000).length).toBeGreaterThanOrEqual(99);
   });
 
-  test('neither a heavy lane nor the first calls come in a burst that delays others', async () => {
+  test('neither a heavy lane nor the first calls start in a burst that delays others', async () => {
     const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, windowMs: 60_000, burstSpacingMs: 20 });
     enterMany(10);
     await clock.advance(199);
@@ -353,7 +356,7 @@ describe('whose turn it is', () => {
           given.set(lane, (given.get(lane) ?? 0) + 1);
           gate.leave();
         },
-        () => undefined, // no room
+        () => undefined, // no slot in time
       );
     }
     await clock.advance(60_000);
@@ -441,8 +444,8 @@ describe('whose turn it is', () => {
   });
 });
 
-describe('no room before the deadline', () => {
-  test('is refused at once, with the true wait', async () => {
+describe('a call that gets no slot before its deadline', () => {
+  test('is refused at once, with the actual wait', async () => {
     const { clock, enter, enterMany, refused } = gateUnderTest();
     enterMany(6);
     await clock.advance(1_000);
@@ -454,14 +457,14 @@ describe('no room before the deadline', () => {
     ]);
   });
 
-  test('includes the calls ahead in the queue, not only the next slot', async () => {
+  test('is also refused because of the calls ahead in the queue', async () => {
     const { clock, enter, refused } = gateUnderTest({ limit: 1 });
     for (const name of ['1', '2', '3', '4']) enter(name, { dueInMs: 25_000 });
     await clock.advance(0);
     expect(refused).toMatchObject([{ name: '4', at: 0, error: { retryAfterMs: 30_000 } }]);
   });
 
-  test('is a refusal for waiting calls too, as soon as the platform asks for a longer pause', async () => {
+  test('is refused while it waits, as soon as the platform requests a longer pause', async () => {
     const { clock, gate, enter, started, refused } = gateUnderTest({ limit: 1 });
     enter('first');
     enter('short', { dueInMs: 15_000 });
@@ -473,7 +476,7 @@ describe('no room before the deadline', () => {
     expect(started).toMatchObject([{ name: 'first' }, { name: 'long', at: 22_000 }]);
   });
 
-  test('lasts ten minutes at most, even if the platform asks for a day', async () => {
+  test('waits at most ten minutes for a pause, even if the platform requests a day', async () => {
     const { clock, gate, enter, started } = gateUnderTest();
     gate.close(86_400_000);
     enter('any');
@@ -482,8 +485,8 @@ describe('no room before the deadline', () => {
   });
 });
 
-describe('no time left', () => {
-  test('is the reason if a slot is free, for a call and for a reservation: the budget is not blamed', async () => {
+describe('a call or reservation after its deadline', () => {
+  test('does not blame the budget if a slot is free', async () => {
     const { clock, enter, reserve, refused } = gateUnderTest();
     await clock.advance(1_000);
     enter('late', { dueInMs: -1 });
@@ -493,7 +496,7 @@ describe('no time left', () => {
     await expect(reserve('late', { dueInMs: -1 })).rejects.toMatchObject(late);
   });
 
-  test('is not the reason if no slot is free: then the budget is spent', async () => {
+  test('blames the budget if no slot is free', async () => {
     const { clock, enter, enterMany, reserve, refused } = gateUnderTest();
     enterMany(4);
     await clock.advance(1_000);
@@ -509,7 +512,7 @@ describe('a reserved slot', () => {
   const soon = { dueInMs: 5_000 };
   const busy = { code: 'platform_busy' };
 
-  test('is refused if no slot comes free before the deadline, with the true wait', async () => {
+  test('is refused if no slot comes free before the deadline, with the actual wait', async () => {
     const { clock, enterMany, reserve } = gateUnderTest();
     enterMany(2);
     await clock.advance(1_000);
@@ -518,7 +521,7 @@ describe('a reserved slot', () => {
     await expect(reserve('fifth', soon)).rejects.toMatchObject({ ...busy, retryAfterMs: 9_000 });
   });
 
-  test('is waited for if it comes free before the deadline', async () => {
+  test('is granted later if it comes free before the deadline', async () => {
     const { clock, enterMany, reserve, startTimes } = gateUnderTest();
     enterMany(4);
     const patient = reserve('patient', { dueInMs: 12_000 }).then(({ enter }) => enter());
@@ -584,7 +587,7 @@ describe('a reserved slot', () => {
     expect(started).toEqual([{ name: 'waits', at: 2_000 }]);
   });
 
-  test('serves one call: a second try with it waits like any other call', async () => {
+  test('serves one call: a second call with it waits like any other', async () => {
     const { clock, reserve, started, refused } = gateUnderTest({ limit: 2 });
     const twice = await reserve('twice', soon);
     await reserve('other', soon);
@@ -604,7 +607,7 @@ describe('a reserved slot', () => {
     await reserve('next', soon);
   });
 
-  test('is returned by a call that comes after its deadline', async () => {
+  test('is returned if its call enters after the deadline', async () => {
     const { clock, enter, reserve, started, refused } = gateUnderTest({ limit: 1 });
     const late = await reserve('late', soon);
     await clock.advance(5_001);
@@ -614,7 +617,7 @@ describe('a reserved slot', () => {
     expect([started, refused]).toMatchObject([[{ name: 'next', at: 5_001 }], [{ name: 'late' }]]);
   });
 
-  test('starts as soon as a pause of the platform ends, though no other slot is free', async () => {
+  test('lets its call start as soon as a pause ends, although no other slot is free', async () => {
     const { clock, gate, reserve, started } = gateUnderTest({ limit: 1 });
     const reserved = await reserve('reserved', { dueInMs: 60_000 });
     gate.close(2_500);

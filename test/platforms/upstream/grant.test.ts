@@ -21,7 +21,7 @@ function account(limit = 4): Account {
 
 const start: Ask = { kind: 'start', isHeavy: false, isBegun: false, until: 0, slotAt: 0 };
 
-/** The number of calls, out of `count`, that may start. */
+/** Returns how many of `count` calls may start. */
 function ask(
   shared: Account,
   now: number,
@@ -32,7 +32,7 @@ function ask(
 
 const free = (shared: Account, now: number) => shared.limit - slotsOf(stillSpent(shared, now));
 
-test('no window, wherever it begins, sees more starts than the limit, whatever nodes ask, reserve, use and return', () => {
+test('no window, wherever it begins, has more starts than the limit, whatever nodes request, reserve, use and return', () => {
   const step = fc.record({
     kind: fc.constantFrom('start', 'start', 'reserve', 'reserve', 'use', 'use', 'return', 'wait', 'wait'),
     node: fc.constantFrom('a', 'b', 'c'),
@@ -68,7 +68,7 @@ test('no window, wherever it begins, sees more starts than the limit, whatever n
   );
 });
 
-test('free slots go to nodes with waiting calls, first to the one that has least for each of its lanes', () => {
+test('free slots go to nodes with waiting calls, first to the one with the fewest per lane', () => {
   const node = fc.record({ waiting: fc.integer({ min: 0, max: 60 }), lanes: fc.integer({ min: 1, max: 4 }) });
   fc.assert(
     fc.property(
@@ -102,7 +102,7 @@ test('free slots go to nodes with waiting calls, first to the one that has least
   );
 });
 
-test('slots that others will want at their recent pace are left to them until the window ends, and then go to the next caller', () => {
+test('slots for the expected demand of other nodes are left to them until the window ends, and then go to any caller', () => {
   const shared = account(20);
   for (let second = 0; second < 5; second += 1) {
     countsAsHeavy(shared, second * 1_000, { lane: 'few', node: 'b' });
@@ -110,7 +110,7 @@ test('slots that others will want at their recent pace are left to them until th
   }
   finish(shared, { limit: 20, windowMs, remaining: 15, resetMs: 5_000 }, 5_000);
   for (let times = 0; times < 40; times += 1) countsAsHeavy(shared, 5_000, { lane: 'many', node: 'a' });
-  expect(ask(shared, 5_000, { count: 40 })).toBe(13); // b will want two more
+  expect(ask(shared, 5_000, { count: 40 })).toBe(13); // two are left for b
   expect(ask(shared, 6_000, { node: 'b' })).toBe(1);
   expect(ask(shared, 9_900, { count: 40 })).toBe(1);
   expect(free(shared, 9_900)).toBe(0);
@@ -125,7 +125,7 @@ test('calls in flight of a dead node drop out of the count', () => {
   expect(shared.inFlight).toBe(1);
 });
 
-test("the platform's count applies to all nodes, and lacks the calls in flight of all", () => {
+test("the platform's count applies to all nodes, and does not include calls in flight", () => {
   const shared = account(10);
   ask(shared, 0, { node: 'a', count: 3 });
   ask(shared, 0, { node: 'b', count: 2 });
@@ -136,7 +136,7 @@ test("the platform's count applies to all nodes, and lacks the calls in flight o
   expect(ask(shared, 5_100, { node: 'b', count: 9 })).toBe(9);
 });
 
-test("the platform's count lacks reserved slots", () => {
+test("the platform's count does not include reserved slots", () => {
   const shared = account(10);
   grant(shared, 0, { node: 'a', inFlight: 0, waiting: 1, asks: [{ ...start, kind: 'reserve', until: 1_000 }] });
   ask(shared, 0, { node: 'a' });
@@ -144,7 +144,7 @@ test("the platform's count lacks reserved slots", () => {
   expect(free(shared, 100)).toBe(3);
 });
 
-test('an unknown account lets one call start, whose response reports the rest', () => {
+test('an account in an unknown state lets one call start, whose response reports the remaining slots', () => {
   const shared = account();
   spendAll(shared, 0);
   expect(ask(shared, 0, { count: 3 })).toBe(1);
@@ -158,7 +158,7 @@ test('an unknown account lets one call start, whose response reports the rest', 
   expect(ask(unreported, 10_000, { count: 9 })).toBe(4);
 });
 
-test('the first caller finds out how much of a lost account is left, although another node wants slots too', () => {
+test('after an account is lost, one call of the first node starts, and no call of another node', () => {
   const shared = account(20);
   for (let times = 0; times < 5; times += 1) countsAsHeavy(shared, 0, { lane: 'game', node: 'a' });
   ask(shared, 0, { node: 'a', count: 5 });

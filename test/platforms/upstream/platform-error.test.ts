@@ -8,7 +8,7 @@ const write = (status: number, body: string, retryAfterMs?: number) =>
   platformError({ status, body, retryAfterMs }, { isWrite: true });
 const html = '<!DOCTYPE html><html><body>Access denied</body></html>';
 
-describe('the meaning of an answer of the platform', () => {
+describe('the error for a response of the platform', () => {
   test.each([
     [401, '{"errors":[{"code":0,"message":"Invalid API Key"}]}', 'platform_credential'],
     [403, v2('PERMISSION_DENIED', 'no'), 'above_acting_account'],
@@ -39,7 +39,7 @@ describe('the meaning of an answer of the platform', () => {
     [500, v2('INTERNAL', 'oops'), 'outcome_unknown'],
     [501, v2('NOT_IMPLEMENTED', 'no'), 'outcome_unknown'],
     [503, html, 'outcome_unknown'],
-  ])('a write answered %i %s is %s', (status, body, code) => {
+  ])('is for a write with %i %s: %s', (status, body, code) => {
     expect(write(status, body).code).toBe(code);
   });
 
@@ -53,11 +53,11 @@ describe('the meaning of an answer of the platform', () => {
     [409, '', 'platform_unavailable'],
     [500, html, 'platform_unavailable'],
     [503, '', 'platform_unavailable'],
-  ])('a read answered %i %s is %s', (status, body, code) => {
+  ])('is for a read with %i %s: %s', (status, body, code) => {
     expect(read(status, body).code).toBe(code);
   });
 
-  test('only what can pass is worth another try', () => {
+  test('is transient only if a retry can succeed', () => {
     const statuses = [200, 302, 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 501, 502, 503, 504];
     const passing = (body: string) => statuses.filter((status) => isTransient({ status, body }));
     expect(passing('')).toEqual([408, 409, 429, 499, 500, 502, 503, 504]);
@@ -71,12 +71,12 @@ describe('the meaning of an answer of the platform', () => {
     expect(isTransient({ status: 401, body: v2('X', 'try again') })).toBe(false);
   });
 
-  test('how long the platform asks to wait is passed on', () => {
+  test('has the wait that the platform requests', () => {
     expect(read(429, '', 7_000).retryAfterMs).toBe(7_000);
     expect(read(503, '', 9_000).retryAfterMs).toBe(9_000);
   });
 
-  test('a denied change names what the operator should check', () => {
+  test('of a denied change names the permissions that the operator should check', () => {
     const { message } = write(403, v2('PERMISSION_DENIED', 'no'));
     expect(message).toContain('Manage lower-ranked member ranks');
     expect(message).toContain('rank above');
@@ -95,11 +95,11 @@ describe("the platform's own words", () => {
     ['nothing', '', '400'],
     ['an empty list', '{"errors":[]}', '400'],
     ['null', 'null', '400: null'],
-  ])('come out of the envelope of %s', (_family, body, words) => {
+  ])('are extracted from %s', (_family, body, words) => {
     expect(read(400, body).message).toContain(`(${words})`);
   });
 
-  test('are cut to 200 characters and cleared of control characters', () => {
+  test('are cut to 200 characters, without control characters', () => {
     const { message } = read(400, v2('INVALID_ARGUMENT', `a\r\nb\u001b[31m\u202e${'x'.repeat(5_000)}`));
     expect(message).toContain('a b [31m x');
     expect(message).not.toMatch(/[\p{Cc}\p{Cf}]/u);

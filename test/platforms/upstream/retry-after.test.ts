@@ -20,19 +20,16 @@ describe('retry-after', () => {
     },
   );
 
-  test.each(['86400', '9'.repeat(400), 'Fri, 02 Jan 2026 12:00:00 GMT'])(
-    '%j is not believed beyond ten minutes',
-    (value) => {
-      expect(parseRetryAfter(value, now)).toBe(600_000);
-    },
-  );
+  test.each(['86400', '9'.repeat(400), 'Fri, 02 Jan 2026 12:00:00 GMT'])('%j is capped at ten minutes', (value) => {
+    expect(parseRetryAfter(value, now)).toBe(600_000);
+  });
 
-  test('a date that has passed asks for no wait', () => {
+  test('a date in the past means no wait', () => {
     expect(parseRetryAfter('Thu, 01 Jan 2026 11:00:00 GMT', now)).toBe(0);
   });
 
   test.each([null, '', 'soon', '-5', '5s', 'NaN', '1e3', 'Mon, 99 Foo 2026', '2026-01-01T12:00:30Z'])(
-    '%j says nothing',
+    '%j is ignored',
     (value) => {
       expect(parseRetryAfter(value, now)).toBeUndefined();
     },
@@ -54,28 +51,28 @@ describe('x-ratelimit headers', () => {
     });
   });
 
-  test('the window is the one of the limit that applies now', () => {
+  test('the window is that of the current limit', () => {
     expect(read('300, 10;w=1, 300;w=90')).toMatchObject({ limit: 300, windowMs: 90_000 });
   });
 
-  test('a bare limit says nothing of its window', () => {
+  test('a limit alone has no window', () => {
     expect(read('300')).toMatchObject({ limit: 300, windowMs: undefined });
   });
 
-  test('an absent value, zero or no number is ignored', () => {
+  test('a missing value, a zero or text is ignored', () => {
     const nothing = { limit: undefined, windowMs: undefined, remaining: undefined, resetMs: undefined };
     expect(parseRateLimit(new Headers())).toEqual(nothing);
     expect(read('0, 0;w=0', 'many', '-3')).toEqual(nothing);
   });
 
-  test('a limit or a window that can only be wrong is cut to what rankd can keep account of', () => {
+  test('an implausible limit or window is capped', () => {
     expect(read('999999999999999, 999999999999999;w=999999999', '0', '1')).toMatchObject({
       limit: 10_000,
       windowMs: 600_000,
     });
   });
 
-  test('zero calls left and zero seconds until the reset are figures', () => {
+  test('zero remaining calls and zero seconds until the reset are valid', () => {
     expect(read('300, 300;w=60', '0', '0')).toMatchObject({ remaining: 0, resetMs: 0 });
   });
 });

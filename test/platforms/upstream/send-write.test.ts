@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { RequestNotSent, WriteSender } from '../../../src/platforms/upstream/send-write.ts';
 
-/** A server that records its requests, and answers unless answers are turned off. */
+/** Starts a server that records its requests, and responds unless `isSilent`. */
 async function receiver({ isSilent = false } = {}) {
   const received: string[] = [];
   const sockets = new Set<Socket>();
@@ -34,7 +34,7 @@ function send(
   return sender.send({ url, headers: {}, body: '{"role":1}', maxBodyBytes: 1_000, signal }, { leftMs, noteLate });
 }
 
-test('a write is sent with its answer read whole, over a connection that the next one uses again', async () => {
+test('the response to a write is read completely, and the next write reuses the connection', async () => {
   const { url, received, sockets } = await receiver();
   for (let writes = 1; writes <= 2; writes += 1) {
     const { status, headers, body } = await send(url, () => 5_000);
@@ -44,9 +44,9 @@ test('a write is sent with its answer read whole, over a connection that the nex
   expect(sockets.size).toBe(1);
 });
 
-test('a write is not handed over if less than a second of the lease is left once the connection is there', async () => {
+test('a write is not sent if less than a second of the lease is left once the connection is open', async () => {
   const { url, received, sockets } = await receiver();
-  const leases = [5_000, 999]; // it runs out while the connection is made
+  const leases = [5_000, 999]; // the lease runs out while the connection is being made
   const refused = send(url, () => leases.shift() ?? 999);
   await expect(refused).rejects.toBeInstanceOf(RequestNotSent);
   await expect(refused).rejects.toMatchObject({ cause: { code: 'store_unavailable' } });
@@ -54,7 +54,7 @@ test('a write is not handed over if less than a second of the lease is left once
   expect(received).toEqual([]);
 });
 
-test('a process that stood still in the very moment of a write notices right after it', async () => {
+test('a process that was suspended at the moment of a write notices it right afterwards', async () => {
   const { url, received } = await receiver();
   const leases = [5_000, 5_000, 0];
   const noteLate = vi.fn();
@@ -63,7 +63,7 @@ test('a process that stood still in the very moment of a write notices right aft
   await expect.poll(() => received).toHaveLength(1);
 });
 
-test('a write under way is broken off when the lease ends, unless it is made longer, and may have been carried out', async () => {
+test('a write in flight is aborted when the lease ends, and may have been carried out', async () => {
   const { url, received, sockets } = await receiver({ isSilent: true });
   const endsAt = performance.now() + 1_050;
   const error = await send(url, () => Math.max(0, endsAt - performance.now())).catch((thrown: unknown) => thrown);
@@ -73,7 +73,7 @@ test('a write under way is broken off when the lease ends, unless it is made lon
   await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
 });
 
-test('a failure before the write is handed over has sent nothing, a later one may have', async () => {
+test('a failure before the write is sent throws RequestNotSent, a later one does not', async () => {
   const silent = await receiver({ isSilent: true });
   const before = send(silent.url, () => 5_000, { signal: AbortSignal.abort() });
   await expect(before).rejects.toBeInstanceOf(RequestNotSent);
@@ -85,7 +85,7 @@ test('a failure before the write is handed over has sent nothing, a later one ma
   await expect(after).rejects.not.toBeInstanceOf(RequestNotSent);
 });
 
-test('a connection that the platform switches to another protocol is no answer, and no caller waits for one', async () => {
+test('a switch to another protocol fails the write at once', async () => {
   const { url, server } = await receiver();
   server.removeAllListeners('request').on('request', ({ socket }) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n');

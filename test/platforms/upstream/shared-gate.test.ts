@@ -51,7 +51,7 @@ function twoNodes({ limit = 20, maxInFlight = 64 } = {}) {
   return { clock, east: gateOf('east'), west: gateOf('west'), gateOf, callOf, startsOf };
 }
 
-test('slots that calls at other nodes wait for do not count as left', async () => {
+test('slots for which calls at other nodes are waiting do not count as left', async () => {
   const { clock, east, west, startsOf } = twoNodes({ maxInFlight: 4 });
   expect(await startsOf(east, 'game', 9)).toBe(4);
   expect(await startsOf(west, 'game', 1)).toBe(1);
@@ -68,7 +68,7 @@ test('the count that the platform reports to one node applies to the other', asy
   expect(await startsOf(west, 'game', 9)).toBe(3);
 });
 
-test('a pause that the platform asks for applies to all nodes, until it ends', async () => {
+test('a pause that the platform requests applies to all nodes until it ends', async () => {
   const { clock, east, west, startsOf } = twoNodes();
   await startsOf(east, 'game', 1);
   east.leaveRefused({});
@@ -84,7 +84,7 @@ test('a heavy lane is heavy at every node', async () => {
   expect(await startsOf(east, 'greedy', 9)).toBe(9);
   for (let calls = 0; calls < 9; calls += 1) east.leave();
   await clock.advance(100);
-  expect(await startsOf(west, 'modest', 1)).toBe(1); // its ledger request shows it
+  expect(await startsOf(west, 'modest', 1)).toBe(1); // this request updates the node's copy of the account
   expect(await startsOf(west, 'greedy', 10)).toBe(8); // a tenth of the budget is left to others
   expect(await startsOf(west, 'modest', 2)).toBe(2);
 });
@@ -106,7 +106,7 @@ test('a reservation waits in the queue for a slot, and is refused at once if the
   await startsOf(west, 'one', 20);
   west.leave({ limit: 20, windowMs: 60_000, remaining: 0, resetMs: 30_000 });
   await clock.advance(100);
-  await startsOf(east, 'one', 1); // its ledger request shows it
+  await startsOf(east, 'one', 1); // this request updates the node's copy of the account
   await expect(east.reserve(callOf('game', 20_000))).rejects.toMatchObject({ code: 'platform_busy' });
   const slot = east.reserve(callOf('game', 40_000));
   const reserved: unknown[] = [];
@@ -131,7 +131,7 @@ test('a call that gives up while the ledger grants its slot returns the slot', a
   expect(await startsOf(west, 'one', 4)).toBe(4);
 });
 
-test('a change is refused at once if one of its writes has no room, even if another could wait for its slot', async () => {
+test('a change is refused at once if one of its writes gets no slot in time, even if another could wait for one', async () => {
   const clock = new ManualClock();
   const gateOf = (operation: string) => new Gate({ operation, name: operation, limit: 1, clock, node: 'this' });
   const gates = { assign: gateOf('assign'), unassign: gateOf('unassign') } as Partial<Gates> as Gates;
@@ -142,7 +142,7 @@ test('a change is refused at once if one of its writes has no room, even if anot
   await expect(refused).rejects.toMatchObject({ code: 'platform_busy', retryAfterMs: 60_000 });
 });
 
-test('two nodes that want the last slot of two operations do not each take one of them', async () => {
+test('two nodes that need the last slots of two operations do not each take one of them', async () => {
   const clock = new ManualClock();
   const stored = new MemoryLedger(clock);
   /** The ledger, which a node reaches sooner for one operation than for the other. */
@@ -173,7 +173,7 @@ const limit = 80;
 const windowMs = 60_000;
 const windows = 10;
 const deadlineMs = 20_000;
-/** The demand of each node, in budgets, and its fair share: at most its demand, and an even part of the rest. */
+/** Each node's demand and fair share, as fractions of the budget. */
 const demands = [
   { wanted: 0.2, share: 0.2 },
   { wanted: 0.8, share: 0.4 },
@@ -183,7 +183,7 @@ const demands = [
 /** One node makes a few calls in other lanes, as rankd does for late reads. */
 const ownLanes = ['late read', 'readiness'];
 
-test('three nodes that want twice the budget for ten windows get their shares, use all of it and are never refused', async () => {
+test('three nodes that need twice the budget for ten windows get their shares, use all of it and are never refused', async () => {
   const clock = new ManualClock();
   const platform = new Budgets({
     limits: { memberships: limit, assign: limit },
@@ -233,7 +233,7 @@ test('three nodes that want twice the budget for ten windows get their shares, u
   const endsAt = (1 + windows) * windowMs; // the first window does not count: no node has shown its demand yet
   const every = async (ms: number, ask: () => Promise<void>) => {
     for (let at = 0; at < endsAt; at += ms) {
-      void ask().catch(() => undefined); // half of the demand has no room in time
+      void ask().catch(() => undefined); // half of the calls get no slot in time
       await clock.sleep(ms);
     }
   };
@@ -252,7 +252,7 @@ test('three nodes that want twice the budget for ten windows get their shares, u
   for (const share of shares) expect(Math.abs(share - 1), shares.join(' ')).toBeLessThanOrEqual(0.1);
 });
 
-/** The ledger with the round trip of a server. */
+/** Adds a server's round trip to the ledger. */
 function withTrips(ledger: MemoryLedger, clock: ManualClock): BudgetLedger {
   return {
     async change(name, change) {

@@ -8,7 +8,7 @@ import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
 
 const call = { signal: new AbortController().signal, deadlineAt: 1_000_000_000, lane: 'test' };
 
-/** Names on a service where every name that does not begin with "no" is a user. */
+/** Creates a look-up on a service where every name is a user, unless it begins with "no". */
 function names() {
   const clock = new ManualClock();
   const asked: string[][] = [];
@@ -22,20 +22,20 @@ function names() {
   return { clock, asked, find };
 }
 
-test('a thousand who look one name up at the same time cost one request', async () => {
+test('a thousand concurrent look-ups of one name share one request', async () => {
   const { asked, find } = names();
   const found = await find(...Array.from({ length: 1_000 }, () => 'Builderman'));
   expect(new Set(found)).toEqual(new Set([10]));
   expect(asked).toEqual([['builderman']]);
 });
 
-test('names that come within a tenth of a second travel together, at most fifty of them', async () => {
+test('names requested within a tenth of a second share one request, up to fifty of them', async () => {
   const { asked, find } = names();
   await find(...Array.from({ length: 120 }, (_, index) => `user_${index}`));
   expect(asked.map((batch) => batch.length)).toEqual([50, 50, 20]);
 });
 
-test('a key that asks for names without end takes no turn of another, and the questions never run out', async () => {
+test('a key that floods the look-up delays no other key, and never uses up the requests of a minute', async () => {
   const clock = new ManualClock();
   const askedAt: number[] = [];
   const users = new UserNames({
@@ -56,7 +56,7 @@ test('a key that asks for names without end takes no turn of another, and the qu
     if (second % 20 === 15) {
       const since = clock.monotonic();
       void ask(`honest_${second}`, 'shop').then(() => waited.push(clock.monotonic() - since));
-      void ask(`flood_${flooded - 1}`, 'shop').then(() => waited.push(clock.monotonic() - since)); // a name that waits already
+      void ask(`flood_${flooded - 1}`, 'shop').then(() => waited.push(clock.monotonic() - since)); // a name that is already waiting
     }
     await clock.advance(1_000);
   }
@@ -66,7 +66,7 @@ test('a key that asks for names without end takes no turn of another, and the qu
     expect(askedAt.filter((other) => other > at - 60_000 && other <= at).length).toBeLessThanOrEqual(30);
 });
 
-test('a name that is requested again is looked up, although no caller waits any longer for the earlier requests in two lanes', async () => {
+test('a name is looked up again after all callers of its earlier requests in two lanes have given up', async () => {
   const clock = new ManualClock();
   const ask = async (batch: string[]) => {
     await clock.sleep(1_000);
@@ -85,14 +85,14 @@ test('a name that is requested again is looked up, although no caller waits any 
   void want('shop', ['bob'], 100);
   void want('bot', many('before', 60));
   void want('bot', ['bob'], 100);
-  await clock.advance(1_300); // the first fifty are requested: bob's place in the other lane has not had its turn yet
+  await clock.advance(1_300); // the first fifty are requested; bob is still queued in the other lane
   void want('bot', many('behind', 40));
   const bob = want('bot', ['bob']);
   await clock.advance(5_000);
   await expect(Promise.race([bob, 'nothing'])).resolves.toEqual([3]);
 });
 
-test('a name is remembered for five minutes, and an unknown name for half a minute', async () => {
+test('a name is cached for five minutes, and an unknown name for half a minute', async () => {
   const { clock, asked, find } = names();
   await find('somebody', 'nobody');
   await clock.advance(29_000);
@@ -105,7 +105,7 @@ test('a name is remembered for five minutes, and an unknown name for half a minu
   expect(asked).toEqual([['somebody', 'nobody'], ['nobody'], ['somebody']]);
 });
 
-test('a thousand names are remembered, and the oldest is forgotten for the next', async () => {
+test('a thousand names are cached; the next one replaces the oldest', async () => {
   const { asked, find } = names();
   await find('first');
   for (let batch = 0; batch < 20; batch += 1) {
@@ -118,12 +118,12 @@ test('a thousand names are remembered, and the oldest is forgotten for the next'
   expect(asked).toHaveLength(22);
 });
 
-test('names that objects of JavaScript have are names like others', async () => {
+test('names of JavaScript object properties are ordinary names', async () => {
   const { find } = names();
   expect(await find('__proto__', 'constructor', 'no_such_user')).toEqual([9, 11, undefined]);
 });
 
-test('thirty requests a minute are made, until the platform says what it allows', async () => {
+test('at most thirty requests a minute are sent until the platform reports its limit', async () => {
   const clock = new ManualClock();
   const { userNames } = openGates(clock);
   const entered: number[] = [];
@@ -139,7 +139,7 @@ test('thirty requests a minute are made, until the platform says what it allows'
 });
 
 test(
-  'previous names and banned users are found, and the service never sees the key',
+  'previous names and banned users are found, and the service never receives the key',
   onOpenCloud(async ({ app: { platform }, call, fake }) => {
     expect(await platform.findUser('oldNEWCOMER', call())).toEqual({ id: sampleUsers.trainee, name: 'Newcomer' });
     expect(await platform.findUser('Banned_Bob', call())).toEqual({ id: sampleUsers.memberOnly, name: 'banned_bob' });
@@ -151,14 +151,14 @@ test(
 
 test.each([
   ['too many requests', 'status 429', 'platform_busy'],
-  ['a page of HTML', 'html', 'platform_unavailable'],
-  ['twenty times what an answer may have', 'oversized', 'platform_unavailable'],
-  ['half an answer', 'truncated', 'platform_unavailable'],
+  ['an HTML page', 'html', 'platform_unavailable'],
+  ['an oversized response', 'oversized', 'platform_unavailable'],
+  ['a truncated response', 'truncated', 'platform_unavailable'],
   ['a refusal of calls without a log-in', 'status 401', 'platform_rejected'],
   ['a refusal', 'status 403', 'platform_rejected'],
-  ['silence', 'hang', 'platform_unavailable'],
+  ['no response', 'hang', 'platform_unavailable'],
 ] as const)(
-  'a users service that answers with %s is reported in time, with the advice to send the id',
+  'the error for %s from the users service is reported in time, and advises sending the id',
   (_, kind, code) =>
     onOpenCloud(async ({ app: { platform }, call, fake }) => {
       fake.faults.add({ operation: 'userNames', kind, times: 100 });
@@ -172,7 +172,7 @@ test.each([
 );
 
 test.each(['status 404', 'status 410'] as const)(
-  'an address that answers a look-up of names with %s is not worth another try, and the error names its setting',
+  'a name look-up is not retried after %s, and the error names the setting of the address',
   (kind) =>
     onOpenCloud(async ({ app: { platform }, call, fake }) => {
       fake.faults.add({ operation: 'userNames', kind, times: 100 });
