@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { startNode } from '../support/node-process.ts';
 
-test('to wait for a deadline that was over before it was set is no reason for a warning of Node.js', async () => {
+test('a deadline in the past causes no Node.js warning', async () => {
   const child = startNode(`
     import { systemClock } from '${new URL('../../src/base/clock.ts', import.meta.url)}';
     process.on('warning', ({ name }) => process.stdout.write(name));

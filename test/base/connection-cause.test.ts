@@ -41,19 +41,19 @@ test.each<[string, unknown]>([
   ['proxy_refused', failing('ERR_PROXY_TUNNEL')],
   ['proxy_refused', failing('UND_ERR_ABORTED', { message: 'Proxy response (407) !== 200 when HTTP Tunneling' })],
   ['redirected', new Error('unexpected redirect')],
-])('%s is read out of what Node.js reports, however deep it is: %s', (cause, error) => {
+])('%s is found at any depth of the error that Node.js reports: %s', (cause, error) => {
   expect([causeOf(error), causeOf(fetchFailed(error))]).toEqual([cause, cause]);
   expect(causeOf(fetchFailed(new Error('outer', { cause: error })))).toBe(cause);
 });
 
-test('a proxy that refuses is the cause, although undici aborts the request itself', () => {
+test('a refusal by the proxy is the cause, although undici aborts the request', () => {
   const refusal = failing('UND_ERR_ABORTED', { message: 'Proxy response (407) !== 200 when HTTP Tunneling' });
   refusal.name = 'AbortError';
   const cancelled = new DOMException('Request was cancelled.', { name: 'AbortError', cause: refusal });
   expect(causeOf(fetchFailed(cancelled))).toBe('proxy_refused');
 });
 
-test('of several addresses that were tried, the one that says most counts', () => {
+test('of several failed addresses, the most informative failure is reported', () => {
   const both = (...codes: string[]) =>
     fetchFailed(Object.assign(new AggregateError(codes.map((code) => failing(code))), { code: codes[0] }));
   expect(causeOf(both('ENETUNREACH', 'ECONNREFUSED'))).toBe('refused');
@@ -61,7 +61,7 @@ test('of several addresses that were tried, the one that says most counts', () =
   expect(causeOf(both('EHOSTUNREACH', 'ENETUNREACH'))).toBe('unreachable');
 });
 
-test('an error that has nothing to do with a connection, or is its own cause, is none', () => {
+test('an error that is not about a connection, or is its own cause, has no connection cause', () => {
   const round = new Error('round');
   round.cause = round;
   for (const error of [
@@ -80,10 +80,10 @@ test('an error that has nothing to do with a connection, or is its own cause, is
 
 describe('a proxy', () => {
   test.each(['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'EHOSTUNREACH'])(
-    'that is used is what fails with %s',
+    'that is used is reported as the failed server for %s',
     (code) => {
       const { words, hint } = connectionFailure(failing(code), { at: 'apis.roblox.com', usedProxy: 'HTTPS_PROXY' });
-      expect(words).toMatch(new RegExp(`^the proxy in HTTPS_PROXY can't be reached, as .* \\(${code}\\)$`));
+      expect(words).toMatch(new RegExp(`^the proxy in HTTPS_PROXY can't be reached because .* \\(${code}\\)$`));
       expect(hint).toBe('check the address of the proxy in HTTPS_PROXY');
     },
   );
@@ -107,7 +107,7 @@ describe('a proxy', () => {
     [{ HTTPS_PROXY: 'http://proxy:3128', no_proxy: '*' }, undefined],
     [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'apis.roblox.com:443' }, undefined],
     [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'apis.roblox.com:8443,blox.com' }, 'HTTPS_PROXY'],
-  ])('of %o, the unused one is %s', (env, variable) => {
+  ])('is not used with the environment %o: %s', (env, variable) => {
     expect(unused(env)).toBe(variable);
   });
 
@@ -119,7 +119,7 @@ describe('a proxy', () => {
     ['24.4.1', false],
     ['24.5.0', true],
     ['25.0.0', true],
-  ])('that NODE_USE_ENV_PROXY asks for is used by Node.js %s: %s', (version, isUsed) => {
+  ])('that NODE_USE_ENV_PROXY enables is used by Node.js %s: %s', (version, isUsed) => {
     const proxy = outboundProxy(
       { HTTPS_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '1' },
       { version, options: [] },
@@ -134,18 +134,18 @@ describe('a proxy', () => {
     [['--use_env_proxy'], true],
     [['--use-env-proxy', '--no-use-env-proxy'], false],
     [[], false],
-  ])('is used as the options of Node.js %o say: %s', (options, isUsed) => {
+  ])('is used with the Node.js options %o: %s', (options, isUsed) => {
     const proxy = outboundProxy({ HTTPS_PROXY: 'http://proxy:3128' }, { version: '24.21.0', options });
     expect(unusedProxyFor(address, proxy) === undefined).toBe(isUsed);
   });
 
-  test('for http counts HTTP_PROXY', () => {
+  test('for http addresses comes from HTTP_PROXY', () => {
     const proxy = outboundProxy({ HTTP_PROXY: 'http://user:pass@proxy:3128' });
     expect(proxyFor('http://127.0.0.1:1', proxy)).toBe('HTTP_PROXY');
     expect(JSON.stringify(proxy)).not.toContain('pass');
   });
 
-  test('that is not used is part of the reason, with the variable that turns it on, but not of a bad certificate', () => {
+  test('that is not used is part of the message, with the variable that enables it, but not for a bad certificate', () => {
     const of = (code: string) =>
       connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: { variable: 'HTTPS_PROXY' } });
     expect(of('ENOTFOUND')).toMatchObject({

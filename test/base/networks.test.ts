@@ -14,11 +14,11 @@ test.each([
   ['2001:db8::1', false],
   ['', false],
   ['no address', false],
-])('whether %s is among addresses and networks: %s', (address, isAmong) => {
+])('%s is in the list of addresses and networks: %s', (address, isAmong) => {
   expect(membershipOf(['127.0.0.0/8', '192.0.2.7', '::1', 'fe80::/10'])(address)).toBe(isAmong);
 });
 
-test('a network can be everything', () => {
+test('a network can contain every address', () => {
   expect(membershipOf(['0.0.0.0/0'])('203.0.113.7')).toBe(true);
   expect(membershipOf([])('203.0.113.7')).toBe(false);
 });

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const { linux, windows } = systems;
 
-test('only one file asks which system it runs on', () => {
+test('only one file checks the operating system', () => {
   const src = fileURLToPath(new URL('../../src/', import.meta.url));
   const asking = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => {
     if (!name.endsWith('.ts')) return false;
@@ -34,14 +34,14 @@ describe('on Windows', () => {
   const cwd = 'D:\\games';
   const where = { env, cwd, home: 'C:\\Users\\ann', serviceDataDir: '/nowhere' };
 
-  test("the data are in the user's local profile, unless a flag or RANKD_DATA_DIR names another directory", () => {
+  test("the data is in the user's local profile, unless a flag or RANKD_DATA_DIR names another directory", () => {
     expect(dataDirectory(undefined, where, windows)).toBe('C:\\Users\\ann\\AppData\\Local\\rankd');
     expect(dataDirectory(undefined, { ...where, env: {} }, windows)).toBe('C:\\Users\\ann\\AppData\\Local\\rankd');
     expect(dataDirectory('data', where, windows)).toBe('D:\\games\\data');
     expect(dataDirectory(undefined, { ...where, env: { RANKD_DATA_DIR: 'E:/rankd' } }, windows)).toBe('E:\\rankd');
   });
 
-  test("rankd searches for the configuration in the current folder and the user's profile, and nowhere that any user could write to", () => {
+  test("rankd searches for the configuration in the current folder and the user's profile, and in no folder that every user can write to", () => {
     expect(searchPath(where, windows).map(({ path }) => path)).toEqual([
       'D:\\games\\rankd.yaml',
       'C:\\Users\\ann\\AppData\\Roaming\\rankd\\rankd.yaml',
@@ -51,7 +51,7 @@ describe('on Windows', () => {
     );
   });
 
-  test('a command to type reads in PowerShell as it was meant, and needs neither && nor a single quote', () => {
+  test('the commands in hints are valid in PowerShell, and contain neither && nor a single quote', () => {
     const request = {
       url: 'http://127.0.0.1:7265/v1/ranker?placeid=1',
       secret: 'rk_live_x',
@@ -70,7 +70,7 @@ describe('on Windows', () => {
     expect(onPaths.makeFolder('C:\\rankd')).toBe('mkdir C:\\rankd');
   });
 
-  test('suggested commands begin as rankd was started', () => {
+  test('suggested commands start rankd the same way as the current process', () => {
     const typed = (script: string, env = {}) => commandFor({ script, cwd, env }, windows);
     expect(typed('C:\\Users\\ann\\AppData\\Roaming\\npm\\node_modules\\rankd\\bin\\rankd.js')).toBe('rankd');
     expect(typed('D:\\games\\rankd\\bin\\rankd.js', { npm_command: 'exec' })).toBe('npx rankd');
@@ -78,7 +78,7 @@ describe('on Windows', () => {
     expect(typed('C:\\my rankd\\bin\\rankd.js')).toBe('node "C:\\my rankd\\bin\\rankd.js"');
   });
 
-  test('hints start a portable rankd in its folder, or elsewhere, as PowerShell needs it', () => {
+  test('hints for a portable rankd start it in PowerShell syntax, in its folder or elsewhere', () => {
     const typed = (launcher: string, folder = cwd) =>
       commandFor({ script: 'x', cwd: folder, env: {}, launcher }, windows);
     expect(typed('D:\\my rankd\\rankd.cmd', 'D:\\my rankd')).toBe('.\\rankd');
@@ -86,7 +86,7 @@ describe('on Windows', () => {
     expect(typed('D:\\my rankd\\rankd.cmd')).toBe('& "D:\\my rankd\\rankd.cmd"');
   });
 
-  test('a file that another program has open is replaced once it is closed, and a lasting error is reported', () => {
+  test('renameFile replaces a file once another program closes it, and reports a lasting error', () => {
     const busyFor = (times: number, code: string) => {
       let tries = 0;
       const rename = () => {
@@ -126,11 +126,11 @@ describe('on Windows', () => {
     ['D:(D;;FA;;;WD)(A;;FA;;;SY)', undefined],
     ['D:(A;;0x100000;;;WD)', undefined],
     ['D:(A;;FA;;;SY)S:AI(AU;SAFA;FA;;;WD)', undefined],
-  ])('the access list %s lets in: %s', (list, group) => {
+  ])('the access list %s grants access to: %s', (list, group) => {
     expect(openGroupIn(list)).toBe(group);
   });
 
-  test('doctor warns of a data directory that others can read, with the command that closes it', async () => {
+  test('doctor warns about a data directory that others can read, with the command that restricts it', async () => {
     const dataDir = tempDir();
     const findings = async (list: string | undefined) =>
       (await dataDirFindings(dataDir, { system: windows, readAccessList: async () => list }))[0];

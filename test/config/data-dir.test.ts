@@ -25,11 +25,11 @@ test('an empty flag or variable counts as unset, and a relative XDG_DATA_HOME is
   expect(dataDirectory('', { env, home, cwd, serviceDataDir })).toBe('/home/owner/.local/share/rankd');
 });
 
-test('a relative directory starts from the current one', () => {
+test('a relative directory is relative to the current directory', () => {
   expect(dataDirectory('data', { env: {}, home, cwd, serviceDataDir })).toBe('/work/data');
 });
 
-test('the home of a user is HOME, else that of the account, else the root', () => {
+test("a user's home is HOME, else the account's home, else the root", () => {
   const noAccount = () => {
     throw new Error('uv_os_get_passwd returned ENOENT'); // as Node does for a user id without an account
   };

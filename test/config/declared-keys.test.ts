@@ -37,7 +37,7 @@ test('a declared key needs a name and a hash; everything else has a default', ()
   ]);
 });
 
-test('a key for Discord has for_discord in place of a hash, and is never the key of a game that ranks by itself', () => {
+test('a key for Discord has for_discord instead of a hash, and cannot be a system key', () => {
   expect(problemOf('  - { name: staff, for_discord: true }')).toBe('');
   expect(box.load().config.keys).toMatchObject([{ name: 'staff', rules: { isForDiscord: true } }]);
   expect(box.load().config.keys[0]).not.toHaveProperty('hash');

@@ -26,7 +26,7 @@ function problemOf(settings: Partial<Record<keyof typeof whole, string>>): strin
   return '';
 }
 
-test('the section is read whole, and the public key in any case', () => {
+test('every setting of the section is read, and the public key may be in upper or lower case', () => {
   expect(problemOf(whole)).toBe('');
   expect(box.load().config.discord).toEqual({
     application: '1100000000000000001',

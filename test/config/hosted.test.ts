@@ -33,7 +33,7 @@ describe('PORT, which a platform sets,', () => {
     expect(listensOn({ PORT: '27500' }, '', { 'server.port': '1234' }).slice(0, 2)).toEqual(['127.0.0.1', 1234]);
   });
 
-  test('is named if it is not a port', () => {
+  test('is named in the error if it is not a port', () => {
     expect(box.failure({ env: { PORT: '$PORT' } }).message).toBe(
       'PORT: is "$PORT"; expected a whole number from 0 to 65535',
     );
@@ -74,7 +74,7 @@ describe('RANKD_KEYS', () => {
       `[{name: game, hash: ${hash}, maxrank: 1}]`,
       'RANKD_KEYS keys[0].maxrank: unknown setting; did you mean max_rank?',
     ],
-  ])('with %s is refused by one sentence that names it', (_, RANKD_KEYS, says) => {
+  ])('with %s is refused in one sentence that names it', (_, RANKD_KEYS, says) => {
     box.write('rankd.yaml', `keys: [{name: old, hash: ${other}}]`);
     const { message } = box.failure({ env: { RANKD_KEYS } });
     expect(message.split('\n')).toHaveLength(1);
@@ -82,14 +82,14 @@ describe('RANKD_KEYS', () => {
   });
 });
 
-test('a value in the quotes of a shell is refused by a sentence that names the variable and repeats no value', () => {
+test('a value in shell quotes is refused in a sentence that names the variable and repeats no value', () => {
   const env = { RANKD_STORE_URL: '"postgres://ann:geheim@db.example.com/rankd"', RANKD_GROUP_ID: "'12'" };
   expect(box.failure({ env }).message).toBe(
     'The configuration has 2 problems:\nRANKD_GROUP_ID: is in quotes; remove them\nRANKD_STORE_URL: is in quotes; remove them',
   );
 });
 
-test('an id for the workspace that is none is refused', () => {
+test('an invalid workspace id is refused', () => {
   expect(box.failure({ env: { RANKD_WORKSPACE_ID: 'main' } }).message).toContain(
     'RANKD_WORKSPACE_ID: is "main"; expected ws_ and 1 to 60 letters or digits',
   );
@@ -106,12 +106,12 @@ describe('the URL of the store', () => {
     ['require', 'unchecked'],
     ['verify-ca', {}],
     ['verify-full', {}],
-  ])('with sslmode=%s decides about TLS', (mode, tls) => {
+  ])('with sslmode=%s determines the use of TLS', (mode, tls) => {
     expect(storeOf(`sslmode=${mode}`)?.tls).toEqual(tls);
     expect(storeOf(`sslmode=${mode}`)?.host).toBe('db.example.com');
   });
 
-  test('has a CA, a name for the connections, a time limit, and pgbouncer, which changes nothing', () => {
+  test('can set a CA, an application name, a connection timeout, and pgbouncer, which has no effect', () => {
     const pem = new Authority().pem.trim();
     box.write('ca.pem', pem);
     const store = storeOf(
@@ -154,7 +154,7 @@ describe('the URL of the store', () => {
     ],
     ['host=/tmp&sslmode=require', {}, 'requests TLS (sslmode=require), but a socket has no TLS; remove it'],
   ];
-  test.each(wrong)('%s %j is refused by one sentence that repeats no value', (parameters, env, says) => {
+  test.each(wrong)('%s %j is refused in one sentence that repeats no value', (parameters, env, says) => {
     box.write('ca.pem', new Authority().pem);
     const { message } = box.failure({ env: { RANKD_STORE_URL: `${url}?${parameters}`, ...env } });
     expect(message.split('\n')).toHaveLength(1);
@@ -165,12 +165,12 @@ describe('the URL of the store', () => {
   test.each([
     [{ RANKD_STORE_TLS: 'require' }, 'store.tls'],
     [{ RANKD_STORE_NODE: 'east-1', RANKD_STORE_PASSWORD: 'geheim' }, 'store.node, RANKD_STORE_PASSWORD'],
-  ])('has settings that have no effect without it, which a warning names: %j', (env, names) => {
+  ])('is missing, so a warning names the settings that have no effect without it: %j', (env, names) => {
     expect(box.load({ env }).warnings).toEqual([`There is no store.url, so rankd uses SQLite and ignores ${names}.`]);
     expect(box.load({ env: { ...env, RANKD_STORE_URL: url, RANKD_STORE_PASSWORD: 'geheim' } }).warnings).toEqual([]);
   });
 
-  test('with store.tls: require and no password is refused: only a password proves which server answers', () => {
+  test('with store.tls: require and no password is refused, because only a password authenticates the server', () => {
     const env = { RANKD_STORE_URL: 'postgres://ann@db.example.com/rankd', RANKD_STORE_TLS: 'require' };
     expect(box.failure({ env }).message).toContain('RANKD_STORE_TLS: is require, which needs a password');
     expect(box.load({ env: { ...env, RANKD_STORE_PASSWORD: 'geheim' } }).config.store?.tls).toBe('unchecked');

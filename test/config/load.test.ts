@@ -355,13 +355,13 @@ describe('the file', () => {
     }
   });
 
-  test('fails with no_permission if this user may not read it', () => {
+  test('fails with no_permission if this user cannot read it', () => {
     chmodSync(box.path('.'), 0o755);
     chmodSync(box.write('rankd.yaml', ''), 0);
     expect(withoutPrivileges(() => box.failure().code)).toBe('no_permission');
   });
 
-  test('is not searched in a folder that this user may not enter', () => {
+  test('is not searched for in a folder that this user cannot enter', () => {
     chmodSync(box.path('.'), 0o755);
     box.write('home/.config/rankd/rankd.yaml', 'server: {port: 1}');
     chmodSync(box.path('home'), 0);

@@ -340,7 +340,7 @@ describe('two listeners of the daemon', () => {
       'metrics.port',
       'the server (server.port)',
     ],
-  ])('may not have the same port: %s', (text, setting, other) => {
+  ])('cannot have the same port: %s', (text, setting, other) => {
     expect(box.complaints(text)).toEqual([
       expect.stringMatching(
         new RegExp(`^rankd\\.yaml:\\d:\\d+ ${setting}: is \\d+; expected a port other than that of`),
@@ -388,7 +388,7 @@ describe('variables that start with RANKD_', () => {
   });
 });
 
-test('the secret of the erasure webhook is no setting; its file must exist and not be empty; a line break after it is ignored', () => {
+test("the erasure webhook's secret is not a setting; its file must exist and not be empty; a trailing line break is ignored", () => {
   box.write('empty.secret', '\n');
   const refused = (text: string) => box.complaints(`erasure: {${text}}`).join('\n');
   expect(refused('secret: geheim')).toMatch(
@@ -401,7 +401,7 @@ test('the secret of the erasure webhook is no setting; its file must exist and n
   expect([erasure.secret?.reveal(), JSON.stringify(erasure)]).toEqual(['geheimgeheim1234', '{"secret":"[redacted]"}']);
 });
 
-test('a secret in quotes, as panels leave them, is refused, and so is one that can be guessed; no problem repeats it', () => {
+test('a secret that is in quotes or can be guessed is refused, and no problem repeats it', () => {
   const url = 'postgres://ann@db.example.com/rankd';
   const refused = (env: Record<string, string>) => {
     const { message } = box.failure({ env });
@@ -421,7 +421,7 @@ test('a secret in quotes, as panels leave them, is refused, and so is one that c
   expect(refused({ RANKD_ERASURE_SECRET: 'geheim' })).toContain('the secret has fewer than 16 characters');
 });
 
-test('a file without end is no secret', () => {
+test('an endless file is refused as a secret', () => {
   expect(box.complaints('erasure: {secret_file: /dev/zero}')).toEqual([
     'rankd.yaml:1:24 erasure.secret_file: /dev/zero has more than 1000000 bytes, so it is probably the wrong file',
   ]);

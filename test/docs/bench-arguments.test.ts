@@ -3,11 +3,11 @@ import { benchOptions } from '../../bench/arguments.ts';
 
 const names = ['verify', 'memory'] as const;
 
-test('without arguments the bench runs all of it, thirty rounds', () => {
+test('without arguments, the bench runs every part for thirty rounds', () => {
   expect(benchOptions([], names)).toEqual({ rounds: 30, only: new Set(names), write: false, json: false });
 });
 
-test('a part can be run alone, and be stored too', () => {
+test('a single part can run alone and store its results', () => {
   expect(benchOptions(['--only', 'verify', '--write'], names)).toMatchObject({
     only: new Set(['verify']),
     write: true,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Finding } from '../../bench/findings.ts';
 import { published, summaryOf, withPart } from '../../bench/publish.ts';
 
-test('bench/README.md quotes the benchmarks as the bench found them', () => {
+test('bench/README.md quotes the stored results of the bench', () => {
   const { results, summary } = published();
   expect(summary).toBe(summaryOf(results));
 });
@@ -23,7 +23,7 @@ test('a part that is measured again replaces its stored results, and the others 
   ]);
 });
 
-test('results of another machine are not stored together with new ones', () => {
+test('results of a different machine are not stored together with new ones', () => {
   const kept = { conditions: { machine: 'another one' }, parts: { verify: at(2) } };
   const found = { conditions, parts: { memory: at(1) } };
   expect(withPart(kept, found, ['verify', 'memory'])).toEqual(found);

@@ -36,7 +36,7 @@ const variables = () =>
   Object.fromEntries(inImage('ENV').flatMap((rest) => rest.split(' ').map((set) => set.split(/=(.*)/))));
 const knownVariables = [...settings.map(({ env }) => env), ...otherVariables];
 
-test('everything that goes into the image exists, and the build is given it', () => {
+test('every file that goes into the image exists and is in the build context', () => {
   const given = read('config/Dockerfile.dockerignore')
     .split('\n')
     .flatMap((line) => (line.startsWith('!') ? [line.slice(1)] : []));
@@ -61,7 +61,7 @@ test('the files of the build stage are enough to build everything that the image
     expect([part, existsSync(join(dir.path, 'dist', part))]).toEqual([part, true]);
 });
 
-test('rankd does not run as root, keeps its data in a volume, and serves and is asked for its health by commands that it has', () => {
+test('the image does not run as root, stores its data in a volume, and uses existing commands to serve and to check health', () => {
   const [dataDir] = inImage('VOLUME');
   expect(inImage('USER')).toEqual(['node']);
   expect(variables()).toMatchObject({ NODE_ENV: 'production', RANKD_DATA_DIR: dataDir });
@@ -75,13 +75,13 @@ test('rankd does not run as root, keeps its data in a volume, and serves and is 
   expect(everyCommand).toEqual(expect.arrayContaining(['serve', 'health']));
 });
 
-test('the image sets only variables of rankd, and the options for Node.js from the unit', () => {
+test("the image sets only rankd's variables, and the Node.js options from the systemd unit", () => {
   const { NODE_ENV: _, NODE_OPTIONS, ...ofRankd } = variables();
   expect(read('config/rankd.service')).toContain(`\nEnvironment=NODE_OPTIONS=${NODE_OPTIONS}\n`);
   expect(knownVariables).toEqual(expect.arrayContaining(Object.keys(ofRankd)));
 });
 
-test('the image runs the Node.js that the tests run on', () => {
+test('the image uses the same Node.js as the tests', () => {
   const [major] = process.versions.node.split('.');
   const images = stages().map(([from]) => from?.rest.split(/[:-]/).slice(0, 2));
   expect(images).toEqual([
@@ -112,7 +112,7 @@ const composeOf = (example: string): Compose => parse(read(example), { merge: tr
 /** The daemons of an example, by name. */
 const daemonsOf = ({ services }: Compose) => Object.entries(services).filter(([, { build }]) => build !== undefined);
 
-test.each(examples)('%s locks rankd in, and lets only Caddy be reached from outside', (example) => {
+test.each(examples)('%s restricts rankd, and exposes only Caddy', (example) => {
   const compose = composeOf(example);
   const port = settings.find(({ path }) => path === 'server.port')?.default;
   const { caddy } = compose.services;

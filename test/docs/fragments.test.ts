@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fragments, sourceFiles } from '../tools/count.ts';
 
-test('no file under 30 lines is imported by one other file alone: it belongs in that file', () => {
+test('no file under 30 lines has only one importer: it belongs in that file', () => {
   expect(fragments(sourceFiles()).map(({ path, importers }) => `${path}, imported by ${importers[0]}`)).toEqual([]);
 });
 

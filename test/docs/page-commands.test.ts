@@ -14,26 +14,26 @@ import { CliHome } from '../support/run-cli.ts';
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const program = createProgram({ system: systems.linux } as TerminalIo);
 
-test.each(pages)('%s names only commands, arguments and options of rankd that there are', (page) => {
+test.each(pages)('%s names only existing commands, arguments and options of rankd', (page) => {
   for (const { line, words } of rankdLines(page)) {
     expect({ line, unknown: walk(program, words).unknown }).toEqual({ line, unknown: [] });
   }
 });
 
-test.each(pages)('%s names only scripts of npm that there are', (page) => {
+test.each(pages)('%s names only existing npm scripts', (page) => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: object };
   const named = [...read(page).matchAll(/npm run ([\w-]+)/g)].map(([, name]) => name);
   expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
 });
 
-test('CONTRIBUTING explains each script of npm that a person runs', () => {
+test('CONTRIBUTING explains each npm script that a person runs', () => {
   const names = Object.keys(JSON.parse(read('package.json')).scripts).filter(
     (name) => !/^(prepare|start|test)$/.test(name),
   );
   expect(names.filter((name) => !read('CONTRIBUTING.md').includes(`| \`npm run ${name}`))).toEqual([]);
 });
 
-test.each(pages)('a shell can parse the commands of %s', (page) => {
+test.each(pages)('a shell can parse the commands in %s', (page) => {
   const { status, stderr } = spawnSync('bash', ['-n'], { input: blocksOf(page, 'sh').join('\n'), encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
 });
@@ -50,7 +50,7 @@ const secretFiles = {
   'bot.secret': newWebhookSecret(),
 };
 
-test.each(ofRankd)('rankd accepts what $page puts into rankd.yaml: $yaml', async ({ yaml }) => {
+test.each(ofRankd)('rankd accepts the rankd.yaml of $page: $yaml', async ({ yaml }) => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), yaml);
   for (const [name, text] of Object.entries(secretFiles)) writeFileSync(home.path(name), text, { mode: 0o600 });
@@ -59,7 +59,7 @@ test.each(ofRankd)('rankd accepts what $page puts into rankd.yaml: $yaml', async
   expect([code, stderr]).toEqual([0, '']);
 });
 
-test("docs/hosting.md has README's first rank change as PowerShell reads it", () => {
+test("docs/hosting.md has README's first rank change in PowerShell syntax", () => {
   const { post } = systems.windows;
   const typed = pagesToType.trial().map((line) => {
     const [, url = '', body = ''] = /^curl -sw '\\n' '?(http[^ ']+)'? .* -d '(.+)'$/.exec(line) ?? [];

@@ -26,14 +26,14 @@ function namesOf(page: string) {
   };
 }
 
-test.each(pages)('%s names files and folders that there are', (page) => {
+test.each(pages)('%s names only existing files and folders', (page) => {
   const missing = namesOf(page).paths.filter(
     (path) => !folders(page).some((folder) => existsSync(new URL(folder + path, root))),
   );
   expect(missing).toEqual([]);
 });
 
-test.each(pages)('%s links to files and headings that there are', (page) => {
+test.each(pages)('%s links only to existing files and headings', (page) => {
   for (const { href, hash } of namesOf(page).links) {
     const file = new URL(href.replace(hash, ''));
     expect(existsSync(file), href).toBe(true);
@@ -65,7 +65,7 @@ test('the guide to a store names every part of the port', () => {
   expect(parts.filter((part) => !guide.includes(`\`${part}\``))).toEqual([]);
 });
 
-test('the page on the helpers for tests names each of them, and none that is gone', () => {
+test('the page on test helpers names every helper, and no removed one', () => {
   const helpers = readdirSync(new URL('test/support/', root)).filter((name) => !/\.test\.ts$|\.md$|^rankd$/.test(name));
   const named = read('test/support/README.md').match(/`[\w./-]+(?:\.ts|\/)`/g) ?? [];
   const own = new Set(named.map((name) => name.replaceAll(/[`/]/g, '')).filter((name) => !name.includes('.test.')));

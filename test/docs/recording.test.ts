@@ -7,7 +7,7 @@ import type { TerminalIo } from '../support/command-io.ts';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
-test("README's recording types existing commands, in a picture that loads and runs nothing; `npm run recording` makes it again", () => {
+test("README's recording shows existing commands, in a picture that loads and runs nothing; `npm run recording` creates it again", () => {
   expect(read('README.md')).toContain('](docs/recording.svg)');
   const picture = read('docs/recording.svg');
   const [, title = ''] = /<title>A terminal: (.+)<\/title>/.exec(picture) ?? [];

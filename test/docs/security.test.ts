@@ -4,7 +4,7 @@ import { routeRuleTable } from '../http/route-rules.ts';
 
 const root = new URL('../../', import.meta.url);
 
-test('SECURITY.md is in the package, whose README leads to it', () => {
+test('SECURITY.md is in the package, and README links to it', () => {
   const { files } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
   expect(files).toContain('SECURITY.md');
 });

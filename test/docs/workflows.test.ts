@@ -32,7 +32,7 @@ const workflow = (name: string): Workflow => parse(readFileSync(new URL(name, fo
 const stepsOf = (name: string) => Object.values(workflow(name).jobs).flatMap(({ steps }) => steps);
 
 describe.each(readdirSync(folder))('%s', (name) => {
-  test('runs only scripts, commands and files that there are', () => {
+  test('runs only existing scripts, commands and files', () => {
     for (const { run = '', with: given = {} } of stepsOf(name)) {
       for (const [, script = ''] of run.matchAll(/\bnpm run ([\w-]+)/g))
         expect(manifest.scripts).toHaveProperty(script);
@@ -42,7 +42,7 @@ describe.each(readdirSync(folder))('%s', (name) => {
     }
   });
 
-  test('may only read, unless a job says more, and puts nothing that others write into a script', () => {
+  test('has only read access unless a job declares more, and inserts no untrusted text into a script', () => {
     const { on, permissions, jobs } = workflow(name);
     expect(permissions).toEqual({ contents: 'read' });
     expect(on).not.toHaveProperty('pull_request_target');
@@ -51,7 +51,7 @@ describe.each(readdirSync(folder))('%s', (name) => {
   });
 });
 
-test('every action is pinned to one commit, of a version that is named next to it', () => {
+test('every action is pinned to a commit, with its version next to it', () => {
   const lines = readdirSync(folder).flatMap(
     (name) => readFileSync(new URL(name, folder), 'utf8').match(/uses: .*/g) ?? [],
   );
@@ -60,7 +60,7 @@ test('every action is pinned to one commit, of a version that is named next to i
   expect(new Set([...pins].map((line) => line.split('@')[0])).size).toBe(pins.size);
 });
 
-test('every push runs npm test and the tests on PostgreSQL, and the package on each system with the oldest, the current and the newest Node', async () => {
+test('every push runs npm test and the PostgreSQL tests, and tests the package on each system with the oldest, current and newest Node', async () => {
   const { linux, luau, package: onAll } = workflow('ci.yml').jobs;
   expect(luau?.steps.map(({ run }) => run)).toContain('.ci/luau');
   expect(linux?.steps.map(({ run }) => run)).toEqual(expect.arrayContaining(['.ci/run', 'npm run test:postgres']));
@@ -73,7 +73,7 @@ test('every push runs npm test and the tests on PostgreSQL, and the package on e
   );
 });
 
-test('a release names its repository, its lowest Node and no script that an install would run', () => {
+test('a release names its repository and its lowest Node, and has no install script', () => {
   using folder = new TempDir();
   for (const part of ['package.json', 'bin']) cpSync(new URL(part, root), join(folder.path, part), { recursive: true });
   const steps = workflow('release.yml').jobs['package']?.steps ?? [];
@@ -107,7 +107,7 @@ test('a release is published as it was checked, with provenance and without a st
   expect(readFileSync(new URL('release.yml', folder), 'utf8')).not.toMatch(/secrets\.(?!GITHUB_TOKEN)/);
 });
 
-test('a release has the archives with their checksums and an attestation, and the notes of its version from CHANGELOG', () => {
+test("a release has the archives with their checksums and an attestation, and its version's notes from CHANGELOG", () => {
   const { steps = [], needs, permissions } = workflow('release.yml').jobs['archives'] ?? {};
   expect(needs).toBe('package');
   expect(permissions).toEqual({ contents: 'write', 'id-token': 'write', attestations: 'write' });

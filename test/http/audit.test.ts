@@ -14,15 +14,15 @@ const from = '127.0.0.1';
 /** The audit's events for refused callers, once the daemon has written them. */
 async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
   await clock.advance(60_000);
-  const told = async () =>
+  const auditEvents = async () =>
     (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
-  await expect.poll(told).not.toEqual([]); // all are written together
-  return (await told())
+  await expect.poll(auditEvents).not.toEqual([]); // all are written together
+  return (await auditEvents())
     .map(({ subject, detail }) => [subject, detail] as [string, AuditEvent['detail']])
     .sort(([a], [b]) => a.localeCompare(b));
 }
 
-test('refused callers are summed up in the audit with the real reason', async () => {
+test('the audit has the total of refused callers with the real reason', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -61,7 +61,7 @@ test('counted refusals are saved when the daemon stops', async () => {
   expect(events.map(({ action }) => action)).toContain('caller.refused');
 });
 
-test('a refused change is in the audit once, as a change; an invalid request is not in it', async () => {
+test('a refused change is in the audit once, as a change; an invalid request is not', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, config: { policy: { protectedMembers: [1001] } } });
   await app.rank(await app.createKey());
@@ -86,7 +86,7 @@ test('thousands of made-up places cannot fill the disk', async () => {
   expect(sums.reduce((total, count) => total + count, 0)).toBe(300);
 });
 
-test('no secret is in the log or the audit, however a caller misplaces it', async () => {
+test('no secret gets into the log or the audit, wherever a caller puts it', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -111,7 +111,7 @@ test('no secret is in the log or the audit, however a caller misplaces it', asyn
   expect(remembered).not.toContain(tail.slice(0, 20));
 });
 
-test('successful verifications and health checks are in the log only at level debug', async () => {
+test('successful verifications and health checks are logged only at level debug', async () => {
   await using app = await openTestApp({ logLevel: 'info' });
   const key = await app.createKey();
   await app.verify(key);
@@ -129,16 +129,16 @@ function linesOf(app: TestApp, code: string): Array<Record<string, unknown>> {
   return app.logLines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request' && line.code === code);
 }
 
-test('callers that try keys cannot fill the disk with log lines: 20 are logged, then one a minute with the number of omitted ones', async () => {
+test('callers that try keys cannot fill the disk: 20 lines are logged, then one a minute with the number of omitted lines', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
-  const told = () => linesOf(app, 'invalid_key');
+  const logged = () => linesOf(app, 'invalid_key');
   for (let index = 0; index < 30; index += 1) await app.verify(mintKey('live').secret);
-  await expect.poll(() => told().length).toBe(20);
+  await expect.poll(() => logged().length).toBe(20);
   await clock.advance(60_000);
   for (let index = 0; index < 3; index += 1) await app.verify(mintKey('live').secret);
-  await expect.poll(() => told().length).toBe(21);
-  expect(told().map(({ leftOut }) => leftOut)).toEqual([...Array(20).fill(undefined), 10]);
+  await expect.poll(() => logged().length).toBe(21);
+  expect(logged().map(({ leftOut }) => leftOut)).toEqual([...Array(20).fill(undefined), 10]);
   const [sum] = (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
   expect(sum?.detail).toEqual({ reason: 'unknown', from, count: 30 });
 });
@@ -164,7 +164,7 @@ describe('callers without a key cannot fill the disk with log lines', () => {
     ['two hosts', '/healthz', { headers: { host: 'x, y' } }],
   ];
 
-  test('within an hour, whatever they send', async () => {
+  test('within an hour, with any kind of request', async () => {
     const clock = new ManualClock();
     const platform = (group: Platform) => platformWith(group, { group: unavailable, roles: unavailable });
     await using app = await openTestApp({ clock, logLevel: 'info', platform });
@@ -175,13 +175,13 @@ describe('callers without a key cannot fill the disk with log lines', () => {
       for (let count = 0; count < 3; count += 1) await sendAll();
     }
     const requests = app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
-    const told = Object.entries(Object.groupBy(requests, ({ code }) => String(code)));
-    expect(told.length).toBeGreaterThan(7);
-    for (const [code, lines = []] of told) expect([code, lines.length <= 80]).toEqual([code, true]);
+    const byCode = Object.entries(Object.groupBy(requests, ({ code }) => String(code)));
+    expect(byCode.length).toBeGreaterThan(7);
+    for (const [code, lines = []] of byCode) expect([code, lines.length <= 80]).toEqual([code, true]);
     expect(app.logLines.join('').length).toBeLessThan(1_000_000);
   });
 
-  test('while the store fails, or by a bug in rankd', async () => {
+  test('while the store fails, or because of a bug in rankd', async () => {
     await using app = await openTestApp({ logLevel: 'info' });
     const failing = [new RankdError('store_unavailable', 'The disk is full.'), new Error('a fault')];
     for (const error of failing) {
@@ -195,7 +195,7 @@ describe('callers without a key cannot fill the disk with log lines', () => {
   });
 });
 
-test('lines of callers without a key never crowd out those of callers with one', async () => {
+test('log lines of callers without a key never crowd out those of callers with a key', async () => {
   await using app = await openTestApp({ logLevel: 'info' });
   const key = await app.createKey();
   for (let count = 0; count < 30; count += 1) await send(`${app.url}/v1/apikey`, { method: 'POST', body: 'no JSON' });

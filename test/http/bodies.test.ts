@@ -35,20 +35,20 @@ test.each([
   'multipart/form-data',
   'no type;;=',
   'a/b, c/d',
-])('a body is JSON with the content type %j', async (type) =>
+])('a body is read as JSON with the content type %j', async (type) =>
   expect((await verify(json, { 'content-type': type })).status).toBe(200),
 );
 
-test.each(['gzip', 'x-gzip', 'GZIP'])('a body may be packed as %s', async (encoding) => {
+test.each(['gzip', 'x-gzip', 'GZIP'])('a body may be compressed with %s', async (encoding) => {
   expect((await verify(gzipSync(json), { 'content-encoding': encoding })).status).toBe(200);
   expect((await rank(gzipSync(JSON.stringify(rankBody())), { 'content-encoding': encoding })).status).toBe(200);
 });
 
-test('a body may come in chunks and with a byte order mark', async () => {
+test('a body may be chunked and start with a byte order mark', async () => {
   expect((await verify(`\uFEFF${json}`, { 'transfer-encoding': 'chunked' })).status).toBe(200);
 });
 
-test('a body may come byte by byte', async () => {
+test('a body may arrive byte by byte', async () => {
   const request = startPost(`${app.url}/v1/apikey`, key, { 'content-length': json.length });
   for (const character of json) {
     request.write(character);

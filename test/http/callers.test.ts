@@ -6,7 +6,7 @@ import { openTestApp, send } from '../support/open-test-app.ts';
 import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 import { sampleOf, scrape } from '../support/scrape.ts';
 
-describe('the sender of a request that comes through a trusted proxy', () => {
+describe('the sender of a request through a trusted proxy', () => {
   const isTrusted = membershipOf(['127.0.0.0/8', '10.0.0.0/8']);
   test.each([
     ['203.0.113.7', '203.0.113.7'],
@@ -26,12 +26,12 @@ describe('the sender of a request that comes through a trusted proxy', () => {
     expect(senderOf('127.0.0.1', forwardedFor, isTrusted)).toBe(sender);
   });
 
-  test('is the peer itself if it is not a trusted proxy', () => {
+  test('is the peer itself if the peer is not a trusted proxy', () => {
     expect(senderOf('203.0.113.9', '203.0.113.7', isTrusted)).toBe('203.0.113.9');
   });
 });
 
-test('a refused caller is in the log and the audit with its address, and several ports count as one caller', async () => {
+test('the log and the audit have the address of a refused caller, and its ports count as one caller', async () => {
   await using app = await openTestApp({ config: { limits: { failedAuthPerMinute: 5 } } });
   const key = await app.createKey();
   const from = (n: number) => ({ 'x-forwarded-for': `203.0.113.77:${5_000 + n}` });
@@ -56,7 +56,7 @@ test('a refused caller is in the log and the audit with its address, and several
   ]);
 });
 
-test('a noisy refused caller does not keep others out of the log, and all of them together can not fill it', async () => {
+test('a noisy refused caller does not crowd others out of the log, and all refused callers together cannot fill it', async () => {
   await using app = await openTestApp({ logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
   const refused = (ip: string) =>
     app.post('/v1/apikey', { key: 'rk_live_nonsense', body: { placeid: 42 }, headers: { 'x-forwarded-for': ip } });
@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test.each([1, 3, 14, 16, 20])('the preface of HTTP/2 is recognized if its first packet has %d bytes', async (size) => {
+test.each([1, 3, 14, 16, 20])('the HTTP/2 preface is recognized if its first packet has %d bytes', async (size) => {
   await using app = await openTestApp();
   const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
   const socket = connectTo(app.url).setNoDelay();

@@ -51,7 +51,7 @@ class World {
   }
 
   /** The log lines about closed connections. */
-  told(): Array<Record<string, unknown>> {
+  closings(): Array<Record<string, unknown>> {
     return this.app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => /closed a connection/.test(msg));
   }
 }
@@ -100,7 +100,7 @@ class Caller {
 const body = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n ';
 const ended = /^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/;
 
-test('without room, the request that has taken longest to arrive is ended, and the log says so once a minute', async () => {
+test('at the limit, the request that has taken longest to arrive is ended, which is logged once a minute', async () => {
   const world = await World.open({ maxConnections: 3 });
   const idle = await world.caller();
   expect(await idle.ask()).toBe(200);
@@ -110,11 +110,11 @@ test('without room, the request that has taken longest to arrive is ended, and t
     expect(await next.closed()).toMatch(ended);
     expect(await newcomer.ask()).toBe(200);
   }
-  expect(world.told()).toMatchObject([{ level: 'warn', maxConnections: 3, address: '127.0.0.1' }]);
+  expect(world.closings()).toMatchObject([{ level: 'warn', maxConnections: 3, address: '127.0.0.1' }]);
   expect(idle.isClosed).toBe(false);
 });
 
-test('if no connection is sending, the one that was idle for longest is closed', async () => {
+test('if no connection is sending, the one that has been idle for longest is closed', async () => {
   const world = await World.open({ maxConnections: 3 });
   const callers = [await world.caller(), await world.caller(), await world.caller()];
   for (const index of [1, 0, 2]) {
@@ -126,7 +126,7 @@ test('if no connection is sending, the one that was idle for longest is closed',
   expect(await callers[0]?.ask()).toBe(200);
 });
 
-test('a new connection is refused only if all others wait for rankd, and those are answered', async () => {
+test('a new connection is refused only if all others are waiting for rankd, and those get their responses', async () => {
   const { platform, begun, release } = holdWrites();
   const world = await World.open({ maxConnections: 1, platform });
   const change = JSON.stringify(rankBody());
@@ -138,7 +138,7 @@ test('a new connection is refused only if all others wait for rankd, and those a
   await expect.poll(() => waiting.received).toMatch(/^HTTP\/1\.1 200 [\s\S]*"success":true/);
 });
 
-test('above three quarters, a request that takes longer than a second to arrive is ended before the room runs out', async () => {
+test('above three quarters of the limit, a request that takes longer than a second to arrive is ended', async () => {
   const world = await World.open({ maxConnections: 8 });
   const slow = await world.caller({ sends: body });
   const others = [];
@@ -151,7 +151,7 @@ test('above three quarters, a request that takes longer than a second to arrive 
   expect(others.map(({ isClosed }) => isClosed)).toEqual(Array(5).fill(false));
 });
 
-test('one network has at most a quarter of the connections: beyond that, only its own connections make room', async () => {
+test('one network has at most a quarter of the connections: beyond that, its own connections are closed', async () => {
   const world = await World.open({ maxConnections: 8, trustedProxies: [] });
   const other = await world.caller({ from: '127.0.0.2' });
   const first = await world.caller();
@@ -159,26 +159,28 @@ test('one network has at most a quarter of the connections: beyond that, only it
   const third = await world.caller();
   expect(await first.closed()).toMatch(ended);
   expect([await other.ask(), await second.ask(), await third.ask()]).toEqual([200, 200, 200]);
-  expect(world.told()).toMatchObject([{ address: '127.0.0.1', msg: expect.stringMatching(/server\.trusted_proxies/) }]);
+  expect(world.closings()).toMatchObject([
+    { address: '127.0.0.1', msg: expect.stringMatching(/server\.trusted_proxies/) },
+  ]);
 });
 
-test('a network that has closed its connections may open others', async () => {
+test('a network that has closed its connections may open new ones', async () => {
   const world = await World.open({ maxConnections: 4, trustedProxies: [] });
   for (let count = 0; count < 5; count += 1) {
     const caller = await world.caller({ sends: 'garbage\r\n\r\n' });
     expect(await caller.closed()).toMatch(/^HTTP\/1\.1 400 /);
   }
-  expect(world.told()).toEqual([]);
+  expect(world.closings()).toEqual([]);
 });
 
-test('a trusted proxy may have all connections, whatever form its address has', async () => {
+test('a trusted proxy may use all connections, in any form of its address', async () => {
   const world = await World.open({ maxConnections: 5, trustedProxies: ['10.0.0.0/8', '::1', '127.0.0.1'] });
   const callers = [];
   for (let count = 0; count < 5; count += 1) callers.push(await world.caller());
   expect(await Promise.all(callers.map((caller) => caller.ask()))).toEqual(Array(5).fill(200));
 });
 
-test('many slow senders that reconnect whenever they are ended delay no other caller', async () => {
+test('many slow senders that reconnect whenever they are cut off delay no other caller', async () => {
   const world = await World.open({ maxConnections: 20 });
   const statuses: number[] = [];
   for (let count = 0; count < 100; count += 1) {

@@ -52,7 +52,7 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   };
 }
 
-test('a ping is answered, and so is no request that Discord did not sign just now', async () => {
+test('a ping is answered, and a request without a recent signature of Discord is refused', async () => {
   const { discord, url, app } = await open();
   const ping = JSON.stringify({ type: 1, token: 't' });
   expect(await discord.post(url, ping)).toMatchObject({ status: 200, response: { type: 1 } });
@@ -84,7 +84,7 @@ test('a ping is answered, and so is no request that Discord did not sign just no
     expect(log).toContain(why);
 });
 
-test('wrong signatures use up what their address has for failed authentication, and never keep a right one out', async () => {
+test('wrong signatures count against the limit of their address, but never block a valid one', async () => {
   const { discord, url, app, say } = await open({ config: { limits: { failedAuthPerMinute: 3 } } });
   const body = JSON.stringify(interactionOf({ name: 'link' }));
   for (let tries = 0; tries < 6; tries += 1)
@@ -93,7 +93,7 @@ test('wrong signatures use up what their address has for failed authentication, 
   expect(await say('link')).toContain('You are not linked');
 });
 
-test('a signed body that is not JSON, or lacks a needed field, is a bad request; unknown fields and types are not', async () => {
+test('a signed body that is not JSON or lacks a required field is a bad request; unknown fields and types are not', async () => {
   const { discord, url } = await open();
   const post = (content: unknown) => {
     const body = typeof content === 'string' ? content : JSON.stringify(content);
@@ -133,7 +133,7 @@ test('commands of another server, another application or a direct message are re
   expect(await app.store.listChanges({ limit: 9 })).toEqual([]);
 });
 
-test('a person without a role of any row may do nothing; of several roles, the first row counts', async () => {
+test('a person without a configured role can do nothing; of several roles, the first row applies', async () => {
   const { say, app } = await open();
   expect(await say('promote', { user: '1001' }, { roles: ['3300000000000000099'] })).toBe(
     'None of your roles may change ranks.',
@@ -155,7 +155,7 @@ test('the person has the name that Discord shows: the nickname, else the global 
   expect(changes.map(({ rankerName }) => rankerName)).toEqual(['ann_b', 'Ann B.']);
 });
 
-test('a row that names the key of a game is refused at the start, whatever its name; a missing key only refuses commands', async () => {
+test("a row that names a game's key is refused at startup; a missing key only refuses commands", async () => {
   const { app, say, discord } = await open();
   await app.createKey({ name: 'game' });
   const rows = [{ role: ids.hr, key: 'game', at: 'rankd.yaml:9:40' }];
@@ -182,7 +182,7 @@ function required<T>(found: T | undefined): T {
 
 const simulated = ' (simulated group)';
 
-test('each command changes ranks as its counterpart on the command line does, and the reply is the same sentence', async () => {
+test('each command changes ranks like its command-line counterpart, and replies with the same sentence', async () => {
   const { say, app } = await open();
   expect(await say('promote', { user: 'Newcomer', reason: 'quiz' })).toBe(
     `Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10).${simulated}`,
@@ -204,7 +204,7 @@ test('each command changes ranks as its counterpart on the command line does, an
   expect(first).toMatchObject({ rankerId: 0, rankerName: 'Annie', by: expect.stringMatching(/^discord:[\da-f]{32}$/) });
 });
 
-test('/role gives and takes an extra role, by the policy: a reason, and a cooldown that depends on the rank', async () => {
+test('/role gives and takes an extra role under the policy: a required reason, and a cooldown by rank', async () => {
   const cooldowns = [{ from: 20, forMs: 86_400_000 }];
   const { say, app } = await open({
     config: { group: { ladder: [10, 20], rankOne: 'custom' }, policy: { reason: 'required', cooldowns } },
@@ -241,7 +241,7 @@ test('a wrong user, reason, rank, duration or undo is refused in one sentence, a
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, and its end between acknowledgement and start', async () => {
+test('a key limits its role: direction, ceiling, scope, rate, pause, test mode, and revocation before the command starts', async () => {
   const { say, app, key, discord, url } = await open();
   const asTrainer = { roles: [ids.trainers] };
   const { store } = app;
@@ -274,7 +274,7 @@ test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, 
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
 });
 
-test('the key of a game serves no row, even if it has the name that a key for Discord had', async () => {
+test("a game's key is not accepted for a row, even if it has the name of an earlier key for Discord", async () => {
   const { say, app } = await open();
   const { id } = required(await app.store.findKey('hr'));
   await app.store.updateKey(id, () => ({ change: { revokedAt: 1 }, events: [] }));
@@ -283,7 +283,7 @@ test('the key of a game serves no row, even if it has the name that a key for Di
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('a row whose key does not exist stops neither a start nor a reload; both warn of it, as the rest of rankd works', async () => {
+test('a row whose key does not exist prevents neither a start nor a reload, but both warn about it', async () => {
   const section = discordConfig('http://127.0.0.1:1');
   await using app = await openTestApp({ config: { discord: section } });
   const missing = section.rows.map(({ key }) =>
@@ -294,7 +294,7 @@ test('a row whose key does not exist stops neither a start nor a reload; both wa
   expect(await declareConfigured(app.app, { ...testConfig(app.dataDir), discord: section })).toEqual(missing);
 });
 
-test('without the section the address does not exist; a new configuration adds and removes it', async () => {
+test('without the section, the address does not exist; a reload adds and removes it', async () => {
   const { app, discord, url } = await open();
   const ping = JSON.stringify({ type: 1, token: 't' });
   const { discord: section } = app.app;
@@ -311,7 +311,7 @@ test('without the section the address does not exist; a new configuration adds a
   expect(await discord.post(url, ping)).toMatchObject({ status: 200 });
 });
 
-test('a repeat of an interaction has the outcome of the first, whatever it asks for', async () => {
+test('a repeat of an interaction gets the outcome of the first, for every command', async () => {
   const { discord, url, app } = await open();
   for (const name of ['promote', 'undo']) {
     const first = await discord.interact(url, { name, options: name === 'promote' ? { user: '1001' } : {} });
@@ -324,7 +324,7 @@ test('a repeat of an interaction has the outcome of the first, whatever it asks 
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('/undo takes back the person’s own newest change through Discord, once, unless the member was changed since or it is older than 10 minutes', async () => {
+test('/undo reverts the person’s own newest change through Discord once, unless the member was changed since or 10 minutes have passed', async () => {
   const clock = new ManualClock(Date.now());
   const { discord, url, app, say } = await open({ clock });
   await say('promote', { user: '1001' });
@@ -345,7 +345,7 @@ test('/undo takes back the person’s own newest change through Discord, once, u
   expect(await sayAfter(1)).toContain('You have not changed a rank through Discord in the last 10');
 });
 
-test('choices are the ranks that the key may give, by name or number, and none for a person without a role', async () => {
+test('autocomplete offers the ranks that the key may give, by name or number, and none to a person without a role', async () => {
   const { discord, url } = await open();
   const typed = async (rank: string, rolesOf = [ids.trainers]) =>
     (await discord.interact(url, { name: 'setrank', options: { user: '1001', rank }, focused: 'rank', roles: rolesOf }))
@@ -363,7 +363,7 @@ test('choices are the ranks that the key may give, by name or number, and none f
   expect(await typed('Emperor')).toEqual([]);
 });
 
-test('choices are at most 25, with names that Discord takes, and there are none while Roblox hangs', async () => {
+test('autocomplete offers at most 25 choices, with names that Discord accepts, and none while Roblox hangs', async () => {
   const clock = new ManualClock(Date.now());
   const name = '\u{1f600}'.repeat(60);
   let isHanging = false;
@@ -395,7 +395,7 @@ test('choices are at most 25, with names that Discord takes, and there are none 
   expect(await choices()).toEqual([]);
 });
 
-test('someone who is linked is the ranker: the rules about rankers apply, and without a link they refuse in words', async () => {
+test('a linked person is the ranker, to whom the rules for rankers apply; without a link, those rules refuse the command', async () => {
   const { say, app } = await open({ config: { policy: { selfRank: 'deny', rankerCheck: 'claimed' } as never } });
   const unlinked = await say('promote', { user: '1001' });
   expect(unlinked).toContain('This Discord account is not linked to a Roblox user');
@@ -412,7 +412,7 @@ test('someone who is linked is the ranker: the rules about rankers apply, and wi
   expect(await say('link')).toBe('You are linked to the Roblox user Builder (1003).');
 });
 
-test('more than 30 commands a minute of one person are refused, over all rows, and choices do not count', async () => {
+test('more than 30 commands a minute from one person are refused, over all rows, and autocomplete does not count', async () => {
   const clock = new ManualClock(Date.now()); // the limit refills with time
   const { discord, url, say } = await open({ clock });
   for (let asked = 0; asked < 40; asked += 1)
@@ -424,7 +424,7 @@ test('more than 30 commands a minute of one person are refused, over all rows, a
   await expect.poll(() => discord.replies).toHaveLength(31);
 });
 
-test('of commands that arrive at once, none begins before all are acknowledged; then they begin in order of arrival', async () => {
+test('simultaneous commands start only after all are acknowledged, and then in order of arrival', async () => {
   const { app } = await open();
   const begun: string[] = [];
   const findDiscordPerson = (id: string) => {
@@ -445,7 +445,7 @@ test('of commands that arrive at once, none begins before all are acknowledged; 
   interactions.close();
 });
 
-test('Discord’s answer to a reply decides: 429 and 5xx are retried, 404 for 5 s, others end in a warning', async () => {
+test('replies are retried after 429 and 5xx, and after 404 for 5 s; any other error ends in a warning', async () => {
   const clock = new ManualClock(Date.now());
   const { discord, url, say, app } = await open({ clock });
   const unknown = { status: 404, headers: {}, body: JSON.stringify({ code: 10_015 }) };
@@ -486,7 +486,7 @@ test.each(['refuses connections', 'never responds'])(
   },
 );
 
-test('a command has 60 s: if Roblox hangs for longer, nothing changes, and its reply says this', async () => {
+test('a command has 60 s: if Roblox hangs for longer, nothing changes, and the reply reports it', async () => {
   const clock = new ManualClock(Date.now());
   const hang = (_user: number, { signal }: CallContext) =>
     new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -497,7 +497,7 @@ test('a command has 60 s: if Roblox hangs for longer, nothing changes, and its r
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('names and reasons of others mention no one, make no link and look like no other text', async () => {
+test('names and reasons cannot mention anyone, create links or imitate other text', async () => {
   const { discord, url, app } = await open();
   const nick = '@everyone <@1> [x](https://evil.example) **a** \u202e \ud800';
   const sent = await discord.interact(url, { name: 'promote', options: { user: '1001', reason: '<@&2> `x`' }, nick });
@@ -512,7 +512,7 @@ test('names and reasons of others mention no one, make no link and look like no 
   expect(content).not.toMatch(/(?<!\\)[<@[*]/);
 });
 
-test('a key that someone has as the name in Discord, or types as a reason, is masked in the history', async () => {
+test('a key in a Discord name or in a reason is masked in the history', async () => {
   const { discord, url, app } = await open();
   const secret = await app.createKey();
   const nick = secret.slice(0, 32);
@@ -526,7 +526,7 @@ test('a key that someone has as the name in Discord, or types as a reason, is ma
   expect(app.logLines.join('\n')).not.toContain(nick.slice(8));
 });
 
-test('a daemon that stops finishes the change of a command, and sends the reply', async () => {
+test("a daemon that stops finishes a command's change and sends the reply", async () => {
   const held = holdWrites();
   const { discord, url, app } = await open({ platform: held.platform });
   const sent = await discord.interact(url, { name: 'promote', options: { user: '1001' } });
@@ -538,7 +538,7 @@ test('a daemon that stops finishes the change of a command, and sends the reply'
   expect(discord.replies).toMatchObject([{ token: sent.token, content: expect.stringContaining('is now Officer') }]);
 });
 
-test('a daemon that stops drains commands, refuses new ones, and warns of replies that Discord has not taken', async () => {
+test('a daemon that stops drains commands, refuses new ones, and warns about replies that Discord did not accept', async () => {
   const { discord, url, app, say } = await open({ config: { server: { deadlineMs: 1_000 } } });
   discord.replyFaults.push('hang');
   await discord.interact(url, { name: 'promote', options: { user: '1001' } });

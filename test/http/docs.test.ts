@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => app.close());
 
-test('the page loads nothing and runs nothing, and its policy allows only its own style', () => {
+test('the page loads and runs nothing, and its content security policy allows only its own style', () => {
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(page.text).not.toMatch(
     /<(script|link|img|iframe|object|embed|form|base)\b|\b(src|style|on\w+)=|url\(|@import/i,

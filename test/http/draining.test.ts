@@ -32,7 +32,7 @@ describe('while the daemon stops', () => {
     await expect(app.rank(key)).rejects.toThrow('ECONNREFUSED');
   });
 
-  test('a change continues although its caller has gone, and is recorded', async () => {
+  test('a change continues after its caller disconnects, and is recorded', async () => {
     const { platform, begun, release } = holdWrites();
     const app = await openTestApp({ platform });
     const request = startPost(app.url + ranker, await app.createKey());
@@ -73,7 +73,7 @@ describe('stopping does not wait for', () => {
   }
 });
 
-test('a second daemon on the same data directory is refused, until the first has stopped', async () => {
+test('a second daemon on the same data directory is refused until the first has stopped', async () => {
   const first = await openTestApp();
   await expect(openTestApp({ dataDir: first.dataDir })).rejects.toMatchObject({ code: 'conflict' });
   await first.stop();

@@ -10,7 +10,7 @@ test.each(Object.entries(cases))('%s', async (code, { options, provoke = rank(),
   expectError(await provoke(app), { code, ...expected });
 });
 
-test('every code that a game can get is provoked here, except for the timeout of a slow request', () => {
+test('every code that a game can get is provoked here, except the timeout of a slow request', () => {
   const ofTheOperator = Object.entries(statuses).filter(([code, status]) => status === 500 && code !== 'internal');
   const notHere = new Set([...ofTheOperator.map(([code]) => code), 'request_timeout']);
   expect(Object.keys(cases).sort()).toEqual(
@@ -21,7 +21,7 @@ test('every code that a game can get is provoked here, except for the timeout of
 });
 
 describe('the content of an error', () => {
-  test('an unknown rank lists the existing ranks', async () => {
+  test('the error for the error for an unknown rank lists the existing ranks', async () => {
     await using app = await openTestApp();
     expect(messageOf(await rank({ newRankId: 21 })(app))).toContain('10 (Trainee), 20 (Officer), 50 (Captain)');
   });
@@ -58,7 +58,7 @@ describe('the content of an error', () => {
     ]);
   });
 
-  test('an inbound limit answers with its headers, and holds per key', async () => {
+  test('an inbound limit applies per key, and its response has the rate limit headers', async () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     const refused = await again({})(app);
     expect(refused.headers).toMatchObject({ 'ratelimit-policy': '"rank";q=1;w=60', ratelimit: '"rank";r=0;t=60' });
@@ -75,7 +75,7 @@ describe('the content of an error', () => {
     },
   );
 
-  test('a message of the platform is cut before the answer grows to 2 KB', async () => {
+  test('a platform message is truncated to keep the response below 2 KB', async () => {
     const long = new RankdError('platform_rejected', '\u0001'.repeat(5_000));
     await using app = await openTestApp(failing(long));
     expect(Buffer.byteLength((await rank()(app)).text)).toBeLessThan(2048);

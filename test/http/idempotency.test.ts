@@ -22,7 +22,7 @@ function expectReplay(repeat: Answer, first: Answer): void {
   expect(repeat.headers['x-rank-change']).toBe(first.headers['x-rank-change']);
 }
 
-test('a repeat gets the first outcome again, and no change is made twice', async () => {
+test('a repeat gets the first outcome again, and no change is repeated', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const first = await rank(app, key);
@@ -32,7 +32,7 @@ test('a repeat gets the first outcome again, and no change is made twice', async
   expect(await app.store.listChanges({ limit: 10 })).toHaveLength(2);
 });
 
-test('a repeat may write its body differently if its content is the same', async () => {
+test('a repeat may have a differently written body with the same content', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   await rank(app, key);
@@ -52,7 +52,7 @@ test('a name that is cut in the middle of a character reads the same in the answ
   ]);
 });
 
-test('names are no part of what a repeat has to say again: a game knows those of players on its server only', async () => {
+test('names may differ in a repeat, because a game knows only the names of players on its server', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const first = await rank(app, key, { rankeeName: 'Sam', rankerName: 'Ann' });
@@ -83,7 +83,7 @@ test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: `$
   },
 );
 
-test('a repeat gets the outcome again, however many changes of the member are under way', async () => {
+test('a repeat gets the outcome again, regardless of other changes of the member in flight', async () => {
   const { promise: open, resolve: release } = Promise.withResolvers<void>();
   let isHeld = false;
   const held = (group: Platform) => {
@@ -104,7 +104,7 @@ test('a repeat gets the outcome again, however many changes of the member are un
   await Promise.all(underWay);
 });
 
-test('the same change from another place of the game is a repeat: Roblox reports a purchase again wherever the player joins next', async () => {
+test('the same change from a different place of the game is a repeat, because Roblox reports a purchase again in the next place', async () => {
   await using app = await openTestApp();
   const key = await app.createKey({ places: [place, 43], scopes: ['rank', 'suspend'] });
   for (const [path, body] of [
@@ -122,7 +122,7 @@ test('the same change from another place of the game is a repeat: Roblox reports
   }
 });
 
-test('each API key has separate idempotency keys, even while one is in use', async () => {
+test('each game key has separate idempotency keys, even while one is in use', async () => {
   const { platform, begun, release } = holdWrites();
   await using app = await openTestApp({ platform });
   const [one, other] = [await app.createKey(), await app.createKey({ name: 'other' })];
@@ -134,7 +134,7 @@ test('each API key has separate idempotency keys, even while one is in use', asy
   expect(isReplayed(await running)).toBe(false);
 });
 
-test('a repeat while the first is running is reported as in progress, another change as a mismatch', async () => {
+test('a repeat while the first is in flight is reported as in progress, and a different change as a mismatch', async () => {
   const { platform, begun, release } = holdWrites();
   await using app = await openTestApp({ platform });
   const key = await app.createKey();
@@ -148,7 +148,7 @@ test('a repeat while the first is running is reported as in progress, another ch
   expect(isReplayed(await rank(app, key))).toBe(true);
 });
 
-test('of two equal requests that arrive at the same moment, one runs, and the other is reported as in progress', async () => {
+test('of two equal simultaneous requests, one runs, and the other is reported as in progress', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const body = JSON.stringify(rankBody());
@@ -178,7 +178,7 @@ test('a repeat after a crash is reported as in progress until the change is reco
 });
 
 describe('outcomes that are not success', () => {
-  test('a refusal is replayed, even when the reason for it is gone', async () => {
+  test('a refusal is replayed, even if its reason no longer applies', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     app.app.policy.protectedMembers.push(1001);
@@ -211,7 +211,7 @@ describe('outcomes that are not success', () => {
     },
   );
 
-  test('a request that never was a change is not replayed', async () => {
+  test('a request that never became a change is not replayed', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     expect(codeOf(await rank(app, key, { rankeeId: 'x' }))).toBe('invalid_request');
@@ -232,44 +232,47 @@ describe('outcomes that are not success', () => {
   }
 });
 
-test.each([true, false])('an unknown outcome is replaced once it is reconciled (applied: %j)', async (isApplied) => {
-  const clock = new ManualClock();
-  let isDown = false;
-  const { promise: sent, resolve: send } = Promise.withResolvers<void>();
-  const platform = (group: Platform) =>
-    platformWith(group, {
-      assignRole: async (change, call) => {
-        isDown = true;
-        if (isApplied) await group.assignRole(change, call);
-        send();
-        throw new RankdError('outcome_unknown', 'The connection broke.');
-      },
-      getMember: async (userId, call) => {
-        if (isDown) throw new RankdError('platform_unavailable', 'Down.');
-        return group.getMember(userId, call);
-      },
-    });
-  await using app = await openTestApp({ clock, platform });
-  const key = await app.createKey();
-  const waiting = rank(app, key);
-  await sent;
-  await clock.advance(20_000);
-  const first = await waiting;
-  expectError(first, { status: 504, code: 'outcome_unknown', error: 'Outcome unknown' });
-  expect([(await rank(app, key)).status, (await rank(app, key)).status]).toEqual([504, 504]);
+test.each([true, false])(
+  'an unknown outcome is replaced once the change is reconciled (applied: %j)',
+  async (isApplied) => {
+    const clock = new ManualClock();
+    let isDown = false;
+    const { promise: sent, resolve: send } = Promise.withResolvers<void>();
+    const platform = (group: Platform) =>
+      platformWith(group, {
+        assignRole: async (change, call) => {
+          isDown = true;
+          if (isApplied) await group.assignRole(change, call);
+          send();
+          throw new RankdError('outcome_unknown', 'The connection broke.');
+        },
+        getMember: async (userId, call) => {
+          if (isDown) throw new RankdError('platform_unavailable', 'Down.');
+          return group.getMember(userId, call);
+        },
+      });
+    await using app = await openTestApp({ clock, platform });
+    const key = await app.createKey();
+    const waiting = rank(app, key);
+    await sent;
+    await clock.advance(20_000);
+    const first = await waiting;
+    expectError(first, { status: 504, code: 'outcome_unknown', error: 'Outcome unknown' });
+    expect([(await rank(app, key)).status, (await rank(app, key)).status]).toEqual([504, 504]);
 
-  isDown = false;
-  const state = async () => {
-    await clock.advance(2_000); // one step at a time, because no clock waits for the disk
-    return (await app.store.findChange(String(first.headers['x-rank-change'])))?.state;
-  };
-  await expect.poll(state).toBe(isApplied ? 'applied' : 'failed');
-  if (!isApplied) return;
-  const repeat = await rank(app, key);
-  expect([repeat.status, isReplayed(repeat)]).toEqual([200, true]);
-});
+    isDown = false;
+    const state = async () => {
+      await clock.advance(2_000); // one step at a time, because no clock waits for the disk
+      return (await app.store.findChange(String(first.headers['x-rank-change'])))?.state;
+    };
+    await expect.poll(state).toBe(isApplied ? 'applied' : 'failed');
+    if (!isApplied) return;
+    const repeat = await rank(app, key);
+    expect([repeat.status, isReplayed(repeat)]).toEqual([200, true]);
+  },
+);
 
-test('an outcome outlives the daemon, for 24 hours', async () => {
+test('an outcome survives a restart, for 24 hours', async () => {
   const clock = new ManualClock();
   const start = clock.now();
   const first = await openTestApp({ clock });
@@ -289,7 +292,7 @@ test.each([
   ['x'.repeat(128), 200],
   ['x'.repeat(129), 400],
   ['', 200],
-])('an idempotency key of at most 128 characters is taken', async (idempotencyKey, status) => {
+])('an idempotency key of at most 128 characters is accepted', async (idempotencyKey, status) => {
   await using app = await openTestApp();
   const answer = await rank(app, await app.createKey(), {}, idempotencyKey);
   expect(answer.status).toBe(status);

@@ -32,7 +32,7 @@ async function open(limits: ConfigOverrides['limits'] = {}, server: ConfigOverri
 }
 
 describe('rank requests of one key', () => {
-  test('may come 300 at once and 600 a minute, as for a command on a whole team', async () => {
+  test('may be 300 at once and 600 a minute, for example for a command on a whole team', async () => {
     await using world = await open();
     const { app, clock } = world;
     const key = await app.createKey();
@@ -71,7 +71,7 @@ describe('rank requests of one key', () => {
     expect(elsewhere.headers['ratelimit']).toMatch(/^"place";r=2;t=\d+, "rank";r=296;t=\d+$/);
   });
 
-  test('for one member may be at most 10 at once, so none of them waits in vain; other keys are not affected', async () => {
+  test('for one member may be at most 10 at once, so that none times out while it waits; other keys are not affected', async () => {
     const { platform, release } = holdReads();
     await using app = await openTestApp({ platform });
     const [flooding, calm] = [await app.createKey({ name: 'flooding' }), await app.createKey({ name: 'calm' })];
@@ -96,7 +96,7 @@ describe('rank requests of one key', () => {
 describe('requests without a valid key', () => {
   const wrong = 'rk_live_nonsense';
 
-  test('must wait once there are too many from one address, and still count for the audit', async () => {
+  test('are limited per address, and still count for the audit', async () => {
     await using world = await open({ failedAuthPerMinute: 3 });
     const { app, clock } = world;
     const codes = [];
@@ -114,7 +114,7 @@ describe('requests without a valid key', () => {
     expect(sums.reduce((sum, { detail }) => sum + Number(detail['count']), 0)).toBe(7);
   });
 
-  test('never block a good key from the same address', async () => {
+  test('never block a valid key from the same address', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const { app } = world;
     const key = await app.createKey();
@@ -124,7 +124,7 @@ describe('requests without a valid key', () => {
     expect(await countAdmitted(50, rank(app, key))).toBe(50);
   });
 
-  test('are separated by the address that a trusted proxy names, IPv6 by its network', async () => {
+  test('are counted per address that a trusted proxy reports, and per network for IPv6', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const from = async (address: string) =>
       codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
@@ -137,7 +137,7 @@ describe('requests without a valid key', () => {
     expect(await from('198.51.100.1, 203.0.113.7')).toBe('too_many_requests');
   });
 
-  test('are separated even if a proxy sends them over one connection, together with its own', async () => {
+  test('are counted per address even if a proxy sends them over one connection, together with its own', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const request = (...headers: string[]) =>
       [
@@ -161,7 +161,7 @@ describe('requests without a valid key', () => {
     expect(answers.map(codeOf)).toEqual([...accepted, 'too_many_requests', 'too_many_requests']);
   });
 
-  test('are not separated by the addresses from an untrusted proxy', async () => {
+  test('are not counted by the addresses that an untrusted proxy reports', async () => {
     await using world = await open({ failedAuthPerMinute: 1 }, { trustedProxies: [] });
     const from = async (address: string) =>
       codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
@@ -170,7 +170,7 @@ describe('requests without a valid key', () => {
 });
 
 describe('requests with one key for places that are not on its whitelist', () => {
-  test('must wait once there are too many, and still count for the audit', async () => {
+  test('are limited, and still count for the audit', async () => {
     await using world = await open({ failedAuthPerMinute: 3 });
     const { app, clock } = world;
     const key = await app.createKey();

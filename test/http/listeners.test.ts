@@ -72,7 +72,7 @@ describe.each(listeners)('$name', ({ most, path, open }) => {
   const get = (url: string, address = path) => `GET ${address} HTTP/1.1\r\nHost: ${new URL(url).host}\r\n\r\n`;
   const slow = (url: string) => `${get(url).trimEnd()}\r\nContent-Length: 9000\r\n\r\n `;
 
-  test('without room, the slowest make room for a new connection', async () => {
+  test('at the limit, the slowest connections are closed for a new one', async () => {
     const { url, logLines } = await open({});
     for (let count = 0; count < most; count += 1) await caller(url, slow(url).replace('GET', 'POST'));
     for (let count = 0; count < 10; count += 1) {
@@ -90,13 +90,13 @@ describe.each(listeners)('$name', ({ most, path, open }) => {
     await expect.poll(() => sockets.filter((socket) => socket.readableEnded || socket.destroyed).length).toBe(5);
   });
 
-  test('sixteen requests sent ahead are answered, then the connection ends', async () => {
+  test('sixteen pipelined requests are answered, then the connection ends', async () => {
     const { url } = await open({});
     const socket = await caller(url, get(url).repeat(400));
     expect((await text(socket)).match(/HTTP\/1\.1 \d+/g)).toEqual(Array(16).fill('HTTP/1.1 200'));
   });
 
-  test('a caller that reads nothing of its answers for half a minute is cut off', async () => {
+  test('a caller that does not read its responses for half a minute is cut off', async () => {
     const clock = new ManualClock();
     const { url } = await open({ clock });
     const accepted = Promise.withResolvers<net.Socket>();
@@ -140,7 +140,7 @@ describe.each(listeners)('$name', ({ most, path, open }) => {
 test.each([
   ['a key', `rk_live_${'Ab1'.repeat(12)}`],
   ['a secret in base64 with slashes', `whsec_${'Ab1cDe/'.repeat(4)}Ab1c`],
-])('no listener writes %s into its log that a caller put into a path', async (_what, key) => {
+])('no listener logs %s from a request path', async (_what, key) => {
   for (const { open } of listeners) {
     const { url, logLines } = await open({});
     for (const path of [`/api/${key}`, `/${key}/x`, `/v1/${encodeURIComponent(`${key}?`)}`])
@@ -150,7 +150,7 @@ test.each([
   }
 });
 
-test('a request that does not arrive in time gets 408', async () => {
+test('a request that does not arrive in time gets a 408', async () => {
   const parts = ['GET / HT', 'POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 9\r\n\r\n{'];
   const cut = listeners.map(async ({ open }) => {
     const { url } = await open({});
@@ -187,7 +187,7 @@ test('createListener is the only way to create a listener', () => {
   ]);
 });
 
-test('the table of SECURITY.md names a figure for each listener and limit, and a test that exists', () => {
+test('the table in SECURITY.md has a figure for each listener and limit, and an existing test', () => {
   const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
   const [, section = ''] = read('SECURITY.md').split('## Limits of every listener');
   const [heading = [], , ...rows] = [...(section.split('\n## ')[0] ?? '').matchAll(/^\|(.+)\|$/gm)].map(

@@ -27,6 +27,6 @@ test('a caller that has disconnected has no network', () => {
   expect(networkOf(undefined)).toBe('');
 });
 
-test('a text that is not an address is shortened', () => {
+test('text that is not an address is truncated', () => {
   expect(networkOf('x'.repeat(10_000)).length).toBeLessThan(100);
 });

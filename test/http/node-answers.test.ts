@@ -83,7 +83,7 @@ describe('unusual but valid requests', () => {
   });
 });
 
-test('a caller that ends its side after complete requests gets all answers, and then the connection ends', async () => {
+test('a caller that half-closes after complete requests gets all responses before the connection ends', async () => {
   const answers = await answersTo(changeBy(key) + changeBy(key), { thenEnds: true });
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
 });
@@ -94,7 +94,7 @@ test('the connection is closed after an ignored Upgrade, because no later reques
   expect([answer.status, answer.headers['connection']]).toEqual([200, 'close']);
 });
 
-describe('an invalid request gets one JSON answer, and the connection is closed', () => {
+describe('an invalid request gets one JSON response, and the connection is closed', () => {
   const chunked = post('').replace(/Content-Length: \d+/, 'Transfer-Encoding: chunked');
   test.each([
     ['garbage', 'what is this\r\n\r\n'],
@@ -133,12 +133,12 @@ describe('an invalid request gets one JSON answer, and the connection is closed'
   test.each([
     ['announced', post('').replace(/Content-Length: \d+/, 'Content-Length: 70000')],
     ['in chunks', chunked.replace(/\{.*$/, `${(70_000).toString(16)}\r\n${' '.repeat(70_000)}`)],
-  ])('a body that is too large, %s, is refused before it has all arrived', async (_name, bytes) => {
+  ])('a body that is too large, %s, is refused before all of it has arrived', async (_name, bytes) => {
     expectError(await answerTo(bytes), { status: 413, code: 'body_too_large', error: 'Body too large' });
   });
 });
 
-test('requests sent ahead on one connection are answered in order', async () => {
+test('pipelined requests on one connection are answered in order', async () => {
   const keepAlive = post('').replace('Connection: close\r\n', '');
   const answers = await answersTo(keepAlive + keepAlive.replace('42', '43') + post('', { target: '/nowhere' }));
   expect(
@@ -150,7 +150,7 @@ test('requests sent ahead on one connection are answered in order', async () => 
   ]);
 });
 
-test('requests that arrive together are handled together: changes of keys are checked once, and the order stays', async () => {
+test('requests that arrive together are handled together, in order, with a single check for key changes', async () => {
   const asked = isOnPostgres
     ? vi.spyOn(app.store, 'freshen')
     : vi.spyOn(SqliteDatabase.prototype, 'changeToken', 'get');
@@ -161,7 +161,7 @@ test('requests that arrive together are handled together: changes of keys are ch
   expect(asked).toHaveBeenCalledTimes(1);
 });
 
-describe('broken data after a change does not take its answer, and the connection is closed after it:', () => {
+describe('invalid data after a change does not replace its response, after which the connection is closed:', () => {
   const chunkless = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ngarbage\r\n';
   test.each([
     ['garbage after a request in the queue', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 'garbage\r\n\r\n', 2],
@@ -233,7 +233,7 @@ test('a caller that disconnects before its request is handled leaves no state', 
   expect(await settled()).toBe(0);
 });
 
-test('an answer that ends the connection is the last one on it, whatever follows its request', async () => {
+test('a response that ends the connection is its last one, whatever follows the request', async () => {
   const socket = connectTo(app.url);
   socket.write('HEAD /v1/apikey HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\nnot HTTP at all\r\n\r\n');
   expect((await text(socket)).match(/^HTTP\/1\.1 \d{3}/gm)).toEqual(['HTTP/1.1 400']);

@@ -60,7 +60,7 @@ test('the example request bodies are accepted', async () => {
   }
 });
 
-test('the answer of a health check is described, including the proof of the daemon', async () => {
+test("the response to a health check is described, including the daemon's proof", async () => {
   const answers = ['/healthz', '/readyz'].map((path) =>
     send(app.url + path, { headers: { 'x-rankd-question': 'who' } }),
   );
@@ -155,7 +155,7 @@ describe('described answers occur', () => {
     },
   );
 
-  test('changes can end with every code but those of wrong addresses, and other tests provoke each', () => {
+  test('changes can end with every code except those of wrong addresses, and other tests provoke each of them', () => {
     const others = publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed');
     const holds = ['already_suspended', 'not_suspended', 'suspended_by_operator'];
     const names = ['ambiguous_name', 'user_not_found', 'user_renamed'];

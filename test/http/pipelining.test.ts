@@ -43,7 +43,7 @@ async function serve({ live } = app) {
   return { connect, sockets, taken: () => taken };
 }
 
-test('sixteen of them are answered in order, then the connection ends', async () => {
+test('sixteen are answered in order, then the connection ends', async () => {
   const { connect } = await serve();
   const socket = await connect();
   socket.write(Array.from({ length: 20 }, (_, index) => get(index === 15 ? '/docs/last' : '/healthz')).join(''));
@@ -52,7 +52,7 @@ test('sixteen of them are answered in order, then the connection ends', async ()
   expect(answers.map((answer) => /connection: close/i.test(answer))).toEqual([...Array(15).fill(false), true]);
 });
 
-test('a change among the first is answered, although too many others follow it', async () => {
+test('a change among the first requests is answered, although too many others follow it', async () => {
   const { platform, begun, release } = holdWrites();
   await using held = await openTestApp({ platform });
   const body = JSON.stringify(rankBody());
@@ -87,7 +87,7 @@ test.each(['/openapi.json', '/docs', '/%zz'])(
   },
 );
 
-test('callers that stay within the limit, and never read, hold at most sixteen answers each', async () => {
+test('callers that never read cost at most sixteen responses each', async () => {
   const { connect, sockets } = await serve();
   const caller = (await connect()).pause();
   const waiting = () => sockets.map((socket) => connectionOf(socket).unanswered.length);
@@ -98,7 +98,7 @@ test('callers that stay within the limit, and never read, hold at most sixteen a
   }
 });
 
-test('callers that read nothing of an answer for half a minute are cut off, and others are not', async () => {
+test('callers that do not read a response for half a minute are cut off, and others are not', async () => {
   const clock = new ManualClock();
   await using timed = await openTestApp({ clock });
   const { connect, sockets } = await serve(timed);
@@ -135,7 +135,7 @@ test.each(['/openapi.json', '/docs'])('all answers to %s are the same bytes, not
   expect(second).toBe(first);
 });
 
-test('a connection that was refused is closed, even if the caller never ends its side', async () => {
+test('a refused connection is closed, even if the caller never closes its side', async () => {
   const { connect, sockets } = await serve();
   const socket = await connect();
   socket.write('garbage\r\n\r\n');

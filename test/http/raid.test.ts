@@ -93,7 +93,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
 });
 
-test('a raid that only takes lower roles of the ladder, by requesting the present rank of members, also reaches ten', async () => {
+test('a raid that only takes lower ladder roles, by requesting the current rank of members, also reaches ten', async () => {
   await using app = await openGroup({ held: [10, 20], ladder: [10, 20] });
   const key = await app.createKey();
   const answers = await Promise.all(

@@ -35,7 +35,7 @@ test('the x-rank-change header names the change in the history', async () => {
   expect(kept).toMatchObject({ state: 'applied', rankeeId: 1001, keyId, placeId: place, by: `key:${keyId}` });
 });
 
-test('a refused change is in the history, too, and its answer names it', async () => {
+test('a refused change is in the history, too, and its response contains the id', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey(), { newRankId: 21 });
   const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
@@ -56,13 +56,13 @@ test('a lower extra role stays when the highest one is replaced', async () => {
   expect(await app.heldBy(1003)).toEqual([roles.trainee, roles.officer, roles.base]);
 });
 
-test('the base role is reached by its id, by taking the others', async () => {
+test("a change to the base role's id takes all other roles", async () => {
   await using app = await openTestApp();
   expect((await app.rank(await app.createKey(), { newRankId: roles.base })).status).toBe(200);
   expect(await app.heldBy(1001)).toEqual([roles.base]);
 });
 
-test('a change to the present rank answers 200 without any write', async () => {
+test('a change to the current rank gets 200 without any write', async () => {
   const mustNot = () => Promise.reject(new Error('a write'));
   const readOnly = (group: Platform) => platformWith(group, { assignRole: mustNot, unassignRole: mustNot });
   await using app = await openTestApp({ platform: readOnly });
@@ -73,7 +73,7 @@ test('a change to the present rank answers 200 without any write', async () => {
   });
 });
 
-test('a test key gets the answer of a real change, and changes nothing', async () => {
+test('a test key gets the response of a real change, and changes nothing', async () => {
   await using app = await openTestApp();
   const key = await app.createKey({ mode: 'test' });
   const [yes, no] = [await app.rank(key), await app.rank(key, { newRankId: 0 })];
@@ -99,7 +99,7 @@ test('a change that the platform accepts and drops is not reported as success', 
   expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
 });
 
-test('the deadline counts from the arrival of the request headers, however long the daemon has been running', async () => {
+test("the deadline counts from the arrival of the request headers, regardless of the daemon's uptime", async () => {
   const clock = new ManualClock();
   await clock.advance(600_000);
   const asked = Promise.withResolvers<number>();
@@ -125,7 +125,7 @@ test('the deadline counts from the arrival of the request headers, however long 
 });
 
 describe('while a change is under way', () => {
-  test('other members are ranked, and the same member in order of arrival', async () => {
+  test('other members can be ranked, and the same member in order of arrival', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -142,7 +142,7 @@ describe('while a change is under way', () => {
     );
   });
 
-  test('a change that another node gave up, but that was applied, is reported as applied and corrected in the history', async () => {
+  test('a change that a different node gave up, but that was applied, is reported as applied and corrected in the history', async () => {
     const { platform, begun, release } = holdWrites({ userId: 1004 });
     await using app = await openTestApp({ platform });
     const answer = app.rank(await app.createKey(), { rankeeId: 1004 });
@@ -163,7 +163,7 @@ describe('while a change is under way', () => {
     });
   });
 
-  test('it ends under the rules that it began with, although a reload changes them', async () => {
+  test('it finishes under its initial rules, even if a reload changes them', async () => {
     const { platform, begun, release } = holdReads();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -183,7 +183,7 @@ describe('while a change is under way', () => {
     expect(codeOf(await app.rank(key, { rankeeId: 1008 }))).toBe('rank_not_allowed');
   });
 
-  test('invalid bytes after it do not replace its answer', async () => {
+  test('invalid bytes after it do not replace its response', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -201,7 +201,7 @@ describe('while a change is under way', () => {
     expect(await answer).toMatchObject({ status: 200, json: { success: true }, headers: { connection: 'close' } });
   });
 
-  test('a caller that hangs up does not stop it', async () => {
+  test('a caller that disconnects does not stop it', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const headers = { authorization: `Bearer ${await app.createKey()}` };
@@ -229,7 +229,7 @@ test('a burst for many members is answered in full', async () => {
   expect(await app.heldBy(1007)).toEqual([roles.captain, roles.base].sort((a, b) => a - b));
 });
 
-test('a platform without room for the write reports when to retry, and nothing is changed', async () => {
+test('if the platform has no room for the write, the error has the time to retry, and nothing is changed', async () => {
   const busy = new RankdError('platform_busy', 'No room.', { retryAfterMs: 2_400 });
   await using app = await openTestApp({
     platform: (group) => platformWith(group, { assignRole: () => Promise.reject(busy) }),

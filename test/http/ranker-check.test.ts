@@ -25,7 +25,7 @@ async function withPolicy(policy: Partial<Config['policy']>, rules: KeyRules = {
 }
 
 describe("with policy.ranker_check verify, the ranker's own rank is read from the platform", () => {
-  test('a ranker above the old and the new rank may change it, whatever names the request has', async () => {
+  test('a ranker above the old and the new rank may make the change, with any names in the request', async () => {
     await using world = await withPolicy(verify);
     expect((await world.rank({ rankerName: 'Nobody' })).status).toBe(200);
   });
@@ -61,14 +61,14 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
     expect(codeOf(answer)).toBe('ranker_not_allowed');
   });
 
-  test('a system key ranks without a ranker and as the member, but not for a ranker who is too low', async () => {
+  test("a system key can rank without a ranker and in the member's name, but not for a ranker who is too low", async () => {
     await using world = await withPolicy(verify, { isSystem: true });
     expect((await world.rank({ rankerId: 0 })).status).toBe(200);
     expect((await world.rank({ rankerId: trainee, newRankId: 50 })).status).toBe(200);
     expect(codeOf(await world.rank({ rankerId: officer, newRankId: 20 }))).toBe('ranker_not_allowed');
   });
 
-  test('a change that is refused anyway, and one that changes nothing, cost no read of the ranker', async () => {
+  test('a change that is refused anyway, or has no effect, does not read the ranker', async () => {
     const read: number[] = [];
     const platform = (group: Platform) =>
       platformWith(group, {
@@ -120,7 +120,7 @@ describe("a ranker's cooldown", () => {
     expect((await world.rank({ rankeeId: 1005 })).status).toBe(200);
   });
 
-  test('is not begun by a refusal, nor by a change to the present rank', async () => {
+  test('is not started by a refusal, nor by a change to the current rank', async () => {
     await using world = await withPolicy(minute);
     expect((await world.rank({ newRankId: 10 })).status).toBe(200);
     expect((await world.rank({ newRankId: 21 })).status).toBe(400);

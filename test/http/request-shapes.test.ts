@@ -36,13 +36,13 @@ describe('ids', () => {
 
   const wrong = ['-42', '42.5', '4.25e1', '1e999', '9007199254740992', '"9007199254740992"', '"4.2e1"', '"0x2a"'];
   const odd = ['" 42"', '"forty-two"', 'true', '{}', '[42]', '[]'];
-  test.each([...wrong, ...odd, '""'])('%s is no place id', async (id) => {
+  test.each([...wrong, ...odd, '""'])('%s is not a place id', async (id) => {
     const answer = await verify(`{"placeid":${id}}`);
     expectError(answer, invalid);
     expect(messageOf(answer)).toMatch(/^placeid in the body must be a whole number/);
   });
 
-  test.each([...wrong, ...odd, '""', 'null'])('%s is no member id, and the field is named', async (id) => {
+  test.each([...wrong, ...odd, '""', 'null'])('%s is not a member id, and the error names the field', async (id) => {
     const answer = await rank(rankText(id));
     expectError(answer, invalid);
     expect(messageOf(answer)).toMatch(
@@ -56,7 +56,7 @@ describe('ids', () => {
     expect(messageOf(answer)).toMatch(/^The body is not JSON/);
   });
 
-  test('no member has the id 0, but a ranker may: the server itself', async () => {
+  test('0 is not a member id, but can be a ranker id: the game server itself', async () => {
     expect(messageOf(await rank(rankText('0')))).toBe('rankeeId must be above 0.');
     expect((await rank(rankBody({ rankerId: 0 }))).status).toBe(200);
   });
@@ -148,14 +148,14 @@ describe('the rank request', () => {
     expect(JSON.stringify(kept)).not.toMatch(/token-of-it|pass@|somethingElse/);
   });
 
-  test.each(['', 'not an address', null])('takes the webhook address %j for none', async (webhookUrl) => {
+  test.each(['', 'not an address', null])('treats the webhook address %j as missing', async (webhookUrl) => {
     const answer = await rank(rankBody({ webhookUrl, command: null }));
     expect(answer.status).toBe(200);
     const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
     expect(kept).not.toHaveProperty('webhookHost');
   });
 
-  test('may have any text in its names, of which a hundred characters are stored, and the answer stays small', async () => {
+  test('may have any text in its names, of which rankd stores a hundred characters, and the response stays small', async () => {
     for (const name of ['', 'Zoë 👩‍🚀', `"'\\\n`, '\u0001'.repeat(1000), '€'.repeat(1000)]) {
       const answer = await rank(rankBody({ rankeeId: 1005, rankeeName: name, rankerName: name, newRankId: 10 }));
       expect(answer.status).toBe(200);
@@ -183,7 +183,7 @@ test.each([
   ['the key twice', (good: string) => [good, good]],
   ['the key first', (good: string) => [good, `rk_live_${'0'.repeat(40)}`]],
   ['the key last', (good: string) => ['nothing', good]],
-])('two Authorization headers are refused, even on a connection that was let in before: %s', async (_what, both) => {
+])('two Authorization headers are refused, even on a connection with an accepted request: %s', async (_what, both) => {
   const request = (lines: string[]) =>
     `POST /v1/apikey HTTP/1.1\r\nhost: rankd\r\n${lines.map((line) => `${line}\r\n`).join('')}content-length: 14\r\n\r\n{"placeid":${place}}`;
   const doubled = both(key).map((one) => `authorization: Bearer ${one}`);

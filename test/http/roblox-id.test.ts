@@ -35,7 +35,7 @@ test.each(other)('enforced, a Roblox-Id %s is refused on both operations', async
   expect(refused?.detail).toEqual({ reason: 'roblox_id_mismatch', placeId: place, from: '127.0.0.1', count: 2 });
 });
 
-test('enforced, the Roblox-Id of the place itself passes; a problem with the key is reported first', async () => {
+test("enforced, the place's own Roblox-Id passes; a problem with the key is reported first", async () => {
   await using app = await openWith('enforce');
   const key = await app.createKey();
   for (const send of Object.values(ask)) {

@@ -40,14 +40,14 @@ describe('an extra role', () => {
     expect(messageOf(await ask('roles/remove', { role: 50 }))).toMatch(/^Member 1001 does not hold Captain/);
   });
 
-  test('stays when the rank changes, and the change of the rank says nothing of it', async () => {
+  test('stays when the rank changes, and is not part of that change', async () => {
     await using scene = await openScene();
     await scene.ask('roles/add', { role: 'Captain' });
     expect((await scene.ask('rank', { rank: 20 })).json).toMatchObject({ oldRank: 10, newRank: 20 });
     expect(await scene.app.heldBy(1001)).toEqual([roles.officer, roles.captain, roles.base]);
   });
 
-  test('is refused if it is no role of that kind', async () => {
+  test('is refused if it is not an extra role', async () => {
     await using scene = await openScene();
     const refusals = [
       ['Officer', 403, 'rank_not_allowed', '"Officer" is a rank of the ladder in group.ladder. Choose one of '],

@@ -28,7 +28,7 @@ async function uses({ store }: TestApp) {
 describe('while a rotation overlaps', () => {
   const announced = [`@${Date.UTC(2026, 0, 1, 12) / 1000}`, 'Thu, 01 Jan 2026 13:00:00 GMT'];
 
-  test('answers to the old secret, including refusals, have the time of the rotation and of its expiry', async () => {
+  test('responses to the old secret, including refusals, have the times of the rotation and the expiry', async () => {
     await using system = await rotated();
     const { app, old } = system;
     const ranked = await app.rank(old);
@@ -38,18 +38,18 @@ describe('while a rotation overlaps', () => {
     for (const answer of answers.concat(bad)) expect(retirement(answer)).toEqual(announced);
   });
 
-  test('answers to the new secret have neither', async () => {
+  test('responses to the new secret have neither', async () => {
     await using system = await rotated();
     expect(retirement(await system.app.verify(system.current))).toEqual([undefined, undefined]);
   });
 
-  test('a key that expires before the overlap ends is announced to end then', async () => {
+  test('a key that expires before the overlap ends is announced with its own expiry', async () => {
     await using system = await rotated({ expiresAt: Date.UTC(2026, 0, 1, 12, 30) });
     expect(retirement(await system.app.verify(system.old))[1]).toBe('Thu, 01 Jan 2026 12:30:00 GMT');
   });
 });
 
-test('answers to an expired secret reveal nothing about its rotation', async () => {
+test('responses to an expired secret reveal nothing about its rotation', async () => {
   await using system = await rotated();
   const { app, clock, old } = system;
   await operate(app.app).updateWorkspace({ active: false }, 'cli:ann@host');
@@ -63,7 +63,7 @@ test('answers to an expired secret reveal nothing about its rotation', async () 
 });
 
 describe('the last use of each secret', () => {
-  test('is saved within a minute with its place; no request writes it', async () => {
+  test('is saved within a minute with its place, and not by the request itself', async () => {
     await using system = await rotated();
     const { app, clock, old, current } = system;
     const start = clock.now();
@@ -98,7 +98,7 @@ describe('the last use of each secret', () => {
     expect((await uses(next))?.[1]).toEqual([system.clock.now(), place]);
   });
 
-  test('that could not be saved is saved the next time', async () => {
+  test('that could not be saved is saved next time', async () => {
     await using system = await rotated();
     const { app, clock, old } = system;
     const { recordKeyUses } = app.store;

@@ -186,7 +186,7 @@ test.each(Object.entries(routeRules))(
   },
 );
 
-test('every one of these requests is granted if no rule forbids it', async () => {
+test('every one of these requests is allowed if no rule forbids it', async () => {
   const found: string[] = [];
   for (const isAlongside of [false, true]) {
     const scene = await Scene.open({ answer: () => '' }, isAlongside);

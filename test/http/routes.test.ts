@@ -22,7 +22,7 @@ test.each(['/v1', '/v1/apikey/x', '/V1/apikey', '/v2/ranker', '/favicon.ico', '/
   },
 );
 
-test('every method but the right one is refused with a list of allowed ones', async () => {
+test('every wrong method is refused with a list of allowed methods', async () => {
   const others = http.METHODS.filter((method) => !['POST', 'HEAD', 'CONNECT'].includes(method));
   for (const method of others) {
     const answer = await send(`${app.url}/v1/apikey?placeid=42`, { method });

@@ -42,7 +42,7 @@ const ways: Array<[string, ShutOut, ExpectedError]> = [
 /** Members with the same roles as member 1001 of the simulated group. */
 const members = Array.from({ length: 60 }, (_, index) => 900_001 + index);
 
-test.each(ways)('of sixty admitted changes, none begins once %s', async (_way, shutOut, refused) => {
+test.each(ways)('none of sixty admitted changes begins once %s', async (_way, shutOut, refused) => {
   let looks = 0;
   let writes = 0;
   const shown = Promise.withResolvers<void>();

@@ -31,7 +31,7 @@ function ask(operation: string, body: unknown, secret = key, headers = {}): Prom
 
 const told = (answer: Answer) => [answer.status, codeOf(answer)];
 
-test('a key that may suspend takes all roles for a time, and gives exactly them back; until then no game ranks the member', async () => {
+test('a key that may suspend takes all roles and later gives exactly those back; until then, no game can rank the member', async () => {
   const before = await app.heldBy(ann);
   const suspended = await ask('suspend', { robloxUserId: ann, duration: '3d', reason: 'spam' });
   const inThreeDays = Math.floor(Date.now() / 1_000) + 3 * 86_400;
@@ -77,7 +77,7 @@ test('a suspension that the operator extended belongs to the operator: no key en
   expect(told(await ask('unsuspend', { robloxUserId: 1005 }))).toEqual([403, 'suspended_by_operator']);
 });
 
-test('of two keys that suspend a member at once, one does, and either may lift it', async () => {
+test('if two keys suspend a member at once, one of them succeeds, and either may lift the suspension', async () => {
   const before = await app.heldBy(bob);
   const other = await app.createKey({ name: 'other', scopes: ['suspend'] });
   const body = { robloxUserId: bob, duration: '1h' };
@@ -109,7 +109,7 @@ test('a key without the scope suspends no member and ends no suspension', async 
     expect(told(await ask(operation, { robloxUserId: ann, duration: '1h' }, ranker))).toEqual([403, 'key_not_allowed']);
 });
 
-test('a test key reports the would-be result, and changes nothing', async () => {
+test('a test key gets the hypothetical result, and changes nothing', async () => {
   const trial = await app.createKey({ name: 'rehearsal', mode: 'test', scopes: ['suspend'] });
   const before = await app.heldBy(bob);
   const answer = await ask('suspend', { robloxUserId: bob, duration: '1h' }, trial);
@@ -136,7 +136,7 @@ test.each([
   expect(messageOf(answer)).toContain(problem);
 });
 
-test('the circuit breaker counts a suspension as a demotion, whether the member held a role or none', async () => {
+test('the circuit breaker counts a suspension as a demotion, even of a member without a role', async () => {
   await using other = await openTestApp({
     config: {
       policy: { breaker: { enabled: true, demotions: 2, highRank: undefined, highChanges: 5, windowMs: 600_000 } },

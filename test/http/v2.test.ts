@@ -26,7 +26,7 @@ function ask(operation: string, body: unknown, sent: Sent = {}): Promise<Answer>
 }
 
 describe('POST /v2/rank', () => {
-  test('gives the rank for a number, a role id or a name, and returns the earlier one', async () => {
+  test('gives the rank by number, role id or name, and returns the earlier one', async () => {
     const answer = await ask('rank', {
       ...{ robloxUserId: 1001, rank: 20, reason: 'passed the training', rankeeName: 'Sam', command: ':rank' },
       ...{ rankerId: 1003, rankerName: 'Builder' },
@@ -57,7 +57,7 @@ describe('POST /v2/rank', () => {
     expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
   });
 
-  test('finds the member only by the present name', async () => {
+  test('finds the member only by the current name', async () => {
     expect((await ask('rank', { username: 'newCOMER', rank: 10 })).json).toMatchObject({
       message: expect.stringMatching(/^Newcomer \(1001\) is now Trainee/),
       robloxUserId: 1001,
@@ -90,7 +90,7 @@ describe('POST /v2/rank', () => {
     [{ robloxUserId: 1001, rank: 2.5 }, 'rank must be a rank number, a role id or a role name.'],
     [{ robloxUserId: 1001, rank: 20, reason: 7 }, 'reason must be a string.'],
     [[], 'The body must be a JSON object.'],
-  ])('%j is refused with what is wrong in it', async (body, message) => {
+  ])('%j is refused with a description of the problem', async (body, message) => {
     const answer = await ask('rank', body);
     expect([answer.status, codeOf(answer), messageOf(answer)]).toEqual([400, 'invalid_request', message]);
   });
@@ -107,7 +107,7 @@ describe('the rank that a change expects', () => {
     ['rank', { rank: 20 }],
     ['promote', {}],
     ['demote', {}],
-  ])('on /v2/%s has to be the rank that the member holds, by number, id or name', async (operation, body) => {
+  ])("on /v2/%s must be the member's current rank, by number, id or name", async (operation, body) => {
     await using app = await openTestApp();
     const key = await app.createKey();
     const ask = (rest: object) =>
@@ -125,7 +125,7 @@ describe('the rank that a change expects', () => {
     expect((await ask({ ifRank: 'trainee' })).json).toMatchObject({ success: true, oldRank: 10 });
   });
 
-  test('is compared when the turn of the change comes, not when it arrives', async () => {
+  test('is compared when the change starts, not when it arrives', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -138,7 +138,7 @@ describe('the rank that a change expects', () => {
     expect(codeOf(await second)).toBe('rank_differs');
   });
 
-  test('a member who is as high already, or higher, keeps the rank with atLeast, whatever the ceiling', async () => {
+  test('with atLeast, a member with that rank or a higher one keeps it, regardless of the ceiling', async () => {
     await using app = await openTestApp();
     const key = await app.createKey({ name: 'low', rules: { maxRank: 20 } });
     const ask = (robloxUserId: number, atLeast?: unknown) =>
@@ -185,7 +185,7 @@ test('with policy.reason: required, a reason on /v2 or a command on /v1/ranker i
 });
 
 describe('POST /v2/promote and /v2/demote', () => {
-  test('give the next rank from the member’s present one, up to the end', async () => {
+  test('give the next rank from the member’s current one, up to the end', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -215,7 +215,7 @@ describe('the place of a request', () => {
   const codes = async (requests: Array<[path: string, sent: Sent]>) =>
     Promise.all(requests.map(async ([path, sent]) => codeOf(await app.post(path, { body, ...sent })) ?? 'ok'));
 
-  test('comes from the query, or else from the Roblox-Id header; a key for games needs one', async () => {
+  test("comes from the query, or else from the Roblox-Id header; a game's key requires one", async () => {
     const from = (id: string) => ({ headers: { 'roblox-id': id } });
     expect(
       await codes([
@@ -341,7 +341,7 @@ describe('reads', () => {
     expect(codeOf(await send(`${app.url}/v2/workspace`, {}))).toBe('missing_authorization');
   });
 
-  test('do not exist for features that rankd lacks, and the answer says that', async () => {
+  test('do not exist for features that rankd lacks, and the response names them', async () => {
     expect(messageOf(await get('sessions'))).toContain('rankd has no sessions, applications or ranking centers');
   });
 });
@@ -386,7 +386,7 @@ test('an Idempotency-Key belongs to one request of one key: with another body it
   expect(await app.heldBy(1001)).toContain(roles.captain);
 });
 
-test('a key changes nothing outside its scopes, and learns nothing about the member either', async () => {
+test('a key changes nothing outside its scopes, and gets no information about the member', async () => {
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   for (const [scopes, operations] of [
     [['verify'], ['rank', 'promote', 'demote', 'suspend', 'unsuspend']],
@@ -423,7 +423,7 @@ test('oversized names and texts are refused before any lookup', async () => {
   expect(codeOf(inherited)).toBe('invalid_request');
 });
 
-test('a test key gets the would-be result', async () => {
+test('a test key gets the hypothetical result', async () => {
   const trial = await app.createKey({ name: 'trial', mode: 'test' });
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   expect((await ask('promote', { robloxUserId: 1001 }, { key: trial })).json).toMatchObject({

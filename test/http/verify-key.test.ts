@@ -68,7 +68,7 @@ describe('invalid keys', () => {
 });
 
 describe('the Authorization header', () => {
-  test.each(['bearer', 'BEARER', 'Bearer '])('is understood with the scheme written %j', async (scheme) => {
+  test.each(['bearer', 'BEARER', 'Bearer '])('is accepted with the scheme written as %j', async (scheme) => {
     await using app = await openTestApp();
     const authorization = `${scheme} ${await app.createKey()}`;
     const answer = await app.post('/v1/apikey', { headers: { authorization }, body: { placeid: place } });

@@ -55,7 +55,7 @@ describe('a store with asynchronous key lookups', () => {
     expect(codeOf(await app.verify(key, 43))).toBe('place_not_whitelisted');
   });
 
-  test('that fails causes 503', async () => {
+  test('that fails causes a 503', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     const failure = new RankdError('store_unavailable', 'The database does not answer.');
@@ -137,7 +137,7 @@ describe('a store that must check for changes by others', () => {
     expect(asked).toEqual(['changes', 'key', 'changes', 'key', 'key']);
   });
 
-  test('is not checked for a request before all of it was received', async () => {
+  test('is not checked for a request before all of it has arrived', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const body = JSON.stringify({ placeid: place });
@@ -156,7 +156,7 @@ describe('a store that must check for changes by others', () => {
     expect(asked).toEqual(['changes', 'key']);
   });
 
-  test('and fails gives 503 to each request of that turn, and to no later one', async () => {
+  test('and fails causes a 503 for each request of that turn, and for no later one', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const answers = sendTogether(app, [verification(key), verification(key)]);
@@ -170,7 +170,7 @@ describe('a store that must check for changes by others', () => {
     expect((await next).status).toBe(200);
   });
 
-  test('and fails synchronously also gives 503', async () => {
+  test('and fails synchronously also causes a 503', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     vi.spyOn(app.app.store, 'freshen').mockImplementationOnce(() => {
