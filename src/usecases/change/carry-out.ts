@@ -10,10 +10,7 @@ import { outcomeUnknown } from './change-record.ts';
 import type { LateWriteOutcome } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
-/**
- * The progress of the steps: `seen` are the roles (ids) read last, `done` the steps that took effect before the refused
- * one.
- */
+/** `seen`: the role ids that the platform showed last. `done`: the steps that took effect before the refused one. */
 export type Progress =
   | { kind: 'done'; seen: number[] }
   | ({ kind: 'refused'; done: Step[]; seen: number[]; step: Step } & StepRefusal)
@@ -32,24 +29,21 @@ interface StepRefusal {
 }
 
 const readAfterMs = doubling(150, 2_000);
-/** The wait before a later step is retried. */
+/** The wait before a refused step, other than the first, is retried once. */
 const secondTryMs = 500;
 
 type StepPorts = Pick<Ranking, 'platform' | 'clock' | 'trust'>;
 
 export interface StepRun {
   userId: number;
-  /** Every role of the group. */
+  /** All roles of the group. */
   roles: Role[];
-  /** The roles (ids) held before the first step. */
+  /** The role ids held before the first step. */
   before: number[];
   steps: Step[];
   /** True if an earlier step of the change took effect. */
   isUnderWay?: boolean;
-  /**
-   * The time from which every read shows rankd's last write, on `Clock.monotonic()`. Called only if a read must prove
-   * an effect.
-   */
+  /** Returns the time (`Clock.monotonic()`) from which every read shows rankd's last write. */
   readsReliableFrom(): Promise<number>;
 }
 
@@ -58,10 +52,7 @@ interface OneStep extends Pick<StepRun, 'userId' | 'readsReliableFrom'> {
   isUnderWay: boolean;
 }
 
-/**
- * Writes the steps in order, and records the effects on other roles. Each step must be confirmed before the next
- * begins.
- */
+/** Carries out the steps in order, each confirmed before the next begins, and reports effects on other roles. */
 export async function carryOut(ports: StepPorts, run: StepRun, call: CallContext): Promise<Progress> {
   const progress = await takeSteps(ports, run, call);
   const { userId, roles, steps, before } = run;
@@ -86,17 +77,14 @@ async function takeSteps(
     const lost = lostRole(done, seen);
     done.push(step);
     if (lost === undefined) continue;
-    // The member may now hold fewer roles than both before and after the change, so the role is given again, and this
-    // time confirmed by a read.
+    // The member may now hold fewer roles than before and after the change.
     ports.trust.noteLost(run.userId, lost.roleId);
     left.unshift(lost);
   }
   return { kind: 'done', seen };
 }
 
-/**
- * The step that gave a role which the member no longer holds. It is retried once: a role that is lost twice stays lost.
- */
+/** Returns the step whose role the member no longer holds, unless that role was already given twice. */
 function lostRole(done: Step[], seen: number[]): Step | undefined {
   const lost = done.find((step) => step.kind === 'assign' && !hasTakenEffect(step, seen));
   return lost !== undefined && done.indexOf(lost) === done.lastIndexOf(lost) ? lost : undefined;
@@ -104,14 +92,14 @@ function lostRole(done: Step[], seen: number[]): Step | undefined {
 
 async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): Promise<StepResult> {
   let written = await write(ports, one, call);
-  // The previous step has just proved key, permission and reach, so a refusal of this one may be temporary.
+  // The previous step has just shown that the key may change this member, so the refusal may be temporary.
   if (written.kind === 'refused' && one.isUnderWay && (await slept(ports.clock.sleep(secondTryMs, call.signal))))
     written = await write(ports, one, call);
   if (written.kind === 'refused') return afterRefusal(ports, one, written, call);
   return confirm(ports, one, written, call);
 }
 
-/** The platform's response to a write. If `accepted` has no answer, the platform did not show the member. */
+/** The platform's response to a write. `answer` is `undefined` if the response does not show the member. */
 type Written =
   | { kind: 'accepted'; answer: Member | undefined }
   | { kind: 'refused'; error: RankdError; wasSent: boolean }
@@ -129,7 +117,7 @@ async function write(
     wasSent = true;
     return lease;
   };
-  const bounds = { ...call, fence, readsAfter: !isUnderWay }; // a running change continues for as long as it can
+  const bounds = { ...call, fence, readsAfter: !isUnderWay }; // a later step may use all the time left
   try {
     const answer = await (step.kind === 'assign'
       ? platform.assignRole(change, bounds)
@@ -141,7 +129,10 @@ async function write(
   }
 }
 
-/** Reads until the effect shows. `refused`: the platform accepted the write, and reads that can no longer lag do not show its effect. */
+/**
+ * Reads the member until the effect shows. Returns `refused` if the platform accepted the write, but reads that can no
+ * longer lag do not show its effect.
+ */
 async function confirm(
   { platform, clock, trust }: StepPorts,
   { userId, step, readsReliableFrom }: OneStep,
@@ -155,7 +146,7 @@ async function confirm(
   const provesAt = await readsReliableFrom();
   for (let reads = 0; ; reads += 1) {
     const readAt = clock.monotonic();
-    const seen = await platform.getMember(userId, call).catch(() => undefined); // a failed read decides nothing
+    const seen = await platform.getMember(userId, call).catch(() => undefined); // a failed read proves nothing
     if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt)
       return { kind: 'done', seen: seen.roleIds };
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
@@ -166,10 +157,9 @@ async function confirm(
 }
 
 /**
- * Believes a refusal only after a read of the member, because the write may have been carried out, and because a
- * platform's refusal does not always show that the user is not a member. If the member can't be read, the result is
- * `unknown`, and nothing may be reverted; except for a first write with a credential that also fails for reads: it
- * never took effect.
+ * Checks a refusal by reading the member: the platform may have carried out the write, or may be wrong that the user is
+ * not a member. If the member can't be read, the result is `unknown`, unless the first write and the read both failed
+ * because of the credential: such a write never took effect.
  */
 async function afterRefusal(
   { platform, clock }: StepPorts,
@@ -192,7 +182,7 @@ async function afterRefusal(
   return { kind: 'refused', error: disproved(error), isInDoubt: platform.readLagMs > 0 };
 }
 
-/** The refusal if a read shows the member. */
+/** Returns the error for a refusal after which a read shows the member. */
 function disproved(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
@@ -204,8 +194,8 @@ function disproved(error: RankdError): RankdError {
 }
 
 /**
- * The refusal of a write without effect: Roblox was observed to answer 200 to a key without `group:write`, and to
- * change nothing.
+ * Returns the error for an accepted write without effect. Roblox has been observed to return 200 for a key without
+ * `group:write` and change nothing.
  */
 function withoutEffect(answer: Member | undefined): RankdError {
   if (answer === undefined) {
@@ -221,7 +211,7 @@ function withoutEffect(answer: Member | undefined): RankdError {
   );
 }
 
-/** False if the sleep was interrupted. */
+/** Returns false if the sleep was aborted. */
 function slept(sleep: Promise<void>): Promise<boolean> {
   return sleep.then(
     () => true,
@@ -230,8 +220,8 @@ function slept(sleep: Promise<void>): Promise<boolean> {
 }
 
 /**
- * A fence that stops the writes of a change once another node has taken it over. A process that was suspended during a
- * write notices right after it.
+ * Returns a fence that stops a change's writes once another node has taken it over. If this process was suspended
+ * during a write, `noteLate` starts the recovery of that write.
  */
 export function fenceOf(
   app: Pick<Ranking, 'store' | 'clock' | 'trust'>,
@@ -244,19 +234,19 @@ export function fenceOf(
   };
 }
 
-/** By then, the new holder has finished with the change, or the next round of recovery has. */
+/** Long enough for the node that took over, or for the next round of recovery, to end the change. */
 const tryForMs = 120_000;
 const tryEveryMs = 1_000;
-/** A live node learns this from one of its next heartbeats. */
+/** A live node renews its lease with one of its next heartbeats, well before the last check. */
 const checkEveryMs = 100;
 const maxChecks = 20;
 
 type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
 
 /**
- * A write of this change may have reached the platform after another node had taken the change over. The audit records
- * that. The change is reopened and reconciled like any other, unless the member was changed since: then only a person
- * can judge it, and `rankd status` names the member. `leftMs`: the remaining lease of this node. Never rejects.
+ * Handles a write that may have reached the platform after another node had taken over its change: records it in the
+ * audit, and reopens the change so that it is reconciled. If the member has a newer change, `rankd status` names the
+ * member for a person to check. `leftMs` returns this node's remaining lease. Never rejects.
  */
 export async function recoverLateWrite(app: LateWriteContext, change: RankChange, leftMs: () => number): Promise<void> {
   for (let checks = 0; checks < maxChecks; checks += 1) {
@@ -272,7 +262,7 @@ export async function recoverLateWrite(app: LateWriteContext, change: RankChange
       isNoted = true;
       outcome = await reopenIfLatest(app, change);
     } catch {
-      // the store is tried again
+      // retried below
     }
     if (outcome !== 'unknown' || app.clock.monotonic() >= giveUpAt) break;
     await app.clock.sleep(tryEveryMs);

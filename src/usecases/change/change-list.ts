@@ -11,12 +11,12 @@ import { errorOf, outcomeUnknown } from './change-record.ts';
 import { isReportStillTrue } from './late-read.ts';
 import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './ranking.ts';
 
-/** The same change for many members. */
+/** A change requested for many members. */
 export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'holding' | 'atLeast'> {
   /** Instead of `newRankId`. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
-  /** The origin, for the history. */
+  /** The command that the history shows. */
   command: string;
   by: string;
 }
@@ -28,26 +28,26 @@ export interface ListedMember {
   rankeeName: string;
 }
 
-/** The outcome for one member. `done`: the run has reached the member before. */
+/** The outcome for one member. `done`: an earlier run of the list has already changed the member. */
 export type MemberChange =
   | { state: 'changed' | 'already' | 'done'; change: RankChange }
   | { state: 'refused' | 'unknown'; changeId?: string | undefined; error: RankdError };
 
-/** A run that begins, or continues an earlier one. */
+/** A new list, or one that an earlier command began. */
 export interface PlannedList {
   id: string;
   /** SHA-256 (hex) of the request, and of the members or the role that they hold. */
   content: string;
-  /** True if an earlier command began it and has not completed every member. */
+  /** True if an earlier command began the list and did not reach every member. */
   isContinued: boolean;
 }
 
-/** For this long, the same command continues with the remaining members; after that, it starts over. */
+/** Within this time, the same command continues with the remaining members; later, it starts over. */
 const continuesForMs = 24 * 3_600_000;
 
 /**
- * Decides if this list starts or continues. The same members, in any order, with the same rank are the same list, and so are the
- * holders of one role: those who were changed may no longer hold it.
+ * Decides whether a command starts a list or continues one. Lists are the same if they request the same rank for the
+ * same members in any order, or for the holders of the same role, whom the list itself may change.
  */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
@@ -65,10 +65,7 @@ export async function planList(
   return { id: newId('list'), content, isContinued: false };
 }
 
-/**
- * Changes the members with `runMany`. A member whom the list has reached is not changed again, whichever process did it
- * and whatever the outcome was.
- */
+/** Changes the members with `runMany`. Skips members whom an earlier run of the list, in any process, has changed. */
 export async function runList(
   app: Ranking,
   { plan, command, members }: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
@@ -82,7 +79,7 @@ export async function runList(
   return runMany(app, { members, act }, control);
 }
 
-/** Records that the list begins, or that it has reached every member: then the same command starts it over. */
+/** Records in the audit that the list begins, or ends: after its end, the same command starts a new list. */
 export async function noteList(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   does: 'begin' | 'end',
@@ -94,7 +91,7 @@ export async function noteList(
   );
 }
 
-/** The results of the run after late reads: a change that Roblox turned out not to hold is not confirmed. */
+/** Returns the run after its late reads: results that a late read contradicted are unknown. */
 export async function listAfterLateReads(
   app: Pick<Ranking, 'store'>,
   run: Run<ListedMember, MemberChange>,
@@ -110,7 +107,7 @@ export async function listAfterLateReads(
   return { ...run, results: await Promise.all(results) };
 }
 
-/** Throws RankdError if a retry can have another outcome. */
+/** Changes one member. Throws RankdError if a retry may have a different outcome. */
 async function changeListed(
   app: Ranking,
   { command, list, member }: { command: ListCommand; list: string; member: ListedMember },

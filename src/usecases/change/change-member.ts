@@ -22,7 +22,7 @@ import type { ApprovedChange } from './plan-change.ts';
 import { type Ranking, withSlack } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-/** A change in the history: `state` is its outcome. `error` is the reason if it is not applied. */
+/** A change that the history has. `error` is the reason if it was not applied. */
 export interface FinishedChange {
   change: RankChange;
   error?: RankdError | undefined;
@@ -35,16 +35,15 @@ export interface Intent {
   approved: ApprovedChange;
   /** The message for the caller if the change is applied. */
   success: string;
-  /** The member's newest change when the member was read. */
+  /** The id of the member's newest change when the member was read. */
   after: string | undefined;
   secretId?: string | undefined;
 }
 
 /**
- * Stores the intent, carries out the change, stores the outcome; call it in the member's turn. `stale`: another node
- * came first, and the member's roles may be stale. Throws the refusal of a change that may not begin, and
- * `platform_busy` if there is no room for all of its writes, or the platform is no longer trusted: then nothing was
- * stored. Once it has begun, it only throws `outcome_unknown`.
+ * Stores the intent, carries out the change, and stores the outcome. Call it in the member's turn. Returns `stale` if
+ * another node changed the member first. Throws, and stores nothing, if the change may not begin, if the platform's
+ * budget has no room for all its writes, or if the platform is not trusted. Later, it throws only `outcome_unknown`.
  */
 export async function carryOutChange(
   app: Ranking,
@@ -55,7 +54,7 @@ export async function carryOutChange(
   if (app.trust.stop !== undefined) throw app.trust.stop;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
   if (kinds.length === 0) return recordReached(app, intent);
-  // no change begins that could not be completed
+  // a change begins only if there is room for all its writes
   using reservation = await app.platform.reserve(kinds, withSlack(app, call));
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
@@ -85,16 +84,13 @@ function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): 
 /** The circuit breaker's limit for all keys together, as a multiple of the limit for one key. */
 const allKeysShare = 3;
 
-/**
- * Records a change of a member who already has the wanted rank. If that is no longer true when it is stored, it is
- * planned again.
- */
+/** Records a change of a member who already has the requested rank. Returns `stale` if the member was changed since. */
 async function recordReached(
   app: Pick<Ranking, 'store' | 'clock' | 'breaker'>,
   { change, approved, success, after, secretId }: Intent,
 ): Promise<FinishedChange | 'stale'> {
   const reached = withOutcome(change, { state: 'applied', code: null, message: success }, app.clock.now());
-  // a suspension counts, whatever roles the member held
+  // a suspension counts toward the breaker even if it changes no role
   const limits = change.hold?.does === 'begin' ? breakerLimits(app) : [];
   const verdict = await app.store.beginChange(reached, { secretId, windows: limits }, (facts) =>
     judgeBegin({ change: reached, after, limits, ...approved }, facts),
@@ -103,7 +99,7 @@ async function recordReached(
   return verdict.do === 'stale' ? 'stale' : { change: reached };
 }
 
-/** From here on, an internal failure leaves the change open. It is reconciled by reads once that is fixed. */
+/** Makes the writes and stores the outcome. An internal error leaves the change open, to be reconciled by reads. */
 async function finish(app: Ranking, { change, approved, success }: Intent, call: CallContext): Promise<FinishedChange> {
   try {
     const { outcome, error, isInDoubt } = await applyChange(app, { change, approved, success }, call);
@@ -115,7 +111,7 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     else if (isInDoubt) app.trust.addRead(change, readsShowItAt(app));
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
-    // if the store fails, it presumably has the change
+    // if this read fails, assume that the store has the change
     const stored = await findOrRecordAgain(app, change).catch(() => undefined);
     if (stored?.state !== 'applied') throw outcomeUnknown(cause);
     app.trust.noteApplied(stored, readsShowItAt(app));
@@ -127,10 +123,7 @@ type ApplyContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites
 
 type Refused = Extract<Progress, { kind: 'refused' }>;
 
-/**
- * Carries out a change whose intent is stored. If it is refused half-way, it is reverted. If it can't be confirmed, it
- * becomes unknown.
- */
+/** Carries out a change whose intent is stored. Reverts it if a step after the first is refused. */
 async function applyChange(
   app: ApplyContext,
   { change, approved: { plan, scheme }, success }: { change: RankChange; approved: ApprovedChange; success: string },
@@ -150,7 +143,7 @@ async function applyChange(
   switch (progress.kind) {
     case 'done': {
       const seen = { userId, roleIds: progress.seen };
-      // If a moderator gave a higher role in between, the member does not have the new rank as the highest one.
+      // A moderator may have given the member a higher role during the change.
       if (!isReached(scheme, change, seen)) return resultOf(outcomeUnknown());
       const rolesAfter = heldIds(scheme.roles, seen);
       return { outcome: { state: 'applied', code: null, message: success, rolesAfter } };
@@ -163,9 +156,8 @@ async function applyChange(
 }
 
 /**
- * Reverts the steps that took effect before the refusal. The refusal is the outcome once reads show that all of them
- * are reverted. A role whose removal was refused is given first: it may be gone nevertheless, because the read that
- * showed it may have been stale.
+ * Reverts the steps that took effect before a refusal. The refusal is the outcome once reads show that all of them are
+ * reverted. If a removal was refused, gives that role back first: the read that still showed it may have been stale.
  */
 async function compensate(
   app: ApplyContext,
@@ -174,9 +166,10 @@ async function compensate(
 ): Promise<ChangeResult> {
   if (done.length === 0) return { ...resultOf(error), isInDoubt };
   await recordCompensating(app, change.id, error);
-  const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]); // a lost role was given twice
+  // A set, because `done` contains the step of a lost role twice.
+  const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]);
   const steps = [...undone].map(inverse).reverse();
-  // until then, a stale read from before the change may look like a reverted one
+  // before that, a stale read from before the change would look like a revert
   const lagEnd = app.clock.monotonic() + app.platform.readLagMs;
   const run = { userId: change.rankeeId, roles, before: seen, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);
@@ -187,14 +180,14 @@ function inverse({ kind, roleId }: Step): Step {
   return { kind: kind === 'assign' ? 'unassign' : 'assign', roleId };
 }
 
-/** The time from which reads show all writes so far, on `Clock.monotonic()`. */
+/** Returns the time (`Clock.monotonic()`) from which reads show all writes so far. */
 function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
   return clock.monotonic() + platform.readLagMs;
 }
 
 /**
- * The record of a change whose outcome could not be stored: only the response may have been lost, or another node ended
- * the change. If a failover lost the change, records it again as unknown, so that it is reconciled.
+ * Returns the stored record of a change after storing its outcome failed: the write may have succeeded, or another node
+ * may have ended the change. If a failover lost the record, stores it again as unknown so that it is reconciled.
  */
 async function findOrRecordAgain(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
@@ -210,8 +203,8 @@ async function findOrRecordAgain(
 }
 
 /**
- * Another node took over the change while this one was stalled, and may have ended it. If that node gave it up but this
- * one saw it applied, the record is corrected, so that undo and the circuit breaker know about it.
+ * Returns the record of a change that another node took over while this one stalled. If that node ended it as not
+ * applied and this one saw it applied, records a correction, which undo and the circuit breaker need.
  */
 async function afterTakeOver(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
@@ -230,7 +223,7 @@ async function afterTakeOver(
   return { change: correction };
 }
 
-/** If time ran out before any write was sent, the platform is busy; the outcome is not unknown. */
+/** Converts an error from before the first write. A passed deadline means `platform_busy`, because nothing was sent. */
 export function toRankdError(cause: unknown, call: CallContext): RankdError {
   if (cause instanceof RankdError) return cause;
   if (call.signal.aborted) {

@@ -7,7 +7,7 @@ import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
 import { carryOutChange, type FinishedChange, recordEnded, toRankdError } from './change-member.ts';
 import { type ChangeResult, draftOf, resultOf, withPlan } from './change-record.ts';
-import { maxOfALane } from './member-turns.ts';
+import { maxPerLane } from './member-turns.ts';
 import {
   type ApprovedChange,
   checkPlan,
@@ -22,19 +22,21 @@ import type { ChangeCommand, Ranking } from './ranking.ts';
 import { writtenLast } from './read-member.ts';
 
 export interface ChangeAnswer extends FinishedChange {
-  /** True if this is the outcome of an earlier request with the same idempotency key, or of the same list; then there is no `error`. */
+  /**
+   * True if this is the outcome of an earlier request with the same key, or of the same list. `error` is then absent.
+   */
   replayed: boolean;
 }
 
 /**
- * Changes one member's rank, or returns the reason it did not. Every answer is recorded in the history first. It throws
- * only if there is no change to record: an idempotency conflict, too many concurrent changes of one member, a step or a
- * name that matches no rank, or a store that can't record it.
+ * Changes one member's rank, and returns the outcome that the history has. Throws only if there is none to record: an
+ * idempotency conflict, too many concurrent changes of the member, a step or name that matches no rank, or a failure of
+ * the store.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];
-  // This comes before the first wait, so positions are in order of arrival.
-  await using position = app.turns.isCrowded(rankeeId, lane) ? undefined : new QueuePosition(app, { rankeeId, lane });
+  // Before the first `await`, so that positions are in order of arrival.
+  await using position = app.turns.isFull(rankeeId, lane) ? undefined : new QueuePosition(app, { rankeeId, lane });
   await using claim = await claimIdempotencyKey(app, command);
   if (claim.earlier !== undefined) return { change: claim.earlier, replayed: true };
   if (position === undefined) throw tooMany(rankeeId);
@@ -43,7 +45,7 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
 }
 
 interface Claim extends AsyncDisposable {
-  /** The change that the key already identifies: the request is a repeat. */
+  /** The change of an earlier request with the same key. */
   earlier?: RankChange;
 }
 
@@ -60,7 +62,7 @@ export async function claimIdempotencyKey(
   const slot = { keyId, idempotencyKey: idempotency.key, group: group.title };
   const since = clock.now() - idempotencyWindowMs;
   const standing = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
-  // The store itself releases a claim whose release failed, as soon as it responds.
+  // If this fails, the store releases the claim itself once it responds again.
   if (standing.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
   const known = standing.is === 'running' ? standing.fingerprint : standing.change.fingerprint;
   if (known !== fingerprint) throw mismatch();
@@ -85,11 +87,11 @@ function mismatch(): RankdError {
 }
 
 function tooMany(userId: number): RankdError {
-  const message = `This caller already has ${maxOfALane} changes of member ${userId} in progress. Send the next one once one of them has finished.`;
+  const message = `This caller already has ${maxPerLane} changes of member ${userId} in progress. Send the next one once one of them has finished.`;
   return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }
 
-/** Waits for the member's turn, plans, and carries out. If another node came first, it starts over. */
+/** Waits for the member's turn, plans the change and carries it out. Starts over if another node changed the member. */
 async function changeInTurn(
   app: Ranking,
   { command, position }: { command: ChangeCommand; position: QueuePosition },
@@ -97,7 +99,7 @@ async function changeInTurn(
 ): Promise<FinishedChange & { replayed?: true }> {
   const draft = draftOf(app, command);
   const { secretId } = command.caller;
-  // Before planning, a step, a role name or a suspension has no target rank to record.
+  // A step, a role name or a suspension has no target rank to record before it is planned.
   const { step, roleName, hold } = command;
   const isNumbered = step === undefined && roleName === undefined && hold?.kind !== 'suspension';
   const asked = isNumbered ? draft : undefined;
@@ -127,8 +129,8 @@ async function changeInTurn(
 }
 
 /**
- * Facts from the history about a change's member and ranker when its turn comes. Both can change before this change
- * begins: `beginChange` then refuses it, or judges the cooldowns again.
+ * Facts from the history about the member and the ranker, read at the member's turn. If they change before this change
+ * begins, `beginChange` returns `stale` or checks the cooldowns again.
  */
 interface MemberFacts {
   written: RankChange | undefined;
@@ -140,7 +142,7 @@ async function readFacts(app: Ranking, { request }: ChangeCommand): Promise<Memb
   return { written, paces };
 }
 
-/** The change by which the list has already reached this member; `undefined` if there is none. */
+/** Returns the change that an earlier run of the list made to this member, if any. */
 async function findDoneByList(
   { store, group }: Pick<Ranking, 'store' | 'group'>,
   { list, request: { rankeeId } }: ChangeCommand,
@@ -151,7 +153,7 @@ async function findDoneByList(
   return changes.find(({ command = '' }) => command.includes(list));
 }
 
-/** The next step. `change` is the record so far. */
+/** The result of planning and checking. `change` is the record so far. */
 type Approval =
   | { change: RankChange; approved: ApprovedChange; success: string }
   /** A dry run, which ends here. */
@@ -183,7 +185,8 @@ async function approve(
   const { change, approved } = checked.value;
   const success = successMessage(draft, approved.plan);
   if (!draft.dryRun) return { change, approved, success };
-  const refusal = refusalOfHolds(draft, { open: await openHold(app, draft.rankeeId) }); // a real change is judged as it begins
+  // For a real change, `beginChange` checks the holds.
+  const refusal = refusalOfHolds(draft, { open: await openHold(app, draft.rankeeId) });
   if (refusal !== undefined) return { change, error: refusal };
   return {
     change: withPlan(change, approved),
@@ -199,7 +202,7 @@ async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ valu
   }
 }
 
-/** Records a refusal if the requested rank is known, the store can record it, and the outcome is known. */
+/** Records a refusal. Throws it instead if the requested rank or the outcome is unknown, or the store fails. */
 export async function recordRefusal(
   app: Ranking,
   change: RankChange | undefined,

@@ -11,10 +11,10 @@ import type { Ports } from '../../ports/index.ts';
 import type { ApprovedChange } from './plan-change.ts';
 import type { ChangeCommand, HoldAsked, Ranking } from './ranking.ts';
 
-/** More than any name on Roblox has. The texts of refused requests are stored too, and a leaked key can send many. */
+/** Longer than any Roblox name. Without a limit, the refused requests of a leaked key could fill the database. */
 const maxStoredCharacters = 100;
 
-/** The record of a change that is requested now. It is not planned yet. */
+/** Returns the record of a change that is requested now and has no plan yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
   {
@@ -68,7 +68,7 @@ function withShortTexts(request: RankRequest): RankRequest {
 
 const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
 
-/** The record once there is a plan. */
+/** Adds the plan to the record. */
 export function withPlan(
   draft: RankChange,
   {
@@ -95,7 +95,7 @@ export function withPlan(
   };
 }
 
-/** The record once the change has ended, at `now` (epoch milliseconds). */
+/** Adds the outcome to the record. `now` is in epoch milliseconds. */
 export function withOutcome(
   change: RankChange,
   { state, code, message, rolesAfter }: ChangeOutcome,
@@ -112,11 +112,11 @@ export function withOutcome(
   };
 }
 
-/** The outcome of a change: its record, and the error behind it for the caller and the log. */
+/** The outcome of a change, and the error behind it for the caller and the log. */
 export interface ChangeResult {
   outcome: ChangeOutcome;
   error?: RankdError;
-  /** True if the first write was refused, and may have been carried out nevertheless. */
+  /** True if the first write was refused but may have been carried out. */
   isInDoubt?: boolean;
 }
 
@@ -124,7 +124,7 @@ export function resultOf(error: RankdError): ChangeResult {
   return { outcome: outcomeOf(error), error };
 }
 
-/** The outcome of a change that ended with this error. */
+/** Returns the outcome of a change that ended with this error. */
 export function outcomeOf(error: RankdError): ChangeOutcome {
   return {
     state: endState(error.code),
@@ -134,10 +134,10 @@ export function outcomeOf(error: RankdError): ChangeOutcome {
   };
 }
 
-/** The error for a caller whose change is not applied; `undefined` if it is. `error` is the original one, if known. */
+/** Returns the error for the caller, or `undefined` if the change is applied. `error` is the original one, if known. */
 export function errorOf({ state, code, message }: RankChange, error?: RankdError): RankdError | undefined {
   if (state === 'applied') return undefined;
-  // While a change is being reverted, its code is the reason for that. Its outcome is unknown nevertheless.
+  // A change that is being reverted has the code of the refusal, but its outcome is unknown.
   if (state === 'unknown' || code === null) return outcomeUnknown(error);
   const { retryAfterMs, hint, cause } = error ?? {};
   return new RankdError(code, message, { retryAfterMs, hint, cause });
@@ -153,7 +153,7 @@ export function outcomeUnknown(cause?: unknown): RankdError {
 
 type RecordPorts = Pick<Ports, 'store' | 'clock'>;
 
-/** Ends an open change that this process holds, or gives it up as unknown. `undefined` if this process does not hold it, or no longer. */
+/** Stores the outcome of an open change. Returns `undefined` if this process does not hold the change. */
 export function recordOutcome(
   { store, clock }: RecordPorts,
   changeId: string,
@@ -163,8 +163,8 @@ export function recordOutcome(
 }
 
 /**
- * Records that an open change is being reverted, before the first write that does so. Throws `conflict` if this process
- * no longer holds it.
+ * Records that an open change is being reverted. Call it before the first reverting write. Throws `conflict` if this
+ * process no longer holds the change.
  */
 export async function recordCompensating(
   { store, clock }: RecordPorts,

@@ -8,13 +8,13 @@ import { callWithin } from '../../ports/platform.ts';
 import { isOfApplied, type LateRead } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
-/** The wait before a failed read is retried, or one without room in the budget, in milliseconds. */
+/** The wait after a failed read, and while the budget has no room. */
 const waitMs = 1_000;
-/** The same if the platform can't be reached, which fails fast and often lasts a while. */
+/** The wait if the platform can't be reached: such reads fail fast, and outages often last longer. */
 const unreachedWaitMs = 5_000;
 const maxTries = 5;
 
-/** Makes the late reads of this process as they fall due, one after another, until `stop` is aborted. */
+/** Makes this process's late reads as they become due, one at a time, until `stop` is aborted. */
 export async function makeLateReads(
   current: () => Ranking,
   { stop, report }: { stop: AbortSignal; report: (error: unknown) => void },
@@ -27,8 +27,8 @@ export async function makeLateReads(
 }
 
 /**
- * For a process that ends with its work: makes late reads that fall due during it, hands the rest over, and waits for
- * those that no daemon takes. Once `stop` is aborted, it waits for nothing.
+ * Runs `work` in a process that ends after it. Makes the late reads that become due during the work, and hands the rest
+ * over to a daemon. If no daemon takes them, makes them before it returns, unless `stop` is aborted.
  */
 export async function withLateReads<T>(
   app: Ranking,
@@ -51,7 +51,7 @@ export async function withLateReads<T>(
   }
 }
 
-/** Verifies a change that another process reported as applied. */
+/** Schedules a late read of a change that another process reported as applied. */
 export async function requestLateRead(app: Ranking, changeId: string): Promise<{ isTaken: boolean }> {
   const change = await app.store.findChange(changeId);
   if (change?.state !== 'applied') return { isTaken: false };
@@ -59,7 +59,7 @@ export async function requestLateRead(app: Ranking, changeId: string): Promise<{
   return { isTaken: true };
 }
 
-/** False if a late read has shown that a change was wrongly reported as applied, or as not applied. */
+/** Returns false if a late read has contradicted the report that a change was applied, or was not. */
 export async function isReportStillTrue(
   { store }: Pick<Ranking, 'store'>,
   changeId: string | undefined,
@@ -69,7 +69,7 @@ export async function isReportStillTrue(
   return state === undefined || (state !== 'unknown' && (state === 'applied') === isApplied);
 }
 
-/** Waits for the first due late read, and makes it. Rejects if `stop` is aborted. */
+/** Makes the next late read; if it is not due or the budget has no room, only waits. Rejects if `stop` is aborted. */
 async function makeLateRead(current: () => Ranking, stop: AbortSignal): Promise<void> {
   const { trust, clock } = current();
   const read = await trust.nextRead(stop);
@@ -83,20 +83,16 @@ async function makeLateRead(current: () => Ranking, stop: AbortSignal): Promise<
   read.dueAt = clock.monotonic() + (isUnreached ? unreachedWaitMs : waitMs) * read.tries;
 }
 
-/**
- * Callers come first: a tenth of the budget for reading members is reserved for them, and late reads start only if no
- * call waits.
- */
+/** True if no call is waiting, and more than a tenth of the budget for reading members is left for callers. */
 function hasRoom({ platform }: Pick<Ranking, 'platform'>): boolean {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   return reads === undefined || (reads.waiting === 0 && reads.left > reads.limit / 10);
 }
 
 /**
- * Compares the platform with the reported outcome. If they differ, the change becomes unknown and is reconciled. A
- * refused change whose step did take effect is completed. A member who has changed since, through rankd or by hand, or
- * who has left, proves nothing, even after an immediate return. Returns false if it is too early: another change of the
- * member is running.
+ * Compares the member's roles with the reported outcome. If they contradict it, the change becomes unknown and is
+ * reconciled, which completes a refused change that took effect in part. The roles prove nothing if the member was
+ * changed since, or left, even if the member rejoined. Returns false if another change of the member is running.
  */
 async function readAgain(app: Ranking, read: LateRead, stop: AbortSignal): Promise<boolean> {
   const { change } = read;
@@ -116,7 +112,7 @@ async function readAgain(app: Ranking, read: LateRead, stop: AbortSignal): Promi
   return true;
 }
 
-/** `agrees`: the held roles (ids) match the report. */
+/** `agrees`: the held roles match the reported outcome. */
 type Finding = 'agrees' | 'differs' | 'no evidence';
 
 function findingOfApplied({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {
@@ -125,7 +121,7 @@ function findingOfApplied({ rolesBefore: from, rolesAfter: to }: RankChange, hel
   return left === undefined && holdsOthers({ from, to }, held) ? 'no evidence' : 'differs';
 }
 
-/** A refused change that was not carried out does not show whether success responses can be trusted. */
+/** Never returns `agrees`: a correct refusal does not show whether success responses can be trusted. */
 function findingOfRefused({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {
   const left = stepsLeft({ from, to }, held);
   return left === undefined || left.length === steps({ from, to }).length ? 'no evidence' : 'differs';

@@ -1,50 +1,47 @@
 import { abortable } from '../../base/clock.ts';
 
-/**
- * The maximum number of changes of one lane that wait for a member. Further ones could not meet their deadline, and
- * would delay other callers.
- */
-export const maxOfALane = 10;
+/** The maximum number of changes of one member in one lane. More would miss their deadline and delay other callers. */
+export const maxPerLane = 10;
 
-/** A position in the queue for a member. Disposing it passes the turn on. */
+/** A position in this process's queue for a member. Disposing it passes the turn on. */
 export interface MemberTurn extends Disposable {
-  /** True if it is the first. */
+  /** True if no other change of the member was running or waiting. */
   isFirst: boolean;
-  /** The position in the queue that all nodes share, once it has joined. */
+  /** The position in the queue that all nodes share; `undefined` before this change joins it. */
   position: string | undefined;
   /**
-   * The lowest of `position` and those of all turns of the member here. The first change of a node may join the shared
-   * queue after those behind it. If it waited at its own position, two nodes could wait for each other.
+   * Returns the lowest of `position` and the positions of all turns of the member here. A node's first change may join
+   * the shared queue after the changes behind it: if it waited at its own position, two nodes could deadlock.
    */
   lowest(position: string | undefined): string | undefined;
-  /** Resolves once all earlier ones have finished. Rejects if `signal` is aborted before that. */
+  /** Resolves once all earlier turns have ended. Rejects if `signal` is aborted before that. */
   waitForTurn(signal: AbortSignal): Promise<void>;
 }
 
-/** One change at a time for each member, in order of arrival. Different members do not wait for each other. */
+/** Admits one change at a time for each member, in order of arrival. Different members do not wait for each other. */
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
   readonly #ofMember = new Map<number, Set<MemberTurn>>();
-  /** The number of turns, including waiting ones, by member and lane. */
-  readonly #inLine = new Map<string, number>();
+  /** The number of running and waiting turns, by member and lane. */
+  readonly #counts = new Map<string, number>();
 
-  /** True if the lane may add no more. */
-  isCrowded(userId: number, lane: string): boolean {
-    return (this.#inLine.get(`${userId} ${lane}`) ?? 0) >= maxOfALane;
+  /** True if the lane may queue no more changes of the member. */
+  isFull(userId: number, lane: string): boolean {
+    return (this.#counts.get(`${userId} ${lane}`) ?? 0) >= maxPerLane;
   }
 
-  /** True if a change has the turn, or waits for it. */
+  /** True if a change of the member is running or waiting. */
   isTaken(userId: number): boolean {
     return this.#last.has(userId);
   }
 
-  /** Takes the next position synchronously: no later call gets an earlier one. */
+  /** Takes the next position. It is synchronous, so positions are in the order of calls. */
   enqueue(userId: number, lane: string): MemberTurn {
-    const share = `${userId} ${lane}`;
-    this.#inLine.set(share, (this.#inLine.get(share) ?? 0) + 1);
+    const slot = `${userId} ${lane}`;
+    this.#counts.set(slot, (this.#counts.get(slot) ?? 0) + 1);
     const before = this.#last.get(userId);
-    const { promise: through, resolve: pass } = Promise.withResolvers<void>();
-    this.#last.set(userId, through);
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    this.#last.set(userId, ended);
     const turns = this.#ofMember.get(userId) ?? new Set();
     this.#ofMember.set(userId, turns);
     const turn: MemberTurn = {
@@ -59,15 +56,15 @@ export class MemberTurns {
         if (before !== undefined) await abortable(before, signal);
       },
       [Symbol.dispose]: () => {
-        const left = (this.#inLine.get(share) ?? 0) - 1;
-        if (left > 0) this.#inLine.set(share, left);
-        else this.#inLine.delete(share);
+        const left = (this.#counts.get(slot) ?? 0) - 1;
+        if (left > 0) this.#counts.set(slot, left);
+        else this.#counts.delete(slot);
         turns.delete(turn);
         if (turns.size === 0) this.#ofMember.delete(userId);
-        // If this one gives up, the next one still waits for the earlier ones.
-        void Promise.resolve(before).then(pass);
-        void through.then(() => {
-          if (this.#last.get(userId) === through) this.#last.delete(userId);
+        // If this turn is disposed early, the next one still waits for the earlier ones.
+        void Promise.resolve(before).then(end);
+        void ended.then(() => {
+          if (this.#last.get(userId) === ended) this.#last.delete(userId);
         });
       },
     };

@@ -20,14 +20,13 @@ import { openHold } from '../holds/open-hold.ts';
 import { type ChangeCommand, type Ranking, readInTime } from './ranking.ts';
 import { type MemberReading, readMember } from './read-member.ts';
 
-/** The part of the context that planning and checking need. */
 type PlanContext = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
 
-/** A command, planned for the member as read now. The rules have not been checked yet. */
+/** The plan for a command and the member's current roles. The rules have not been checked yet. */
 export interface PlannedChange {
   plan: RolePlan;
   scheme: GroupScheme;
-  /** The requested rank, or the result of a step or of a role's name. */
+  /** The requested rank, or the rank that a step or a role name led to. */
   newRankId: number;
   /** `undefined` if the platform does not report the acting account. */
   acting: ActingAccount | undefined;
@@ -37,11 +36,11 @@ type AskedPlan = Pick<
   ChangeCommand,
   'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'holding' | 'atLeast' | 'hold'
 > & {
-  /** rankd's own last change of the member, if it is known already. */
+  /** rankd's last change of the member, if it was already read. */
   written?: Promise<RankChange | undefined> | undefined;
 };
 
-/** Plans the change of the member, as read now, to the requested rank. */
+/** Reads the member, and plans the change to the requested rank. */
 export async function planChange(
   app: PlanContext,
   command: AskedPlan,
@@ -53,7 +52,7 @@ export async function planChange(
     'platform',
     async () => {
       const found = await app.group.acting(call);
-      await app.group.judged((scheme) => requireFit(scheme, hold), call); // the acting account may stay unknown, but the roles are needed
+      await app.group.judged((scheme) => requireFit(scheme, hold), call);
       return found;
     },
     (found) =>
@@ -88,8 +87,7 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  // During the read of the member, the group may have shown that the number or name now means another role, or that the
-  // role has another rank.
+  // The read of the member may have shown that the number or name now means a different role, or that its rank changed.
   const { plan, scheme, target } = await planConfirmed(
     app,
     found,
@@ -109,7 +107,7 @@ export async function planChange(
   return { plan, scheme, newRankId, acting };
 }
 
-/** The probable target of a step: from the roles that rankd gave last, or from none. */
+/** Returns the probable target of a step, from the roles that rankd gave last. */
 async function nextOf(
   app: Pick<Ranking, 'group' | 'policy'>,
   command: AskedPlan,
@@ -121,8 +119,8 @@ async function nextOf(
 }
 
 /**
- * The target of a plan for roles that are not read yet. Its role is confirmed during that read; a wrong guess only
- * costs another read.
+ * Returns the target of a plan that assumes the member's roles. Its role is confirmed while the member is read; a wrong
+ * guess only costs another read.
  */
 export function guessed(plan: () => RolePlan): Role | undefined {
   try {
@@ -132,7 +130,7 @@ export function guessed(plan: () => RolePlan): Role | undefined {
   }
 }
 
-/** Plans for a member who was read just now, and plans again if the target turns out to have changed. */
+/** Plans for a member who was just read. Plans again if the target role has changed. */
 export async function planConfirmed<T extends { plan: RolePlan }>(
   app: PlanContext,
   { member, scheme }: { member: Member; scheme: GroupScheme },
@@ -145,7 +143,7 @@ export async function planConfirmed<T extends { plan: RolePlan }>(
   }
 }
 
-/** If the acting account seems to rank too low, reads it and the roles again, unless that was done just now. */
+/** Retries `work` with a fresh read of the acting account and the roles if the account seems to rank too low. */
 export async function withCurrentReach<T>(
   { group }: Pick<Ranking, 'group'>,
   call: CallContext,
@@ -180,17 +178,17 @@ function roleOfSuspension(scheme: GroupScheme, hold: AskedPlan['hold']): Role {
   return suspendedRole(scheme, role ?? scheme.named['policy.suspension.role'][0]?.id);
 }
 
-/** Throws `configuration_misfit` if the change depends on a setting whose role is gone. */
+/** Throws `configuration_misfit` if the change depends on a setting whose role no longer exists. */
 function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
   const isSuspension = hold?.kind === 'suspension';
-  const namesRole = isSuspension && hold.role !== undefined; // the role of the setting does not matter in this case
+  const namesRole = isSuspension && hold.role !== undefined; // then the setting does not matter
   const misfit = refusalOfMisfit(scheme, namesRole ? 'everything' : isSuspension ? 'suspensions' : 'ranks');
   if (misfit !== undefined) throw misfit;
 }
 
 /**
- * The member, and the present scheme with every role held. `expected` is the role to give, if known before the member
- * is read. Throws `member_not_found`, and `above_acting_account` for the owner.
+ * Reads the member and the current scheme, with every role that the member holds. `expected` is the role to give, if it
+ * is known in advance. Throws `member_not_found`, and `above_acting_account` for the owner.
  */
 export async function findMember(
   app: PlanContext,
@@ -199,7 +197,7 @@ export async function findMember(
 ): Promise<{ member: Member; scheme: GroupScheme }> {
   const inTime = readInTime(app, call);
   const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(expected, inTime)]);
-  await app.group.confirm(expected, inTime); // it makes no call, unless reads of the member lagged for long
+  await app.group.confirm(expected, inTime); // reads nothing unless the read of the member took long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user must join the group first, and a join request counts only once it is accepted',
@@ -208,7 +206,7 @@ export async function findMember(
   return { member, scheme: await schemeOf(app, member, call) };
 }
 
-/** The present scheme with every role that the member holds. Throws `above_acting_account` for the owner. */
+/** Returns the current scheme with every role that the member holds. Throws `above_acting_account` for the owner. */
 async function schemeOf(app: PlanContext, member: Member, call: CallContext): Promise<GroupScheme> {
   const { userId } = member;
   const scheme = await app.group.schemeFor(member, call);
@@ -216,18 +214,15 @@ async function schemeOf(app: PlanContext, member: Member, call: CallContext): Pr
   if (ownersRole === undefined) return scheme;
   const owner = await app.group.owner(readInTime(app, call));
   if (owner === undefined || owner === userId) throw refusalOfOwnersRank(userId, ownersRole);
-  // In a group that Roblox has moved to its new roles, a role of rank 255 is an ordinary role, and only GetGroup names
-  // the owner.
+  // In a group that Roblox has migrated, a role of rank 255 is ordinary, and only GetGroup names the owner.
   const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));
   return { ...scheme, roles };
 }
 
-/** Only this file can mark a plan as checked. */
+/** Not exported, so only this file can mark a plan as checked. */
 declare const checked: unique symbol;
 
-/**
- * A plan that the policy allows, with the judged case. The rules in `recheck` are checked again when the change begins.
- */
+/** A plan that the policy allows. The rules in `recheck` are checked again when the change begins. */
 export interface ApprovedChange extends PlannedChange {
   readonly policyCase: PolicyCase;
   readonly recheck: readonly PolicyRule[];
@@ -247,17 +242,20 @@ export const checkNames = [
 type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'atLeast'> & {
   /** The kind of change for the rules; `rank` by default. */
   kind?: keyof typeof rulesFor;
-  /** Set if they are known already. */
+  /** Set if they were already read. */
   paces?: Paces;
 };
 
-/** The kind of change for the rules. */
+/** Returns the kind of change for the rules. */
 export function rulesKindOf({ hold, kind }: Pick<ChangeCommand, 'hold' | 'kind'>): 'rank' | 'role' | 'suspension' {
   if (kind !== undefined) return 'role';
   return hold?.kind === 'suspension' ? 'suspension' : 'rank';
 }
 
-/** Checks a plan against the rules, unless the member holds the requested rank already. Throws the first refusal, unless `examiner` lists them all. */
+/**
+ * Checks a plan against the rules, unless the member already holds the requested rank. Throws the first refusal, unless
+ * `examiner` collects them.
+ */
 export async function checkPlan(
   app: PlanContext,
   { request, caller, atLeast, kind = 'rank', paces, ...planned }: Asked & PlannedChange,
@@ -265,7 +263,7 @@ export async function checkPlan(
   examiner: Examiner = strict,
 ): Promise<ApprovedChange> {
   const { plan, scheme, acting } = planned;
-  // a suspension begins or ends whatever roles the member holds
+  // a suspension may begin or end without any step
   const isQuiet = (kind === 'rank' || kind === 'role') && plan.steps.length === 0;
   const rules = rulesFor[kind];
   const asked = { policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting };
@@ -288,12 +286,12 @@ export async function checkPlan(
           : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
     );
   }
-  // A member above the ceiling stays there if the request asks for no more than a lower rank.
+  // With `atLeast`, a member above the ceiling stays there without a refusal.
   return approved({ ...planned, policyCase, recheck: isQuiet && atLeast ? [] : rules });
 }
 
 /**
- * The same for a plan that restores roles. Only the rules about roles and members that may be touched apply to it.
+ * Checks a plan that restores roles. Of the policy, only ceiling, floor, locked roles and protected members apply.
  * Throws the refusal.
  */
 export function checkUndo(
@@ -322,7 +320,7 @@ export interface Paces {
   activeAt: number | undefined;
 }
 
-/** Read only if the policy needs them. */
+/** Reads the times that the policy needs. */
 export async function pacesOf(
   { store, policy }: Pick<Ranking, 'store' | 'policy'>,
   { rankeeId, rankerId }: Pick<RankRequest, 'rankeeId' | 'rankerId'>,
@@ -340,8 +338,8 @@ function paceOf({ clock }: Pick<Ranking, 'clock'>, { changedAt, activeAt }: Pace
 }
 
 /**
- * The ranker's roles; `undefined` if the policy does not need them. This check is the last one, because a refused
- * change should not cost its call of the platform. Throws `ranker_not_allowed`.
+ * Reads the ranker's roles if the policy requires it. This check is last, so that a change that another check refuses
+ * costs no call to the platform. Throws `ranker_not_allowed`.
  */
 async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
   if (!mustVerifyRanker(of)) return undefined;
@@ -353,15 +351,15 @@ async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext)
   return roles;
 }
 
-/** Makes the checks of a change: a real change stops at the first refusal, a dry run lists them all. */
+/** Runs the checks of a change. A real change stops at the first refusal; a dry run collects all of them. */
 export interface Examiner {
-  /** A check whose result later checks need. Throws its refusal. */
+  /** Runs a check whose result later checks need. Throws its refusal. */
   find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;
-  /** A check with only two results: allowed (`undefined`) or the refusal. */
+  /** Reports the result of a check: the refusal, or `undefined` if the change is allowed. */
   report(name: string, refusal: RankdError | undefined): void;
 }
 
-/** Stops at the first refusal by throwing it. */
+/** Throws the first refusal. */
 export const strict: Examiner = {
   find: (_name, check) => check(),
   report: (_name, refusal) => {

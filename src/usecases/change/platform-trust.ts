@@ -8,8 +8,8 @@ import { type SideEffects, type Streaks, streaksAfter } from '../../core/steps.t
 export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];
 
 /**
- * An event that needs the operator's attention. `facts` are ids; `problem` is set if it lasts until a later read agrees
- * or a reload.
+ * An event that needs the operator's attention. `facts.problem` is set if it persists until a late read agrees or until
+ * a reload.
  */
 export interface Alarm {
   level: 'warn' | 'error';
@@ -19,27 +19,27 @@ export interface Alarm {
 
 /** A pending late read of a change. */
 export interface LateRead {
-  /** As reported, if it is applied. If Roblox refused it, the intent, with the target roles. */
+  /** The reported change if it was applied; if Roblox refused it, the intent with the target roles. */
   change: RankChange;
   /** On `Clock.monotonic()`. */
   dueAt: number;
   tries: number;
-  /** The number of reloads when the change was applied. */
+  /** The number of reloads before the change. */
   era: number;
 }
 
-/** False for refused changes: they do not show whether success responses can be trusted. */
+/** True if the change was applied: only such changes show whether success responses can be trusted. */
 export function isOfApplied({ change }: LateRead): boolean {
   return change.state === 'applied';
 }
 
-/** After this many consecutive changes with unexpected effects, no other begins. */
+/** After this many consecutive changes with unexpected effects, no further change begins. */
 const maxStreak = 3;
-/** One in this many changes is verified, in addition to the first one and every demotion. */
+/** One in this many changes is verified, in addition to the first change and every demotion. */
 const sampleSize = 20;
 /**
- * Further late reads are dropped: a read much later would prove nothing. Refusals that a script repeats don't crowd out
- * the others.
+ * Further late reads are dropped, because they would come too late to prove anything. Refusals have a separate limit,
+ * because a script may repeat them.
  */
 const maxReads = { applied: 1_000, refused: 100 };
 
@@ -48,7 +48,7 @@ const maxReads = { applied: 1_000, refused: 100 };
  */
 export type LateWriteOutcome = 'reopened' | 'superseded' | 'unknown';
 
-/** Tracks whether the platform's responses can be trusted in this process, and which changes need a late read. */
+/** Tracks whether this process trusts the platform's responses, and which changes need a late read. */
 export class PlatformTrust {
   readonly #report: (alarm: Alarm) => void;
   readonly #surprises: Surprises;
@@ -56,7 +56,7 @@ export class PlatformTrust {
   #arrival = Promise.withResolvers<void>();
   #changes = 0;
   #era = 0;
-  /** True once a late read has agreed since the start, the last reload, or the last disagreement. */
+  /** True if a late read has agreed since the start, the last reload and the last contradiction. */
   #isProven = false;
   #isDoubted = false;
   #streaks: Streaks = { vanished: 0, appeared: 0 };
@@ -67,7 +67,7 @@ export class PlatformTrust {
     this.#report = report;
   }
 
-  /** False after a late read contradicted a response: until one agrees again, every effect must be read. */
+  /** False after a read contradicted a response: until a late read agrees, every effect must be confirmed by a read. */
   get believesAnswers(): boolean {
     return !this.#isDoubted;
   }
@@ -82,7 +82,7 @@ export class PlatformTrust {
     return this.#surprises.list();
   }
 
-  /** Called after a reload, perhaps with another key: lifts the stop, and verifies the next change. */
+  /** Lifts the stop, and makes the next change be verified. Called after a reload, which may bring a new key. */
   renew(): void {
     this.#era += 1;
     this.#isProven = false;
@@ -95,10 +95,7 @@ export class PlatformTrust {
     if (!believesAnswers) this.#isDoubted = true;
   }
 
-  /**
-   * Records a change that was reported as applied. It is verified after `dueAt` if it is the first one, a demotion, or
-   * one in twenty.
-   */
+  /** Schedules a late read of an applied change after `dueAt` if it is the first one, a demotion, or one in twenty. */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
     const isFirst = !this.#isProven && this.#reads.every((read) => !isOfApplied(read) || read.era < this.#era);
@@ -119,7 +116,7 @@ export class PlatformTrust {
     return this.#reads;
   }
 
-  /** Takes the late read that is due first. Waits for one if there is none. Rejects if `signal` is aborted. */
+  /** Returns the late read that is due first. Waits if there is none. Rejects if `signal` is aborted. */
   async nextRead(signal: AbortSignal): Promise<LateRead> {
     while (this.#reads.length === 0) await abortable(this.#arrival.promise, signal);
     return this.#reads.reduce((first, read) => (read.dueAt < first.dueAt ? read : first));
@@ -131,21 +128,19 @@ export class PlatformTrust {
     if (this.#reads.length === 0) this.#arrival = Promise.withResolvers();
   }
 
-  /**
-   * Records that a role, which a response or a read had shown as given, was gone at the next step of the same change.
-   */
+  /** Records that a role whose assignment was confirmed was gone at the next step of the same change. */
   noteLost(userId: number, roleId: number): void {
     const what = 'a role that Roblox had confirmed was gone a moment later in the same change; rankd assigns it again';
     this.#doubt('not_held', what, { rankeeId: userId, roleId });
   }
 
-  /** Results for an earlier key prove nothing about a new one. */
+  /** Records that a late read agreed. Results from before a reload prove nothing about a new key. */
   noteAgreement({ era }: LateRead): void {
     if (era === this.#era) this.#isProven = true;
     this.#isDoubted = false;
   }
 
-  /** `held`: the roles (ids) that were read instead. */
+  /** Records that a late read contradicted the outcome. `held`: the role ids that the read showed. */
   noteDisagreement(read: LateRead, held: number[]): void {
     const { id, rankeeId, rolesBefore, rolesAfter } = read.change;
     const isHeld = !isOfApplied(read);
@@ -175,7 +170,7 @@ export class PlatformTrust {
     this.#report({ level: 'error', message, facts: { ...facts, problem: 'trust' } });
   }
 
-  /** Records the effects of a change on roles that it does not name. */
+  /** Reports the effects of a change on roles that it does not name. */
   noteSideEffects(userId: number, effects: SideEffects): void {
     const { vanished, appeared } = effects;
     this.#streaks = streaksAfter(this.#streaks, effects);

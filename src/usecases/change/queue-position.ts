@@ -6,9 +6,9 @@ import { isAbandoned, reconcileFirst } from './reconcile-change.ts';
 const pollMs = 50;
 
 /**
- * A change's position among all changes of its member, over all nodes, from its creation. Within this process, the
- * member's turns define the order; between nodes, the store's queue does. A change joins the queue only if it must
- * wait, so an undisturbed change costs one read.
+ * A change's position among all changes of its member on all nodes. `MemberTurns` orders the changes of this process;
+ * the store's queue orders those of different nodes. A change joins that queue only if it must wait, so without
+ * contention it costs one read.
  */
 export class QueuePosition implements AsyncDisposable {
   readonly #app: Ranking;
@@ -21,25 +21,25 @@ export class QueuePosition implements AsyncDisposable {
     this.#app = app;
     this.#rankeeId = rankeeId;
     this.#turn = app.turns.enqueue(rankeeId, lane);
-    if (!this.#turn.isFirst) this.#join().catch(() => undefined); // `#isNext` throws it
+    if (!this.#turn.isFirst) this.#join().catch(() => undefined); // `#isNext` throws the error
   }
 
   /**
-   * Resolves once all earlier changes have finished and the member has no open change: an abandoned one is reconciled
-   * first. Resolves with the id of the member's newest change. Rejects if `call.signal` is aborted before that.
+   * Waits until all earlier changes have ended, and reconciles an abandoned one. Returns the id of the member's newest
+   * change. Rejects if `call.signal` is aborted.
    */
   async waitForTurn(call: CallContext): Promise<string | undefined> {
     return (await this.waitAndRead(call, async () => undefined)).after;
   }
 
   /**
-   * The same, together with the result of `read` at the time of the turn. It is read last and in the same trip, so it
-   * is never older than the newest change.
+   * Waits like `waitForTurn`, and also returns the result of `read`. `read` is in the same round trip as the newest
+   * change, and after it, so its result is never older.
    */
   async waitAndRead<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.waitForTurn(call.signal);
     for (;;) {
-      // In one trip: a change that begins between the answers makes this one stale when it begins.
+      // In one round trip: a change that begins between the responses makes this one stale.
       const [isNext, { latestId, open }, found] = await Promise.all([
         this.#isNext(),
         this.#app.store.latestChange(this.#rankeeId),
@@ -56,11 +56,11 @@ export class QueuePosition implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#turn[Symbol.dispose]();
     const position = await this.#joining?.catch(() => undefined);
-    // The store itself releases a position whose release failed, as soon as it responds.
+    // If this fails, the store releases the position itself once it responds again.
     if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);
   }
 
-  /** True if no change on another node is ahead. */
+  /** Returns true if no change on another node is ahead. */
   async #isNext(): Promise<boolean> {
     const position = this.#turn.lowest(this.#position ?? (await this.#joining));
     const seen = await this.#app.store.queueStanding({ rankeeId: this.#rankeeId, position });

@@ -8,7 +8,7 @@ import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
 import type { PlatformTrust } from './platform-trust.ts';
 
-/** The context for rank changes: the ports, the owner's rules, and the work in progress in this process. */
+/** The context for rank changes: the ports, the configured rules, and the work in progress in this process. */
 export interface Ranking extends Ports {
   group: GroupView;
   policy: PolicySettings;
@@ -20,35 +20,28 @@ export interface Ranking extends Ports {
   turns: MemberTurns;
   /** The ids of open changes that this process is working on. */
   ownedChangeIds: Set<string>;
-  /**
-   * The times at which this process last changed each member. The times in the history don't show how long ago that is
-   * if the wall clock was set since.
-   */
+  /** The monotonic times at which this process last changed each member: the wall clock of the history may be set. */
   recentWrites: LatestWrites;
-  /** The trust in the platform's responses. */
   trust: PlatformTrust;
 }
 
 /**
- * The deadline, in milliseconds, of a change that no game waits for. An earlier change may have to be reconciled first,
- * which needs reads to catch up, however short the deadline of requests is.
+ * Returns the time limit of a change that no game waits for, in milliseconds. It includes the read lag, because an
+ * earlier change may need to be reconciled first.
  */
 export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
   return deadlineMs + platform.readLagMs;
 }
 
-/**
- * The share of the deadline that is reserved for unexpected delays: without it, a change that just began in time would
- * end as unknown.
- */
+/** The share of the time limit that is reserved for delays: a change that begins just in time must not time out. */
 const slackShare = 1 / 20;
 
-/** The same call with the deadline for the change if there are no delays. */
+/** Returns the call with the deadline by which the change must end if there are no delays. */
 export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: CallContext): CallContext {
   return { ...call, deadlineAt: call.deadlineAt - deadlineMs * slackShare };
 }
 
-/** The same call with the deadline for the read of the member, which leaves time for the change. */
+/** Returns the call with the deadline for reading the member, which leaves time for the writes. */
 export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = withSlack(app, call);
   return { ...call, deadlineAt: deadlineAt - app.platform.changeMs };
@@ -60,18 +53,18 @@ export interface ChangeCaller {
   by: string;
   keyId?: string;
   placeId?: number;
-  /** The secret of the request's key. */
+  /** The id of the key's secret that the request used. */
   secretId?: string;
   /** The key's limits beyond the policy's; absent for the operator. */
   rules?: KeyRules;
-  /** True for a test key: everything is checked and answered, but nothing is written. */
+  /** True for a test key: everything is checked, but nothing is written to the platform. */
   dryRun: boolean;
 }
 
 export interface ChangeCommand {
   caller: ChangeCaller;
   request: RankRequest;
-  /** Requests the next rank up or down from the member's rank at that time, instead of `newRankId`. */
+  /** Requests the next rank up or down from the member's current rank, instead of `newRankId`. */
   step?: Direction;
   /** The number of ranks up or down; 1 by default. */
   stepCount?: number;
@@ -79,25 +72,25 @@ export interface ChangeCommand {
   kind?: RoleChangeKind;
   /** Requests the role with this name, instead of `newRankId`. */
   roleName?: string;
-  /** The change applies only if this is the member's rank. */
+  /** The change is made only if this is the member's rank. */
   ifRank?: RoleName;
-  /** The change applies only if the member holds the role with this id. */
+  /** The change is made only if the member holds the role with this id. */
   holding?: number;
-  /** A member who already has this rank or a higher one is not changed. */
+  /** If true, a member who already has the requested rank or a higher one is not changed. */
   atLeast?: boolean;
   /** The change begins a hold, or ends one. */
   hold?: HoldAsked;
   /**
-   * The list of members that the change belongs to. Each of its changes has this text in `command`, and a member whom
-   * the list has reached is not changed again.
+   * The id of the list that the change belongs to; `command` includes it. A member whom the list has already changed is
+   * skipped.
    */
   list?: string;
   idempotency?: Idempotency;
 }
 
 /**
- * `suspension`: the member gets `role`, or the configured one, instead of `newRankId`, and loses all others.
- * `temporary`: the requested rank is taken back at its end. `lift`: the change ends the member's hold `id`.
+ * `suspension`: the member loses all roles, and gets `role` or the configured one instead of `newRankId`. `temporary`:
+ * the requested rank is taken back at `endsAt`. `lift`: the change ends the member's hold `id`.
  */
 export type HoldAsked =
   | { kind: 'suspension'; role?: RoleName; endsAt?: number }
@@ -105,7 +98,7 @@ export type HoldAsked =
   | { kind: 'lift'; id: string };
 
 /**
- * The SHA-256 (hex) of the caller's `Idempotency-Key`, which may be a secret by mistake, and of the request with it.
+ * SHA-256 hashes (hex) of the caller's `Idempotency-Key`, which may contain a secret by mistake, and of the request.
  */
 export interface Idempotency {
   key: string;

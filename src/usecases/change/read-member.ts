@@ -8,13 +8,12 @@ const readAfterMs = doubling(250, 2_000);
 
 type ReadContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
-/** Needed to read a member. */
 export type MemberReading = ReadContext & Pick<Ranking, 'group'>;
 
 /**
- * The member, as read after rankd's own last change: a stale read with the earlier roles would make the next plan
- * wrong. If the roles differ from those that the change left, someone else may have changed them; rankd is sure once
- * reads can no longer lag. `written` is rankd's own last change of the member, if the caller has it.
+ * Reads the member's roles from after rankd's last change, because a plan from stale roles would be wrong. Repeats the
+ * read until it shows the roles that the change left, or until reads can no longer lag: then someone else has changed
+ * the member. `written`: rankd's last change of the member.
  */
 export async function readMember(
   app: MemberReading,
@@ -27,17 +26,17 @@ export async function readMember(
   for (let reads = 0; ; reads += 1) {
     const isSure = last === undefined || app.clock.monotonic() >= sureAt;
     const member = await app.platform.getMember(userId, call);
-    if (isSure || member === undefined || (await shows(app, member, last, call))) return member;
+    if (isSure || member === undefined || (await isShown(app, member, last, call))) return member;
     await app.clock.sleep(readAfterMs(reads), call.signal);
   }
 }
 
-/** The time from which every read shows rankd's last finished change of the member, on `Clock.monotonic()`. */
+/** Returns the time (`Clock.monotonic()`) from which every read shows rankd's last change of the member. */
 export async function lagEndsAt(app: ReadContext, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
 
-/** The last change with possible writes by rankd; `undefined` if reads never lag. */
+/** Returns rankd's last change that may have written roles; `undefined` if reads never lag. */
 export async function writtenLast(
   { platform, store }: Pick<ReadContext, 'platform' | 'store'>,
   rankeeId: number,
@@ -50,9 +49,9 @@ function stillLagging(app: ReadContext, last: RankChange | undefined): RankChang
 }
 
 /**
- * The time for which reads may still lag, in milliseconds. If the wall clock was set back, it is never more than the
- * lag. If it was set forward, this process's own last write still counts by the monotonic clock; if a jump was noticed,
- * every change counts as written at that time.
+ * Returns the time for which reads may still lag, in milliseconds: never more than the lag, even if the wall clock was
+ * set back. If it was set forward, this process's writes count by the monotonic clock, and other changes as if they had
+ * been written at the jump.
  */
 function lagLeftMs({ clock, platform, recentWrites }: ReadContext, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;
@@ -62,7 +61,7 @@ function lagLeftMs({ clock, platform, recentWrites }: ReadContext, last: RankCha
   return Math.max(0, platform.readLagMs - Math.max(0, sinceMs));
 }
 
-async function shows(
+async function isShown(
   { group }: Pick<Ranking, 'group'>,
   member: Member,
   { rolesAfter }: RankChange,

@@ -14,7 +14,7 @@ import { outcomeOf, recordCompensating, recordOutcome } from './change-record.ts
 import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 import { lagEndsAt, type MemberReading } from './read-member.ts';
 
-/** True if no node still works on this open change: its holder is gone, or could not confirm the outcome. */
+/** True if no node is working on this open change: its holder is gone, or could not confirm the outcome. */
 export function isAbandoned(
   { ownedChangeIds }: Pick<Ranking, 'ownedChangeIds'>,
   { change, holder }: OpenChange,
@@ -23,8 +23,9 @@ export function isAbandoned(
 }
 
 /**
- * Finds the outcome of an abandoned change by reads, and completes a half-done one. Call it in the member's turn.
- * Returns false if another node works on it, or it has ended. Throws RankdError if the outcome can't be found yet.
+ * Finds the outcome of an abandoned change by reading the member, and completes a half-done change. Call it in the
+ * member's turn. Returns false if another node is working on the change, or it has ended. Throws RankdError if the
+ * outcome can't be found yet.
  */
 export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange, call: CallContext): Promise<boolean> {
   if (app.ownedChangeIds.has(id)) return false;
@@ -37,14 +38,15 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
     await recordOutcome(app, id, outcome);
     return true;
   } catch (error) {
-    await app.store.release(id).catch(() => undefined); // if the release fails, this process still holds it and retries
+    // If this fails, this process still holds the change and retries.
+    await app.store.release(id).catch(() => undefined);
     throw error;
   } finally {
     app.ownedChangeIds.delete(id);
   }
 }
 
-/** The same, before the next change of the member begins. */
+/** Reconciles an open change before the next change of the member begins. Throws `platform_unavailable` if it fails. */
 export async function reconcileFirst(app: Ranking, open: RankChange, call: CallContext): Promise<boolean> {
   try {
     return await reconcileChange(app, open, call);
@@ -59,7 +61,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   refuseOtherGroups(app, change);
   const forward: Goal = { from: change.rolesBefore, to: change.rolesAfter };
   const goal = change.phase === 'forward' ? forward : reversed(forward);
-  const seen = await seenAtRest(app, { change, goal }, call);
+  const seen = await readSettledMember(app, { change, goal }, call);
   const rolesAfter = seen && heldIds((await app.group.scheme(call)).roles, seen);
   if (seen === undefined || rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
   const onTheWay = stepsLeft(goal, rolesAfter);
@@ -67,7 +69,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(rejoined(change)), rolesAfter };
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
-  // Someone may have taken the role on purpose, so the lower rank is given: the earlier or the new one.
+  // Someone may have removed the role on purpose, so the member gets the lower of the earlier and the new rank.
   if (onTheWay === undefined && change.phase === 'forward' && !change.demotion)
     return revert(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;
@@ -100,7 +102,7 @@ async function revert(
   return findOutcome(app, { ...change, code, message, phase: 'compensate' }, call);
 }
 
-/** The roles of one group prove nothing about another. Nor do ids: the base role's can be the same in all groups. */
+/** Throws for a change of another group, whose roles prove nothing here even if their ids match. */
 function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, group }: RankChange): void {
   if (group === title) return;
   throw new RankdError(
@@ -111,26 +113,26 @@ function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, g
 }
 
 /**
- * The member once the goal is reached, or once reads can no longer lag behind the last write; `undefined` if the user is not a
- * member. Before that, a read may be from before the change and show the same roles as the goal, so it proves nothing.
+ * Reads the member until the goal is reached or reads can no longer lag. Returns `undefined` if the user is not a
+ * member. Before reads are reliable, they prove nothing: roles from before an earlier change may match the goal.
  */
-async function seenAtRest(
+async function readSettledMember(
   app: MemberReading,
   { change, goal }: { change: RankChange; goal: Goal },
   call: CallContext,
 ): Promise<Member | undefined> {
-  const restsAt = app.clock.monotonic() + app.platform.readLagMs;
-  const readsReliableFrom = change.phase === 'compensate' ? restsAt : await lagEndsAt(app, change.rankeeId);
+  const settledAt = app.clock.monotonic() + app.platform.readLagMs;
+  const readsReliableFrom = change.phase === 'compensate' ? settledAt : await lagEndsAt(app, change.rankeeId);
   const untilProofMs = readsReliableFrom - app.clock.monotonic();
   if (untilProofMs > 0) await app.clock.sleep(Math.ceil(untilProofMs) + 1, call.signal);
   for (;;) {
     const readAt = app.clock.monotonic();
     const member = await app.platform.getMember(change.rankeeId, call);
     const held = member === undefined ? undefined : heldIds((await app.group.scheme(call)).roles, member);
-    const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
-    if (isThere || readAt >= restsAt) return member;
-    // Reads are scarce and open changes can be many, so the next read waits until it proves something.
-    await app.clock.sleep(Math.max(1, Math.ceil(restsAt - app.clock.monotonic())), call.signal);
+    const isReachedNow = held !== undefined && stepsLeft(goal, held)?.length === 0;
+    if (isReachedNow || readAt >= settledAt) return member;
+    // Reads are limited and many changes can be open, so the next read waits until it is conclusive.
+    await app.clock.sleep(Math.max(1, Math.ceil(settledAt - app.clock.monotonic())), call.signal);
   }
 }
 
@@ -143,7 +145,7 @@ async function reached(
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
   const scheme = await group.scheme(call);
-  // Every role of the plan is in place, but someone else may have given a higher one since.
+  // The planned roles are in place, but someone else may have given a higher one.
   if (!isReached(scheme, change, { userId: change.rankeeId, roleIds: rolesAfter }))
     return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   return {
@@ -193,33 +195,31 @@ function changedByOthers(change: RankChange): RankdError {
 }
 
 interface RecoveryRound {
-  /** Called with each change that could not be reconciled at the first try. */
+  /** Called once for each change that could not be reconciled, after the first try. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
-  /** The work in progress and the earlier tries of all rounds. Rounds may overlap. */
+  /** Shared by all rounds, because rounds may overlap. */
   tries: RecoveryTries;
 }
 
-/** By the ids of changes: the running ones, and the time (`Clock.monotonic()`) of each one's last try or failure. */
 export interface RecoveryTries {
+  /** The ids of the changes that are being reconciled. */
   underWay: Set<string>;
+  /** The time (`Clock.monotonic()`) of the last try or failure, by change id. */
   last: Map<string, number>;
 }
 
-/** Reconciling a change takes one read of the member, or a second one once reads no longer lag. */
-const readsEach = 2;
-/** The minimum number of concurrent tries, however little is left of the platform's budget. */
+/** Reconciling a change takes one read of the member, or two if the first one may be stale. */
+const readsPerChange = 2;
+/** The minimum number of concurrent tries, even if the platform's budget is used up. */
 const minTries = 5;
 /**
- * For this long, a change that this node could not complete is left to other nodes, which may reach the platform. It is
- * two of their rounds.
+ * A change that this node failed to reconcile is left to other nodes, which may reach the platform, for two of their
+ * recovery rounds.
  */
 const leaveToOthersMs = 5_000;
 
-/**
- * One round: tries to reconcile abandoned changes, as many concurrently as the platform has room for, longest waiting
- * first.
- */
+/** Runs one recovery round: reconciles as many abandoned changes as the budget allows, the longest untried first. */
 export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
   const { underWay, last } = tries;
   const open = await app.store.openChanges();
@@ -243,7 +243,7 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
-/** True if a change is pending without a holder: its node is gone. */
+/** Returns true if a change is pending whose node is gone. */
 export async function hasOrphanedChange({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
   const open = await store.openChanges();
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
@@ -264,12 +264,12 @@ function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
 
-/** The number of further tries that may begin. Half of the budget for reading members is reserved for callers. */
+/** Returns the number of further tries that may begin. Half of the budget for reading members is left to callers. */
 function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): number {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   if (reads === undefined) return Number.POSITIVE_INFINITY;
   const spare = reads.left - reads.waiting - reads.limit / 2 - underWay; // each running try still needs a read
-  return Math.max(minTries - underWay, Math.floor(spare / readsEach), 0);
+  return Math.max(minTries - underWay, Math.floor(spare / readsPerChange), 0);
 }
 
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {

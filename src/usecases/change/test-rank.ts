@@ -11,13 +11,13 @@ export interface TestRankCommand extends Pick<ChangeCommand, 'hold' | 'step' | '
   request: RankRequest;
   /** `undefined` for the operator. */
   key: Key | undefined;
-  /** `undefined` to skip the check of the whitelist. */
+  /** If `undefined`, the whitelist is not checked. */
   placeId: number | undefined;
 }
 
 export const notReached = 'not reached';
 
-/** One line of a dry run. `skip`: it was not reached, or there was nothing to check. */
+/** The result of one check. `skip`: it was not reached, or there was nothing to check. */
 export type CheckResult = { name: string } & (
   | { state: 'ok' | 'skip'; detail: string }
   | { state: 'FAIL'; error: RankdError }
@@ -29,7 +29,7 @@ export interface DryRun {
   approved: ApprovedChange | undefined;
 }
 
-/** Runs every check of a rank change in order, each with its result. It changes nothing and records nothing. */
+/** Runs every check of a rank change in order, and returns the results. Changes and records nothing. */
 export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
   const { request, key, placeId, kind, hold } = command;
@@ -54,7 +54,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
 
-/** Checks the key like a request with it, but without its secret. */
+/** Checks the key as for a request, except its secret. */
 async function checkAccess(
   { store, clock, group }: Pick<Ranking, 'store' | 'clock' | 'group'>,
   { key, placeId, scope }: Pick<TestRankCommand, 'key' | 'placeId'> & { scope: Scope },
@@ -72,7 +72,7 @@ async function checkAccess(
   }
 }
 
-/** Shows the operator why a key is refused, unlike the sender of the key. */
+/** Adds the reason for which a key is refused, which only the operator may see. */
 function forOperator(refusal: RankdError | undefined): RankdError | undefined {
   if (refusal?.code !== 'invalid_key' || refusal.details === undefined) return refusal;
   const { code, details, hint } = refusal;

@@ -4,14 +4,14 @@ import type { LiveFinding } from '../../ports/index.ts';
 import { hintOf } from '../error-document.ts';
 
 /**
- * The result of one check. `warn`: it works, but needs attention. `FAIL`: it stops rankd, or a part of it, from
- * working.
+ * The result of one check. `warn`: rankd works, but something needs attention. `FAIL`: rankd, or a part of it, does not
+ * work.
  */
 export interface Finding {
   check: string;
   grade: 'ok' | 'warn' | 'FAIL';
   text: string;
-  /** The fix: a command, or another action. */
+  /** A command, or another action of the operator. */
   fix?: string;
 }
 
@@ -27,15 +27,15 @@ export function fail(check: string, text: string, fix: string): Finding {
   return { check, grade: 'FAIL', text, fix };
 }
 
-/** Always has the same fields; `fix` is null if there is none. `ok` is false if one check FAILs. */
+/** `fix` is null if there is none. `ok` is false if any check FAILs. */
 export function findingsDocument(findings: Finding[]) {
   const isFine = findings.every(({ grade }) => grade !== 'FAIL');
   return { ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) };
 }
 
 /**
- * The findings of `work`. An error is a finding, too, so one check never prevents the others. An unreachable platform
- * does not belong to any single check.
+ * Returns the findings of `work`. Converts an error into a finding, so one check never prevents the others. An
+ * unreachable platform is reported under `platform` rather than `check`.
  */
 export async function examined(check: string, work: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
   try {
@@ -47,12 +47,12 @@ export async function examined(check: string, work: () => Finding[] | Promise<Fi
   }
 }
 
-/** `ok` is false if one check FAILs: something does not work. Mere differences leave it true. */
+/** `ok` is false if any check FAILs. Differences alone leave it true. */
 export function liveDocument(checks: LiveFinding[]) {
   return { ok: checks.every(({ result }) => result !== 'FAIL'), checks };
 }
 
-/** The text without any number long enough to be an id. */
+/** Replaces every number that is long enough to be an id. */
 export function withoutIds(text: string): string {
   return text.replaceAll(/\d{4,}/g, 'ID');
 }

@@ -20,7 +20,7 @@ import { userNameIfKnown } from '../people/users.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Problems that the daemon has noticed. Finds nothing if none runs, or if there are none. */
+/** Returns the problems that the running daemon has detected. */
 export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
   const { stop, believesAnswers } = daemon?.platformTrust ?? { stop: null, believesAnswers: true };
   if (stop !== null)
@@ -54,7 +54,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const { name, id, memberCount, isLocked } = await app.platform.group(call);
   const about = [ok('group', `${name} (${id}), ${counted(memberCount, 'member')}`), ...(isLocked ? [locked] : [])];
-  // A locked group may not be readable any further, and its lock is the finding.
+  // The roles of a locked group may be unreadable; its lock is already a finding.
   const scheme = await app.group.scheme(call).catch((error) => {
     if (isLocked) return undefined;
     throw error;
@@ -84,7 +84,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
   ];
 }
 
-/** Looks up the name of the acting account: that needs no key, and Roblox has announced the end of such calls. */
+/** Tests whether user names can be looked up without a login: Roblox has announced that it will end such calls. */
 export async function namesFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const acting = await app.group.acting(call).catch(() => undefined);
   const name = acting && (await userNameIfKnown(app, acting.userId, call));
@@ -95,7 +95,7 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
       'Roblox looks up user names without a login; if that ends, users whom the history does not name need an id';
     return [ok('names', text)];
   } catch (error) {
-    if (!isRankdError(error, 'platform_rejected')) return []; // an unreachable host is reported anyway
+    if (!isRankdError(error, 'platform_rejected')) return []; // another check reports an unreachable host
     const text = `${error.message} rankd can find only users in its history by name`;
     const fix =
       'give user ids in commands, on the page and in Discord; games that use the Rankd module send ids anyway';
@@ -131,13 +131,13 @@ function account(acting: ActingAccount | undefined, name: string | undefined): F
 }
 
 function permission(acting: ActingAccount | undefined): Finding[] {
-  if (acting?.mayChangeRanks === undefined) return []; // Roblox does not show it to every key
+  if (acting?.mayChangeRanks === undefined) return []; // Roblox does not report it to every key
   if (acting.mayChangeRanks) return [ok('permission', 'the acting account may manage the ranks of members below it')];
   const fix = `give the role of user ${acting.userId} the permission "Manage lower-ranked member ranks" in the group's settings`;
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
 }
 
-/** The reachable roles that would attract a thief. Computed once for the whole list of roles. */
+/** Warns of roles with power over the group that any key may give. */
 function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
   const check = 'privileged';
   const { privileged, unreported } = privilegesAmong(reached, privilegedRoles);
@@ -169,7 +169,7 @@ function reach(within: Role[], beyond: Role[]): Finding[] {
   return [most, ok('reach', `the acting account can't change members who hold ${listRoles(beyond)}`)];
 }
 
-/** In an old group, the base role shares rank 1 with a custom role. */
+/** Reports the meaning of rank 1: in an old group, the base role shares it with a custom role. */
 function rankOne(scheme: RoleScheme): Finding[] {
   const unclear = scheme.roles.filter(isUnclear);
   if (unclear.length > 0) {
@@ -180,7 +180,7 @@ function rankOne(scheme: RoleScheme): Finding[] {
   return text === undefined ? [] : [ok('ranks', text)];
 }
 
-/** A rank that two roles share is refused as ambiguous: games have to send the role id. */
+/** Warns of ranks that several roles share: they are refused as ambiguous, so games must send the role id. */
 function sharedRanks(counted: Role[]): Finding[] {
   const shared = counted.filter(({ id, rank }) => counted.some((other) => other.id !== id && other.rank === rank));
   if (shared.length === 0) return [];
@@ -188,14 +188,14 @@ function sharedRanks(counted: Role[]): Finding[] {
   return [warn('ranks', `these roles share a rank number: ${named}`, 'send the role id, or give them different ranks')];
 }
 
-/** Roblox hosts other than Open Cloud that do not respond: without them, ranks can still be changed by user id. */
+/** Warns of Roblox hosts that do not respond, except Open Cloud: ranks can be changed by user id without them. */
 export function reachFindings(unreached: Reachability['unreached'], baseUrl: string): Finding[] {
   return unreached
     .filter(({ host }) => host !== new URL(baseUrl).host)
     .map(({ host, error }) => warn('platform', `${host}: ${error.message}`, hintOf(error)));
 }
 
-/** A proxy in the environment that rankd does not use. On many networks, it is the only way out. */
+/** Warns of a proxy in the environment that rankd does not use: on many networks, only the proxy reaches Roblox. */
 export function proxyFindings({
   proxy,
   baseUrl,
@@ -213,7 +213,7 @@ export function proxyFindings({
     : [ok('proxy', `rankd reaches Roblox through the proxy in ${used}; webhooks do not use it`)];
 }
 
-/** The simulated group can't have problems, but an operator with a real group does not want it. */
+/** Warns of a simulated group, which an operator with a real group would not want. */
 export function platformFindings(platform: Config['platform']): Finding[] {
   if (platform.kind === 'open-cloud') return [];
   return [warn('platform', 'the group is simulated: nothing touches Roblox', 'rankd init')];

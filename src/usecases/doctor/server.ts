@@ -9,7 +9,7 @@ import {
 import type { ServerFacts } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Checks the facts that the database server reports. By now it has responded, and is new enough and not a standby. */
+/** Checks the facts that the database server reported. Its version and role were already checked. */
 export function serverFindings(facts: ServerFacts | undefined): Finding[] {
   if (facts === undefined) return [];
   const found = [
@@ -60,7 +60,7 @@ function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Find
   ];
 }
 
-/** Without proof, any program that takes the port while the server is down is believed. */
+/** Warns if rankd would trust any program that takes the server's port while the server is down. */
 function proof({ isProven, user }: ServerFacts): Finding[] {
   if (isProven) return [];
   const fix = `give ${user} a SCRAM password and set RANKD_STORE_PASSWORD, or connect through the server's socket`;
@@ -119,7 +119,7 @@ function skew({ aheadMs }: ServerFacts): Finding[] {
   return [warn('server', `this machine's clock is ${skewText(aheadMs)}`, 'synchronize both clocks with NTP')];
 }
 
-/** Settings that must be equal on daemons that share a database. Finds nothing if there are none. */
+/** Warns of daemons on the same database whose settings or clocks differ. */
 export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
   const differences = differencesOf(nodes).map(({ setting }) => setting);
   return [

@@ -10,7 +10,7 @@ import type { DaemonStatus } from '../upkeep/status-document.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Checks that the database can be read and has the schema of this rankd, without migrating it. */
+/** Checks that the database can be read and has the current schema. Does not migrate it. */
 export async function databaseFindings(operations: Pick<StoreOperations, 'check'>): Promise<Finding[]> {
   const { schema, newestSchema, checks, fix } = await operations.check();
   const flaw = checks.find((check) => !check.ok);
@@ -19,7 +19,7 @@ export async function databaseFindings(operations: Pick<StoreOperations, 'check'
   return [warn('database', `the database has schema ${schema}; this rankd needs ${newestSchema}`, 'rankd db migrate')];
 }
 
-/** The reason every key is refused, if there is one. */
+/** Warns if the workspace's state makes rankd refuse every key. */
 export function workspaceFindings({ active, plan }: Workspace): Finding[] {
   return [
     ...(active ? [] : [warn('workspace', 'suspended: every key is refused', 'rankd workspace resume')]),
@@ -29,7 +29,7 @@ export function workspaceFindings({ active, plan }: Workspace): Finding[] {
   ];
 }
 
-/** Suspensions that could not be ended: a person must check them. */
+/** Reports suspensions that could not be ended and need a person's attention. */
 export function suspensionFindings(stuck: Hold[]): Finding[] {
   return stuck.map((hold) =>
     fail(
@@ -40,7 +40,7 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
   );
 }
 
-/** Requests that wait for long. Roblox names no period; the GDPR allows a month. */
+/** Warns of old erasure requests. Roblox sets no deadline; the GDPR allows a month. */
 export function erasureFindings(waiting: readonly ErasureRequest[], now: number): Finding[] {
   const late = waiting.filter(({ receivedAt }) => now - receivedAt > lateAfterMs);
   const [oldest] = late;
@@ -51,7 +51,7 @@ export function erasureFindings(waiting: readonly ErasureRequest[], now: number)
 
 const lateAfterMs = 7 * 86_400_000;
 
-/** Problems of keys that still work, and of their whitelists. */
+/** Reports problems of valid keys and their whitelists. */
 export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config['platform'], 'kind'>): Finding[] {
   const simulated = kind === 'simulated' ? [] : inspections.filter(({ key }) => key.isSimulated);
   const working = inspections.filter((one) => !simulated.includes(one));
@@ -109,7 +109,7 @@ function unpublished(key: string): Finding {
   );
 }
 
-/** Games send the id of the place, so no request matches an entry with the id of the universe. */
+/** Games send place ids, which never match an entry with a universe id. */
 function unlisted(key: string, place: number): Finding {
   return warn(
     'whitelist',
@@ -118,7 +118,7 @@ function unlisted(key: string, place: number): Finding {
   );
 }
 
-/** Webhooks that get no events. */
+/** Reports webhooks that receive no events. */
 export function webhookFindings(views: readonly WebhookView[]): Finding[] {
   const findings = views.flatMap(({ webhook: { name, state, why, failingSince, lastError }, backlog }) => {
     if (state === 'disabled') return [fail('webhooks', `${name} is disabled: ${why}`, `rankd webhook enable ${name}`)];
@@ -131,7 +131,7 @@ export function webhookFindings(views: readonly WebhookView[]): Finding[] {
     : [ok('webhooks', `${counted(views.length, 'webhook')}, no problems`)];
 }
 
-/** Checks that the daemon uses the present database. Finds nothing if no daemon responds. */
+/** Reports whether the daemon can use its database. Returns nothing if no daemon responds. */
 export function daemonFindings(daemon: DaemonStatus | undefined): Finding[] {
   if (daemon === undefined) return [];
   if (daemon.storeProblem === null) return [ok('daemon', `is using this database (pid ${daemon.pid})`)];

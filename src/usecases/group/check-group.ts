@@ -13,8 +13,8 @@ const timeoutMs = 3_000;
 
 /**
  * Compares the configuration with the group's roles. Returns and logs notes for the operator. Throws `config_invalid`
- * if an entry is resolved for the first time and matches no role. Reports nothing if the group can't be read: the check
- * of the credential, which follows, reports the reason.
+ * if a new entry matches no role. Returns no notes if the group can't be read: the later check of the credential
+ * reports the reason.
  */
 export async function checkGroup(
   app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
@@ -34,13 +34,11 @@ export async function checkGroup(
 
 export interface StrayRoles {
   misfits: readonly RoleMisfit[];
-  /** A sentence for each other entry that needs attention. */
+  /** One sentence for each other entry that needs attention. */
   stray: string[];
 }
 
-/**
- * The parts of the configuration that do not fit the group. Throws like `checkGroup`, and if the group can't be read.
- */
+/** Returns the entries of the configuration that do not fit the group. Throws like `checkGroup`, or if a read fails. */
 export async function strayRoles(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,
@@ -53,7 +51,7 @@ export async function strayRoles(
   return { misfits: scheme.misfits, stray: await strayPolicy({ group, policy }, call) };
 }
 
-/** A sentence for each entry of the policy that needs attention, although its roles are known. */
+/** Returns one sentence for each entry of the policy that needs attention although its roles are known. */
 export async function strayPolicy(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,
@@ -71,9 +69,8 @@ const dayMs = 86_400_000;
 const expiryNoticeDays = 14;
 
 /**
- * Asks the platform about the credential. Returns advice to the operator before it stops working, one sentence each.
- * Also reads the roles with it, because Roblox expires keys that were unused for 60 days, and a group can be quiet for
- * that long. Source: Open Cloud documentation, API keys.
+ * Checks the credential, and returns warnings for the operator. Also reads the roles with it, because Roblox expires
+ * keys that are unused for 60 days. Source: Open Cloud documentation, API keys.
  */
 export async function credentialWarnings(
   { platform, clock }: Pick<Ports, 'platform' | 'clock'>,

@@ -6,7 +6,7 @@ import { givableRoles, isUnclear, type RoleScheme, undecided } from '../../core/
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** The platform's report on a group, and on the key for it. */
+/** The platform's data about a group and the key for it. */
 export interface ExaminedGroup {
   group: Group;
   /** Absent if the platform does not report it. */
@@ -19,7 +19,7 @@ export interface ExaminedGroup {
   givable: Role[];
 }
 
-/** Asks the platform. Throws if rankd can't change ranks in this group with this key. */
+/** Reads the group from the platform. Throws if rankd can't change ranks in it with this key. */
 export async function examineGroup(
   { platform, group }: Ranking,
   call: CallContext,
@@ -46,7 +46,7 @@ export async function examineGroup(
   };
 }
 
-/** Worded for the time before there is a configuration. */
+/** Returns the error for a key that `rankd init` is about to configure. */
 function refusedKey({ state, refusal }: Credential, groupId: number): RankdError {
   const notAccepted = 'Roblox does not accept this key';
   const flaws = {

@@ -2,7 +2,7 @@ import type { ActingAccount, Role } from '../../core/model.ts';
 import type { GroupFacts, ListedRole, MemberRoles } from './group.ts';
 import type { ListedMembers } from './members.ts';
 
-/** The group, the acting account and the roles that it can give; null if the platform does not report the account. */
+/** `acting` and `givable` are null if the platform does not report the acting account. */
 export function groupDocument({ group, acting, givable }: GroupFacts) {
   const { id, name, memberCount, ownerId = null } = group;
   return {
@@ -25,15 +25,14 @@ export function roleTitleDocument({ rank, id, name }: Role) {
 }
 
 /**
- * A role of the group; `onLadder` is null if there is no ladder, `privileged` and `powers` if the platform does not
- * report them.
+ * `onLadder` is null if there is no ladder; `privileged` and `powers` are null if the platform does not report them.
  */
 export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadder, isPrivileged }: ListedRole) {
   const privileges = { privileged: isPrivileged ?? null, powers: powers ?? null };
   return { rank, id, name, kind, onLadder: isOnLadder ?? null, ...privileges };
 }
 
-/** The holders of a role; a name is null if it is not known, and `next` if no more follow. */
+/** `name` is null if it is not known; `next` is null on the last page. */
 export function membersDocument({ role, members, next }: ListedMembers) {
   return {
     role: roleTitleDocument(role),
@@ -42,7 +41,6 @@ export function membersDocument({ role, members, next }: ListedMembers) {
   };
 }
 
-/** A member with the roles held, ascending by rank. */
 export function memberDocument({ userId, rank, held }: MemberRoles) {
   return { userId, rank, roles: held.map(({ id, name, rank, kind }) => ({ id, name, rank, kind })) };
 }

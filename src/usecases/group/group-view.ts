@@ -20,18 +20,18 @@ import { withShare } from '../../ports/platform.ts';
 import { Remembered } from './remembered.ts';
 
 const rolesLifeMs = 30_000;
-/** A change is judged by roles that were read at most this long before its member. */
+/** A change is judged by roles that were read at most this long before the member. */
 const confirmedMs = 2_000;
 const actingLifeMs = 60_000;
 const aboutLifeMs = 60_000;
-/** Callers with unknown ranks must not turn every request into a read of the role list. */
+/** The minimum age for a repeated read, so that requests with unknown ranks do not each read the list of roles. */
 const refreshSpacingMs = 5_000;
-/** For this long, a check does not repeat a failed read. */
+/** The time for which `requireReadable` throws the error of a failed read without reading again. */
 const failureLifeMs = 5_000;
-/** The share of a caller's time that the check may take: changes can be made without it. */
+/** The share of a caller's time that the check of the credential may take: changes do not depend on it. */
 const checkShare = 0.25;
-/** A failed check with less time than this proves nothing about the platform. */
-const leastCheckMs = 250;
+/** If a check with less time than this fails, that proves nothing about the platform. */
+const minCheckMs = 250;
 
 export interface GroupViewOptions {
   /** Identifies this group among all groups that rankd can be configured for. */
@@ -42,12 +42,9 @@ export interface GroupViewOptions {
   /** The entries of the configuration that name roles. */
   entries: readonly RoleEntry[];
   rankOne: RankOne;
-  /**
-   * True if this view stores the meaning of entries that are resolved for the first time. Otherwise, it does so after
-   * `takeEffect`.
-   */
+  /** True if the view stores the meanings of newly resolved entries at once, rather than after `takeEffect`. */
   isInForce: boolean;
-  /** Called with the roles after each read; its errors are ignored. */
+  /** Called with the roles after each read. Its errors are ignored. */
   onRoles?: (roles: Role[]) => Promise<void>;
 }
 
@@ -58,11 +55,11 @@ export class GroupView {
   readonly #scheme: Remembered<GroupScheme>;
   readonly #acting: Remembered<KnownActing>;
   readonly #about: Remembered<Group>;
-  /** By id: roles that were read individually. */
+  /** Roles that were read individually, by id. */
   readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
   /**
-   * The time at which each role (id) that the list lacks was last held or named, on `Clock.monotonic()`. They are read
-   * together with the list.
+   * The time (`Clock.monotonic()`) at which each role that is missing from the list was last needed, by id. Recently
+   * needed ones are read together with the list.
    */
   readonly #unlistedAt = new Map<number, number>();
   #name: string | undefined;
@@ -82,12 +79,12 @@ export class GroupView {
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
   }
 
-  /** The group's name at the latest read; `undefined` before that. */
+  /** The group's name at the last read; `undefined` before the first read. */
   get name(): string | undefined {
     return this.#name;
   }
 
-  /** True if the last read of the roles succeeded, or none was made. */
+  /** False if the last read of the roles failed. */
   get isReadable(): boolean {
     return !this.#scheme.hasFailed;
   }
@@ -97,39 +94,32 @@ export class GroupView {
     return this.#options.entries;
   }
 
-  /** The misfits at the latest read of the roles; `undefined` before that. */
+  /** The misfits at the last read of the roles; `undefined` before the first read. */
   get misfits(): readonly RoleMisfit[] | undefined {
     return this.#misfits;
   }
 
-  /**
-   * Must be called before the first read: entries for which `isRenewed` is true are resolved again, ignoring their
-   * earlier meaning.
-   */
+  /** Makes entries for which `isRenewed` is true be resolved again. Must be called before the first read. */
   relearn(isRenewed: TakenUp['isRenewed']): void {
     this.#isRenewed = isRenewed;
   }
 
-  /**
-   * From now on, the meanings of newly resolved entries are stored. Deletes the meanings of removed entries, unless
-   * other daemons may have them.
-   */
+  /** Starts to store the meanings of newly resolved entries. `prunes`: also deletes the meanings of removed entries. */
   async takeEffect({ prunes }: { prunes: boolean }): Promise<void> {
     this.#isInForce = true;
     if (this.#unstored !== undefined) await this.#store({ ...this.#unstored, prunes });
   }
 
-  /** The roles, the ladder, and the roles of all other settings. */
+  /** Returns the roles, the ladder, and the roles of all other settings. */
   scheme(call: CallContext): Promise<GroupScheme> {
     return this.#scheme.get(call);
   }
 
-  /** The group itself. */
   about(call: CallContext): Promise<Group> {
     return this.#about.get(call);
   }
 
-  /** The group's owner; `undefined` if there is none, or if it can't be read. */
+  /** Returns the id of the group's owner, or `undefined` if there is none or the group can't be read. */
   async owner(call: CallContext): Promise<number | undefined> {
     return (await this.#about.get(call, { maxAgeMs: refreshSpacingMs }).catch(unlessCredential))?.ownerId;
   }
@@ -140,7 +130,7 @@ export class GroupView {
     return group;
   }
 
-  /** The scheme and the requested role. */
+  /** Returns the scheme and the requested role. */
   async target(asked: RoleName, call: CallContext): Promise<{ scheme: GroupScheme; target: Role }> {
     const find = (acting?: ActingAccount) =>
       this.judged((scheme) => ({ scheme, target: resolveTarget(scheme, asked, acting) }), call);
@@ -151,10 +141,7 @@ export class GroupView {
     });
   }
 
-  /**
-   * The judge's result. No refusal comes from the cache alone: before it throws one, it reads the roles again unless
-   * they are a few seconds old.
-   */
+  /** Returns the judge's result. If the judge throws, tries again with roles that are at most a few seconds old. */
   async judged<T>(judge: (scheme: GroupScheme) => T, call: CallContext): Promise<T> {
     const known = await this.scheme(call);
     try {
@@ -166,9 +153,8 @@ export class GroupView {
   }
 
   /**
-   * The scheme with every role that this member holds. A role that the list lacks was either just created, and a second
-   * read of the list shows it; or it is private: then it is read individually, and joins the scheme as such. Roblox may
-   * deny that it exists.
+   * Returns the scheme with every role that this member holds. A role that is missing from the list was either just
+   * created, so the list is read again, or is private, so it is read individually. Roblox may deny that it exists.
    */
   async schemeFor({ roleIds }: Member, call: CallContext): Promise<GroupScheme> {
     const known = await this.scheme(call);
@@ -183,10 +169,9 @@ export class GroupView {
   }
 
   /**
-   * Ensures that a change is judged by the present roles rather than cached ones. Call it during the read of the
-   * member, because it takes as long. The list shows the roles that the member may hold; the role to give, if it is
-   * known, is also read individually. If the two differ, both are read again. Throws `platform_unavailable` if they
-   * still do. Returns false if the role differs from the caller's: then plan again.
+   * Ensures that a change is judged by current roles. Call it while the member is read, because it takes as long. Reads
+   * the list and, individually, the role to give; if they contradict each other, reads both again, then throws
+   * `platform_unavailable`. Returns false if the role differs from `target`: the caller must plan again.
    */
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
     for (const maxAgeMs of [confirmedMs, 0]) {
@@ -202,7 +187,7 @@ export class GroupView {
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
   }
 
-  /** Reads the roles and the acting account again if either was read longer ago than a few seconds; false if not. */
+  /** Reads the roles and the acting account again. Returns false if both were read a few seconds ago. */
   async renew(call: CallContext): Promise<boolean> {
     const isYoung = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);
     if (isYoung) return false;
@@ -212,13 +197,12 @@ export class GroupView {
     return true;
   }
 
-  /** Roles that the list lacks, read individually: no older than a confirmed list. */
+  /** Returns roles that are missing from the list, read individually and no older than a confirmed list. */
   #unlisted(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
     for (const id of ids) this.#unlistedAt.set(id, this.#options.clock.monotonic());
     return Promise.all(ids.map((id) => this.#single(id).get(call, { maxAgeMs: confirmedMs })));
   }
 
-  /** One role, read individually. */
   #single(id: number): Remembered<Omit<Role, 'kind'> | undefined> {
     const { clock, platform } = this.#options;
     const known = this.#singles.get(id) ?? new Remembered(clock, rolesLifeMs, (call) => platform.role(id, call));
@@ -227,9 +211,9 @@ export class GroupView {
   }
 
   /**
-   * The acting account; `undefined` if the platform does not report it. Reads it again before it reports that the
-   * account is not a member, and soon if something could not be read. Throws `platform_credential` if the platform
-   * refuses the credential here, and the check's error if the caller had hardly any time left for it.
+   * Returns the acting account, or `undefined` if the platform does not report it. Reads it again if the last read was
+   * incomplete, or showed that the account is not a member. Throws `platform_credential` if the platform refuses the
+   * credential, and the error of a check that had too little time.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const known = await this.#acting.get(call);
@@ -239,10 +223,7 @@ export class GroupView {
     return ((await again.catch(unlessCredential)) ?? known).acting;
   }
 
-  /**
-   * Resolves if roles and acting account can be read, or were read a short while ago. Throws the error, from the cache
-   * for a while: repeated calls do not each cause a read of the platform.
-   */
+  /** Throws if the roles or the acting account can't be read. Caches the error, so repeated calls cause few reads. */
   async requireReadable(call: CallContext): Promise<void> {
     await Promise.all([this.#scheme.get(call, { failureLifeMs }), this.#acting.get(call, { failureLifeMs })]);
   }
@@ -269,10 +250,7 @@ export class GroupView {
     return { ...group, ...resolved, ladder: ladderOf(entries, resolved) };
   }
 
-  /**
-   * Reads roles again that the list lacked a while ago, concurrently with the list, so later callers need not wait for
-   * them.
-   */
+  /** Refreshes the recently needed roles that are missing from the list, so that later callers do not wait for them. */
   async #readUnlisted(call: CallContext): Promise<void> {
     const since = this.#options.clock.monotonic() - rolesLifeMs;
     const recent = [...this.#unlistedAt].filter(([, at]) => at >= since).map(([id]) => id);
@@ -293,15 +271,15 @@ export class GroupView {
     this.#isRenewed = () => false;
   }
 
-  /** In a separate lane: all callers need it, and the lane of the caller that happens to read it may be long. */
+  /** Uses a separate lane, because all callers need the result and the caller's lane may have a long queue. */
   async #readActing(caller: CallContext): Promise<KnownActing> {
     const { platform, clock } = this.#options;
     const call = { ...caller, lane: 'acting account' };
     const soon = () => withShare(call, { clock, share: checkShare });
     const check = soon();
-    const isRushed = check.deadlineAt - clock.monotonic() < leastCheckMs;
+    const isRushed = check.deadlineAt - clock.monotonic() < minCheckMs;
     const credential = await platform.checkCredential(check).catch((error) => {
-      if (isRushed) throw error; // others must not rely on a read that had hardly any time left
+      if (isRushed) throw error; // the cache must not store the result of a check that had too little time
       return unlessCredential(error);
     });
     if (credential === undefined) return { acting: undefined, isSure: false };
@@ -309,12 +287,12 @@ export class GroupView {
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return { acting: undefined, isSure: true };
     const [group, listed, member] = await Promise.all([
-      // the role also shows if it is the owner; a dead key can't read the member either
+      // optional: the role of rank 255 also shows the owner, and a dead key can't read the member either
       this.#readGroup(soon()).catch(() => undefined),
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);
-    // Its highest role can be private. While that can't be read, the platform decides.
+    // The account's highest role can be private. If it can't be read, the platform decides.
     const scheme = member === undefined ? listed : await this.schemeFor(member, call).catch(unlessCredential);
     if (scheme === undefined) return { acting: undefined, isSure: false };
     const held = member === undefined ? [] : heldRoles(scheme.roles, member);
@@ -325,23 +303,25 @@ export class GroupView {
 
 interface KnownActing {
   acting: ActingAccount | undefined;
-  /** False if something could not be read, or if the account is not a member: it may have joined since. */
+  /** False if something could not be read, or if the account is not a member but may join. */
   isSure: boolean;
 }
 
-/** True if both show a role as equally high and powerful. Some accounts can't see a role's permissions. */
+/** True if both have the same rank and, where the platform reports them, the same permissions. */
 function isAlike(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
   if (one.rank !== other.rank) return false;
   return one.powers === undefined || other.powers === undefined || one.powers.join() === other.powers.join();
 }
 
-/** The roles (ids) of settings. One that the list lacks may be private: it still protects its holders. */
+/** Returns the role ids in settings. They include private roles, which still protect their holders. */
 function idsIn(entries: readonly RoleEntry[], meanings: readonly RoleMeaning[]): number[] {
   const ids = entries.flatMap(({ entry }) => (typeof entry === 'number' && !isRank(entry) ? entry : []));
   return [...ids, ...meanings.flatMap(({ roles }) => roles.map(({ id }) => id))];
 }
 
-/** A failed check does not justify a refusal: the platform itself refuses changes that the account may not make. */
+/**
+ * Ignores errors other than a refused credential: the platform itself refuses changes that the account may not make.
+ */
 function unlessCredential(error: unknown): undefined {
   if (isRankdError(error, 'platform_credential')) throw error;
 }

@@ -11,15 +11,13 @@ import { userNameIfKnown } from '../people/users.ts';
 
 export interface GroupFacts {
   group: Group;
-  /**
-   * `undefined` if the platform does not report the acting account; then the roles that it can give are also unknown.
-   */
+  /** `undefined` if the platform does not report it; then the roles that it can give are also unknown. */
   acting: (ActingAccount & { name?: string }) | undefined;
   /** The roles that the account can reach and the policy allows, ascending by rank. */
   givable: Role[] | undefined;
 }
 
-/** The group on the platform, the acting account and the roles that it can give. */
+/** Reads the group, the acting account and the roles that it can give. */
 export async function showGroup(
   { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
   call: CallContext,
@@ -30,7 +28,10 @@ export async function showGroup(
   return { group: await platform.group(call), acting: { ...acting, ...(name !== undefined && { name }) }, givable };
 }
 
-/** Every role, ascending by rank, and the roles that this key, or the operator, can give as a rank or next to it, as far as known. */
+/**
+ * Returns all roles, ascending by rank, and those that this key, or the operator, can give: as a rank (`givable`) or in
+ * addition to it (`alongside`).
+ */
 export async function findGivable(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   key: KeyRules | undefined,
@@ -58,7 +59,10 @@ export interface ListedRole {
   isPrivileged: boolean | undefined;
 }
 
-/** Every role of the group, ascending by rank. If several have the owner's rank, the owner's is one that the owner holds. */
+/**
+ * Lists the group's roles, ascending by rank. If several roles have the owner's rank, those that the owner does not
+ * hold are custom.
+ */
 export async function listGroupRoles(
   { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
   call: CallContext,
@@ -87,7 +91,7 @@ export interface MemberRoles {
   held: Role[];
 }
 
-/** A member's roles, read from the platform. Throws `member_not_found`. */
+/** Reads a member's roles from the platform. Throws `member_not_found`. */
 export async function showMember(
   app: Pick<Ranking, 'platform' | 'group'>,
   userId: number,
@@ -100,7 +104,7 @@ export async function showMember(
   });
 }
 
-/** The same; `undefined` if the user is not a member. */
+/** Reads a member's roles from the platform. Returns `undefined` if the user is not a member. */
 export async function findMemberRoles(
   { platform, group }: Pick<Ranking, 'platform' | 'group'>,
   userId: number,

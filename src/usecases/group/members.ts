@@ -8,15 +8,15 @@ import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { namesOf } from '../people/users.ts';
 import { withRetries } from '../run-many.ts';
 
-/** Holders of a role; the name of a user is empty if it is not known. */
+/** Holders of a role. A name is empty if it is not known. */
 export interface ListedMembers {
   role: Role;
   members: NamedUser[];
-  /** The cursor for the members after these; absent if there are none. */
+  /** The cursor of the next page; absent on the last one. */
   next: string | undefined;
 }
 
-/** At most `limit` members who hold the role, each once. Throws `usage` for a cursor of another kind, and like `resolveHeld`. */
+/** Lists at most `limit` members who hold the role, each once. Throws `usage` for an invalid cursor. */
 export async function listMembers(
   app: Ranking,
   { role: asked, limit, after }: { role: RoleName; limit: number; after?: string | undefined },
@@ -41,7 +41,7 @@ export async function listMembers(
   return { role, members: [...found].map((id) => ({ id, name: names.get(id) ?? '' })), next };
 }
 
-/** The list continues on the page `first`, after `skip` of its members. */
+/** Returns the cursor of the first page to read, and the number of members to skip on it. */
 function readCursor(cursor: string | undefined): { skip: number; first: string | undefined } {
   if (cursor === undefined) return { skip: 0, first: undefined };
   const [, skip, first] = /^(\d{1,3})-(.*)$/s.exec(cursor) ?? [];
@@ -51,10 +51,10 @@ function readCursor(cursor: string | undefined): { skip: number; first: string |
   });
 }
 
-/** Above this number, a list of members is more than one command should change. */
+/** The maximum number of members that one command may change. */
 const maxHolders = 100_000;
 
-/** Every member who holds the role, once. Throws `usage` if there are too many; `report` gets the number so far. */
+/** Finds all members who hold the role. Calls `report` with the number so far. Throws `usage` if there are too many. */
 export async function findHolders(
   app: Ranking,
   role: Role,
@@ -78,7 +78,7 @@ function refuseTooMany({ name }: Role, count: number): void {
   });
 }
 
-/** Each page has its own deadline, and is read again after a failure that can pass. */
+/** Reads the holders page by page. Each page has its own deadline, and is retried after a temporary failure. */
 function pagesOf(app: Ranking, { id, kind }: Role, first?: string): ReturnType<typeof readPages<number>> {
   const read = (after: string | undefined) =>
     withRetries(app, async () => {

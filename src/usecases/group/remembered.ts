@@ -4,20 +4,20 @@ import type { Role } from '../../core/model.ts';
 import type { CallContext, Clock, Ports } from '../../ports/index.ts';
 
 interface AgeLimits {
-  /** The maximum age of the value, in milliseconds; by default, its usual life. */
+  /** The maximum age of the value; by default, its lifetime. */
   maxAgeMs?: number;
-  /** If the last read failed no longer ago than this, its error is thrown again without a read; 0 by default. */
+  /** The time for which the error of a failed read is thrown again without a read; 0 by default. */
   failureLifeMs?: number;
 }
 
-/** A cached value from the platform; callers that arrive during a read share it. */
+/** A cached value from the platform. Callers that arrive during a read share it. */
 export class Remembered<T> {
   readonly #clock: Clock;
   readonly #lifeMs: number;
   readonly #read: (call: CallContext) => Promise<T>;
   #cached: { value: T; at: number } | undefined;
   #failed: { error: unknown; at: number } | undefined;
-  /** The read of the caller who came last; `undefined` if none waits. */
+  /** The read of the latest caller; `undefined` if no read is running. */
   #latest: Promise<T> | undefined;
 
   constructor(clock: Clock, lifeMs: number, read: (call: CallContext) => Promise<T>) {
@@ -31,7 +31,7 @@ export class Remembered<T> {
     return this.#failed !== undefined;
   }
 
-  /** True if the value is younger than its usual life, or than `maxAgeMs`. */
+  /** True if the value is younger than `maxAgeMs`. */
   isFresh(maxAgeMs = this.#lifeMs): boolean {
     return this.#cached !== undefined && this.#clock.monotonic() - this.#cached.at < maxAgeMs;
   }
@@ -40,8 +40,8 @@ export class Remembered<T> {
     const known = this.#known(age);
     if (known !== undefined) return known.value;
     const before = this.#latest;
-    // An earlier reader's deadline may be before ours: if its read fails, we try with our own. Callers try in turn: if each failure woke
-    // all of them, hundreds that wait while Roblox hangs would block the process.
+    // An earlier read may have a shorter deadline. If it fails, the next caller retries. Callers retry in turn: if each
+    // failure woke all of them, hundreds of callers would block the process while Roblox hangs.
     const read = before === undefined ? this.#tried(call) : before.catch(() => this.#inTurn(call, age));
     this.#latest = read;
     const end = () => {
@@ -51,7 +51,7 @@ export class Remembered<T> {
     return before === undefined ? read : abortable(read, call.signal);
   }
 
-  /** Throws the error of a read that failed a moment ago. */
+  /** Returns a fresh value. Throws the error of a recently failed read. */
   #known({ maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: AgeLimits): { value: T } | undefined {
     if (this.isFresh(maxAgeMs)) return this.#cached;
     const { error, at } = this.#failed ?? { at: Number.NEGATIVE_INFINITY };
@@ -78,12 +78,12 @@ export class Remembered<T> {
   }
 }
 
-/** True if a caller with more time might have got the value. */
+/** True if the read may succeed with more time. */
 function ranOutOfTime(error: unknown): boolean {
   return isRankdError(error) && (error.code === 'platform_busy' || error.connection === 'timed_out');
 }
 
-/** Stores the roles of a group each time they differ from the stored ones. */
+/** Returns a function that stores the group's roles whenever they differ from the stored ones. */
 export function rolesRecorder({ store }: Pick<Ports, 'store'>, group: string): (roles: Role[]) => Promise<void> {
   let stored: string | undefined;
   return async (roles) => {

@@ -6,9 +6,10 @@ import { withoutKeys } from '../../core/api-key.ts';
 import { groupTitle } from '../../core/group-title.ts';
 import type { Store } from '../../ports/index.ts';
 
-/** The real group that a store serves. An operator who meant that group must not work on a simulated one unawares. */
-
-/** Throws `config_invalid` if the configuration names no group and the store serves a real one. */
+/**
+ * Throws `config_invalid` if the configuration names no group and the store serves a real one: the operator must not
+ * change a simulated group by mistake.
+ */
 export async function refuseDefaultSimulation(
   store: Pick<Store, 'findServedGroup' | 'nodes'>,
   { platform }: Pick<Config, 'platform'>,
@@ -38,7 +39,9 @@ export async function servesRealGroup({ store }: { store: Pick<Store, 'findServe
   return (await store.findServedGroup()) !== undefined;
 }
 
-/** Stores the real group that the store serves, and the path of its configuration; nothing for a simulated group. */
+/**
+ * Stores the real group that the store serves, and the path of its configuration. Does nothing for a simulated group.
+ */
 export async function storeServedGroup(
   { store }: { store: Pick<Store, 'findServedGroup' | 'storeServedGroup'> },
   { config: { platform }, file }: { config: Pick<Config, 'platform'>; file: string | undefined },

@@ -4,15 +4,15 @@ import type { Ports } from '../../ports/index.ts';
 
 const pageRows = 1_000;
 
-/** The number of the newest event ever written; 0 if there is none. */
+/** Returns the id of the newest event that was ever written, or 0. */
 export async function newestEvent({ store }: Pick<Ports, 'store'>): Promise<number> {
   const { lastId } = await store.auditChain({ afterId: 0, limit: 0 });
   return lastId;
 }
 
 /**
- * Writes the hash of each event after `afterId` to a separate file, with which `rankd audit verify` detects a rewritten
- * audit. Returns the number of the last one. Throws like `asFileError` if the file can't be written.
+ * Appends the hash of each event after `afterId` to a separate file, which lets `rankd audit verify` detect a rewritten
+ * audit. Returns the id of the last event. Throws like `asFileError` if the file can't be written.
  */
 export async function noteHeads(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -28,7 +28,7 @@ export async function noteHeads(
   }
 }
 
-/** The recorded hashes, by the numbers of their events. */
+/** Reads the recorded hashes, by event id. */
 export async function readHeads(file: string): Promise<Map<number, Set<string>>> {
   const heads = new Map<number, Set<string>>();
   for await (const line of linesOf(file)) {

@@ -5,18 +5,18 @@ import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
 import type { AuditVerdict } from './verify-audit.ts';
 
-/** An event, with the names of its subjects. */
+/** An event, with the names of the keys and roles that it mentions. */
 export interface AuditEventView {
   event: AuditEvent;
-  /** The name of the key that acted; absent if none did. */
+  /** The name of the key that acted; `undefined` if no key did. */
   keyName: string | undefined;
-  /** The names of keys by their ids. */
+  /** By key id. */
   keyNames: ReadonlyMap<string, string>;
-  /** The names of roles by their ids. */
+  /** By role id. */
   roleNames: ReadonlyMap<number, string>;
 }
 
-/** The events, newest first. */
+/** Lists events, newest first. */
 export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<AuditEventView[]> {
   const events = await withPeople(store, await store.listAudit(filter));
   const ids = events.flatMap(({ by, subject, detail }) => [keyIdIn(by), subject, detail['keyId']]);
@@ -29,7 +29,7 @@ export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditF
   return events.map((event) => ({ event, keyName: keyNames.get(keyIdIn(event.by) ?? ''), keyNames, roleNames }));
 }
 
-/** The events with the Discord ids of people, which replace the commitments in the chain. */
+/** Replaces the commitments that the audit stores for people in Discord with their Discord ids. */
 async function withPeople(
   store: Pick<Ports['store'], 'listDiscordPeople'>,
   events: AuditEvent[],
@@ -50,7 +50,7 @@ function keyIdIn(by: string): string | undefined {
 
 const pageRows = 500;
 
-/** The newest `limit` events, newest first, page by page: memory stays flat however many there are. */
+/** Yields the newest `limit` events page by page, newest first, so that memory use stays constant. */
 export async function* eventPages(
   { store }: Pick<Ports, 'store'>,
   { limit, ...selection }: AuditFilter,
@@ -68,7 +68,7 @@ export async function* eventPages(
 
 const pollMs = 500;
 
-/** The newest `limit` events in chronological order, then every new one, until the signal is aborted. */
+/** Yields the newest `limit` events in chronological order, then each new event, until `stop` is aborted. */
 export async function* followEvents(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { limit, ...selection }: AuditFilter,
@@ -89,12 +89,10 @@ export async function* followEvents(
   }
 }
 
-/** An event of the audit; times are ISO 8601. */
 export function eventDocument({ id, at, by, action, subject, detail }: AuditEvent) {
   return { id, at: isoTime(at), by, action, subject, detail };
 }
 
-/** The verdict on the audit's chain. */
 export function verdictDocument(verdict: AuditVerdict) {
   const { rows, anchor, head, breaks, breakCount, notedHead, notedHeads } = verdict;
   return {

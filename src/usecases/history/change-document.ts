@@ -9,8 +9,8 @@ import type { Run } from '../run-many.ts';
 import type { ChangeView } from './history.ts';
 
 /**
- * The fields of a rank change, in the order in which JSON documents and CSV files have them. The types of the page come from them too.
- * Absent and unknown values are null, times are ISO 8601.
+ * The fields of a rank change in the order of JSON documents and CSV files. The page's types derive from them. Absent
+ * and unknown values are null; times are ISO 8601.
  */
 const listFields = {
   id: ({ change }) => change.id,
@@ -46,7 +46,7 @@ const listFields = {
   hold: ({ change }) => holdPartDocument(change),
 } satisfies Fields;
 
-/** Fields that only the details of one change and the export have. */
+/** Fields that only the details of a change and the export have. */
 const detailFields = {
   phase: ({ change }) => change.phase,
   oldRankName: ({ change }) => change.oldRankName ?? null,
@@ -60,12 +60,12 @@ const detailFields = {
 type Fields = Readonly<Record<string, (view: ChangeView) => unknown>>;
 type DocumentOf<Shown extends Fields> = { [Name in keyof Shown]: ReturnType<Shown[Name]> };
 
-/** A rank change in a list. */
+/** Returns a rank change as it appears in lists. */
 export function changeDocument(view: ChangeView): DocumentOf<typeof listFields> {
   return documentOf(listFields, view);
 }
 
-/** A rank change with all its fields. */
+/** Returns a rank change with all fields. */
 export function detailedChangeDocument(view: ChangeView): DocumentOf<typeof listFields & typeof detailFields> {
   return documentOf(allFields, view);
 }
@@ -78,7 +78,7 @@ function documentOf<Shown extends Fields>(fields: Shown, view: ChangeView): Docu
 
 type DetailedChange = ReturnType<typeof detailedChangeDocument>;
 
-/** A spreadsheet shows nested fields as separate columns, and the names of roles, whose ids alone mean little to a person. */
+/** The columns of a spreadsheet: nested fields are separate columns, and role names are added for people. */
 const csvColumns: Readonly<Record<string, (change: DetailedChange) => string | number | boolean | null>> = {
   ...Object.fromEntries(
     Object.keys(allFields)
@@ -107,13 +107,13 @@ function csvCell<Value>(value: Value | number[]): Value | string {
   return Array.isArray(value) ? value.join(' ') : value;
 }
 
-/** Separated by semicolons, as names have spaces. A role that the plan did not touch has its id. */
+/** Joins role names with semicolons, because names have spaces. Roles outside the plan appear as ids. */
 function roleNames({ roles }: Pick<DetailedChange, 'roles'>, ids: Array<number | null>): string {
   const known = ids.filter((id) => id !== null);
   return known.map((id) => roles.find((role) => role.id === id)?.name ?? String(id)).join('; ');
 }
 
-/** The effect of the change on a suspension or a temporary rank of the member; null if none. */
+/** Returns the change's effect on a suspension or temporary rank, or null if it has none. */
 function holdPartDocument({ hold }: RankChange) {
   if (hold === undefined) return null;
   const does = { begin: 'begin', renew: 'renew', return: 'end', lift: 'override', undo: 'undo' } as const;
@@ -126,7 +126,7 @@ function holdPartDocument({ hold }: RankChange) {
   } as const;
 }
 
-/** The requester of the change: the player, or the operator as `ann@host`. */
+/** Returns the requester of the change: the player, or the operator as `ann@host`. */
 export function whoAsked(change: RankChange): string {
   const { keyId, by, rankerId, rankerName } = change;
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
@@ -138,7 +138,7 @@ function isFromDiscord({ by }: RankChange): boolean {
   return by.startsWith(discordPrefix);
 }
 
-/** The origin of the change: the name of a key, `discord/` and that name, `undo`, or else `page` or `shell`. */
+/** Returns the origin of the change: a key's name, `discord/` with a key's name, `undo`, `page` or `shell`. */
 export function originOf({ change, keyName }: ChangeView): string {
   const { keyId, undoId, by } = change;
   if (isFromDiscord(change)) return `discord/${keyName ?? keyId}`;
@@ -147,14 +147,14 @@ export function originOf({ change, keyName }: ChangeView): string {
   return by.startsWith('web:') ? 'page' : 'shell';
 }
 
-/** A name with the id, or only the id if there is no name. */
+/** Returns the name with the id, or only the id if there is no name. */
 export function withId(name: string, id: number): string {
   return name === '' ? String(id) : `${name} (${id})`;
 }
 
 /**
- * Describes a suspension, or its end, which would otherwise look like a demotion or a promotion; `undefined` for other
- * changes.
+ * Describes the change's effect on a suspension or temporary rank, which distinguishes it from an ordinary demotion or
+ * promotion. Returns `undefined` for other changes.
  */
 export function holdWords({ hold }: RankChange): string | undefined {
   if (hold === undefined) return undefined;
@@ -167,7 +167,9 @@ export function holdWords({ hold }: RankChange): string | undefined {
   return hold.does === 'renew' ? 'rejoined the group: still in force' : 'ends the suspension';
 }
 
-/** The old and the new role, e.g. `Trainee → Officer`, or `+ VIP`; the requested rank if there was no plan. */
+/**
+ * Returns the old and the new role, e.g. `Trainee → Officer` or `+ VIP`, or the requested rank if there was no plan.
+ */
 export function changeTitle(change: RankChange): string {
   const { kind, roleId, oldRoleId } = change;
   if (kind !== undefined)
@@ -177,7 +179,7 @@ export function changeTitle(change: RankChange): string {
   return oldRoleId === undefined || oldRoleId === roleId ? target : `${roleName(change, oldRoleId)} → ${target}`;
 }
 
-/** The roles by name, each with its id, e.g. `Trainee (70010)`. */
+/** Returns the roles' names, each with its id, e.g. `Trainee (70010)`. */
 export function namedRoles({ roles = [] }: RankChange, ids: number[]): string {
   const name = (id: number) => roles.find((role) => role.id === id)?.name;
   return ids.map((id) => withId(name(id) ?? '', id)).join(', ');
@@ -187,12 +189,12 @@ function roleName({ roles = [] }: RankChange, roleId: number): string {
   return roles.find(({ id }) => id === roleId)?.name ?? String(roleId);
 }
 
-/** The requested rank or role; null for an undo that was refused before it had one. */
+/** Returns the requested rank or role, or null for an undo that was refused before it was planned. */
 function askedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
 }
 
-/** Every check of a dry run; `steps` are the writes that it would make. */
+/** `steps` are the writes that the change would make. */
 export function dryRunDocument({ checks, approved }: DryRun) {
   return { allowed: approved !== undefined, steps: approved?.plan.steps ?? [], checks: checks.map(checkDocument) };
 }
@@ -204,7 +206,7 @@ function checkDocument(result: CheckResult) {
   return { name, state, code, detail: message, try: hintOf(result.error) };
 }
 
-/** The result of a list of members. Always has the same fields. */
+/** Returns the results for a list of members. */
 export function listDocument({ plan, run }: { plan: PlannedList; run: Run<ListedMember, MemberChange> }) {
   const { error } = run;
   return {
@@ -223,7 +225,7 @@ export function listDocument({ plan, run }: { plan: PlannedList; run: Run<Listed
   };
 }
 
-/** The outcome for a member, in words. */
+/** Returns the outcome for a member in words. */
 export function listMessage(result: MemberChange): string {
   return 'error' in result ? result.error.message : result.change.message;
 }

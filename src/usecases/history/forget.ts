@@ -7,15 +7,15 @@ import type { Ports } from '../../ports/index.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
 
-/** The number of a person's records, and the pseudonym that replaces the person from now on. */
+/** The number of a person's records, and the pseudonym that replaces the person in them. */
 interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
-  /** `undefined` in a dry run, which does nothing. */
+  /** `undefined` in a dry run. */
   pseudonym: number | undefined;
 }
 
 /**
- * Removes a user's id and names from history and audit. Throws `not_found` if no record names the user, and `conflict`
- * while a rank change that names the user is running. Calls `agreed` before it does anything.
+ * Removes a user's id and names from the history and the audit. Throws `not_found` if no record names the user, and
+ * `conflict` while a rank change that names the user is open. Awaits `agreed` before it removes anything.
  */
 export async function forgetPerson(
   ports: StoreAndClock,
@@ -29,7 +29,7 @@ export async function forgetPerson(
   return forget(ports, userId, by);
 }
 
-/** Also ends the user's requests, in the same transaction. */
+/** Forgets the user, and completes the user's erasure requests in the same transaction. */
 async function forget({ store, clock }: StoreAndClock, userId: number, by: string) {
   const forgetting = { userId, pseudonym: newPseudonym() };
   const judge = judgeForgetting(forgetting, { by, at: clock.now() });
@@ -37,12 +37,12 @@ async function forget({ store, clock }: StoreAndClock, userId: number, by: strin
   return { changes, events, pseudonym: forgetting.pseudonym };
 }
 
-/** The number of records of a person that were, or would be, changed; `pseudonym` is null in a dry run. */
+/** `changes` and `events` are the numbers of records that were changed, or would be in a dry run. */
 export function forgottenDocument({ changes, events, pseudonym }: Forgotten) {
   return { dryRun: pseudonym === undefined, changes, events, pseudonym: pseudonym ?? null };
 }
 
-/** Records a request that the platform passed on, once. `requestedAt` may be NaN: then the present time counts. */
+/** Records an erasure request from the platform, once. If `requestedAt` is NaN, the current time is used. */
 export async function receiveErasure(
   { store, clock }: StoreAndClock,
   { id, userId, requestedAt }: Pick<ErasureRequest, 'id' | 'userId' | 'requestedAt'>,
@@ -53,18 +53,18 @@ export async function receiveErasure(
   return store.recordErasure(request, judge);
 }
 
-/** A user who wants to be forgotten, with the earliest request, and the records that name the user. */
+/** A user who asked to be forgotten, with the earliest request and the number of records that name the user. */
 export interface Requester extends Pick<Mentions, 'changes' | 'events'> {
   userId: number;
   requestedAt: number;
   receivedAt: number;
-  /** Once forgotten. */
+  /** Set once the user is forgotten. */
   pseudonym?: number;
-  /** The reason why the user can't be forgotten now. */
+  /** Set if the user could not be forgotten. */
   error?: RankdError;
 }
 
-/** The users who want to be forgotten, earliest request first. */
+/** Lists the users who asked to be forgotten, earliest request first. */
 export async function listRequesters({ store }: Pick<Ports, 'store'>): Promise<Requester[]> {
   const byUser = Map.groupBy(await store.waitingErasures(), ({ userId }) => userId);
   return Promise.all(
@@ -76,7 +76,7 @@ export async function listRequesters({ store }: Pick<Ports, 'store'>): Promise<R
   );
 }
 
-/** Forgets these users, except those whom an open change names, and those whom another run has forgotten: they get an `error`. */
+/** Forgets these users. Sets `error` for users whom an open change names or another run has already forgotten. */
 export async function forgetRequesters(
   ports: StoreAndClock,
   requesters: Requester[],

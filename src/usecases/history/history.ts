@@ -4,25 +4,25 @@ import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { Ports as AllPorts, ChangeFilter, ChangeSelection } from '../../ports/index.ts';
 import { namesOf } from '../people/users.ts';
 
-/** A rank change, with the present names of its key and of its member. */
+/** A rank change, with the current names of its key and its member. */
 export interface ChangeView {
   change: RankChange;
-  /** Absent for a change by the operator. */
+  /** Absent if no key requested the change. */
   keyName?: string | undefined;
   /** The name on the platform; absent if unknown. */
   userName?: string | undefined;
-  /** The person who asked in Discord; absent if the change came from elsewhere, or if the person was forgotten. */
+  /** Absent if the change was not requested in Discord, or if the person was forgotten. */
   discordUserId?: string | undefined;
 }
 
 type Ports = Pick<AllPorts, 'store' | 'clock'>;
 
-/** The changes, newest first. */
+/** Lists changes, newest first. */
 export async function listChanges(ports: Ports, filter: ChangeFilter): Promise<ChangeView[]> {
   return withNames(ports, await ports.store.listChanges(filter));
 }
 
-/** A page of search results; see `ChangeStore.searchChanges`. */
+/** Returns a page of search results; see `ChangeStore.searchChanges`. */
 export async function searchChanges(
   ports: Ports,
   filter: ChangeFilter & { cursor?: string | undefined },
@@ -33,7 +33,7 @@ export async function searchChanges(
 
 const pageRows = 500;
 
-/** All selected changes, newest first, page by page: memory stays flat however long the history is. */
+/** Yields all selected changes page by page, newest first, so that memory use stays constant. */
 export async function* changePages(ports: Ports, selection: ChangeSelection): AsyncGenerator<ChangeView[]> {
   let cursor: string | undefined;
   do {
@@ -43,7 +43,7 @@ export async function* changePages(ports: Ports, selection: ChangeSelection): As
   } while (cursor !== undefined);
 }
 
-/** The change with this id. Throws `not_found`. */
+/** Returns the change with this id. Throws `not_found`. */
 export async function showChange(ports: Ports, id: string): Promise<ChangeView> {
   const change = await ports.store.findChange(id);
   const [view] = await withNames(ports, change === undefined ? [] : [change]);
@@ -51,12 +51,12 @@ export async function showChange(ports: Ports, id: string): Promise<ChangeView> 
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
 }
 
-/** The change as stored now: a late read may have made it unknown. */
+/** Returns the currently stored version of the change: a late read may have made it unknown. */
 export async function asStored({ store }: Pick<Ports, 'store'>, change: RankChange): Promise<RankChange> {
   return (await store.findChange(change.id)) ?? change;
 }
 
-/** The same changes, with names. */
+/** Adds names to the changes. */
 export async function withNames(ports: Ports, changes: RankChange[]): Promise<ChangeView[]> {
   const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
   const names = new Map(
@@ -77,7 +77,7 @@ export async function withNames(ports: Ports, changes: RankChange[]): Promise<Ch
 
 export interface ChangeCounts {
   openChanges: number;
-  /** Since the last midnight of this machine; `undefined` if they are not counted yet. */
+  /** Changes since midnight, by this machine's time zone; `undefined` until they are counted. */
   today: Record<ChangeState, number> | undefined;
 }
 
@@ -85,7 +85,7 @@ export async function countOpenChanges({ store }: Pick<Ports, 'store'>): Promise
   return (await store.openChanges()).length;
 }
 
-/** `group`: the title of the group whose changes count; by default, all groups count. */
+/** Counts all open changes, and today's changes of the group with this title, or of all groups. */
 export async function countChanges({ store, clock }: Ports, group?: string): Promise<ChangeCounts> {
   const midnight = new Date(clock.now()).setHours(0, 0, 0, 0);
   return { openChanges: await countOpenChanges({ store }), today: await store.countChanges(midnight, group) };

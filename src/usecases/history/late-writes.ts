@@ -1,21 +1,21 @@
 import type { Ports } from '../../ports/index.ts';
 
-/** A write of a daemon that stalled and continued, after which the member's roles are unknown. */
+/** A write of a stalled daemon that may have reached the platform late, so the member's roles are unknown. */
 export interface LateWrite {
   at: number;
   changeId: string;
   rankeeId: number;
 }
 
-const newest = 20;
+const maxEvents = 20;
 const dayMs = 86_400_000;
 
 /**
- * The late writes of the last day that only a person can judge: their changes were not reopened, for example because
- * the member was changed since, and no later change of the member was applied.
+ * Returns the late writes of the last day that a person must check: the change had ended before the write and was not
+ * reopened, and no later change of the member was applied.
  */
 export async function unjudgedLateWrites({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<LateWrite[]> {
-  const events = await store.listAudit({ action: 'rank.late_write', limit: newest });
+  const events = await store.listAudit({ action: 'rank.late_write', limit: maxEvents });
   const recent = events.filter(({ at }) => at > clock.now() - dayMs);
   const unjudged = await Promise.all(
     recent.map(async ({ at, subject: changeId }) => {

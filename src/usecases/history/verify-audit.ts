@@ -11,23 +11,23 @@ import {
 } from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** The result of a walk along the audit's chain. */
+/** The result of verifying the audit's hash chain. */
 export interface AuditVerdict {
   /** The number of rows. */
   rows: number;
-  /** The row before the chain's first: the last one that was removed, or `chainStart`. */
+  /** The row before the first one: the last row that retention removed, or `chainStart`. */
   anchor: ChainLink;
   /** The newest row. */
   head: ChainLink;
-  /** The first ones, in order. */
+  /** The first breaks, in order. */
   breaks: ChainBreak[];
   breakCount: number;
   /**
-   * The result for the given hash: that of a row (`found`), or of the last removed one (`removed`: the rows it covered
-   * are gone, and can't be checked); `undefined` if none was given.
+   * The result for the given hash: it is the hash of a row (`found`), of the last removed row (`removed`), or of none
+   * (`missing`). `undefined` if no hash was given.
    */
   notedHead: 'found' | 'removed' | 'missing' | undefined;
-  /** The numbers of recorded heads that are in the chain, and that were removed; `undefined` if none were given. */
+  /** The numbers of recorded heads that are in the chain or were removed; `undefined` if none were given. */
   notedHeads: { found: number; removed: number } | undefined;
   /** True if the chain has no break, and the given head is not missing. */
   isIntact: boolean;
@@ -35,19 +35,18 @@ export interface AuditVerdict {
 
 export interface AuditQuestions {
   /**
-   * Returns true if `audit.keep` is set. Called only if the start of the chain is gone; without it, retention is
-   * assumed possible.
+   * Returns true if `audit.keep` is set. Called only if the start of the chain is missing; by default, it may be set.
    */
   hasRetention?: () => Promise<boolean>;
-  /** A hash (hex) that was once the head. */
+  /** A hash (hex) that was recorded as the head. */
   notedHead?: string | undefined;
-  /** The hashes (hex) of recorded heads, by their numbers. If a number has two, one of them was rewritten. */
+  /** The hashes (hex) of recorded heads, by event id. If an event has two, it was rewritten. */
   notedHeads?: ReadonlyMap<number, ReadonlySet<string>> | undefined;
 }
 
 const maxBreaksShown = 100;
 
-/** Walks the whole chain in pages, while others write. */
+/** Verifies the whole chain page by page. Other processes may write in the meantime. */
 export async function verifyAudit(
   { store }: Pick<Ports, 'store'>,
   questions: AuditQuestions = {},
@@ -104,7 +103,7 @@ export async function verifyAudit(
 
 const pageRows = 1_000;
 
-/** Passes each row to `see`, and each place where a row does not follow from the previous one to `report`. */
+/** Calls `see` with each row, and `report` with each break between two rows. */
 async function walk(
   { store }: Pick<Ports, 'store'>,
   report: (found: ChainBreak) => void,

@@ -33,30 +33,29 @@ export interface HoldCheck {
   hold: Hold;
   caller: ChangeCaller;
   /**
-   * `ended`: its time is up. `lifted`: a person ends it early. `undefined`: it continues, and is only compared with the
-   * member's roles.
+   * `ended`: it has reached its end. `lifted`: a person ends it early. `undefined`: it continues, and is only compared
+   * with the member's roles.
    */
   as: 'ended' | 'lifted' | undefined;
   /** If true, the earlier roles are given back whatever the member holds. */
   force?: boolean;
   reason?: string | undefined;
-  /** The requester that a game names; absent for other callers. */
+  /** The person whom a game names as the requester; absent for other callers. */
   asked?: HoldAsker | undefined;
   idempotency?: Idempotency | undefined;
 }
 
 export type HoldAsker = Pick<RankRequest, 'rankerId' | 'rankerName' | 'command'>;
 
-/** The result for a hold. `finished` is the change that was made for it, if any. */
+/** A hold after its check. `finished` is the change that the check made, if any. */
 export interface CheckedHold {
   hold: Hold;
   finished?: FinishedChange;
 }
 
 /**
- * Reads the member in the member's turn, and does what the hold requires: gives the earlier roles back, gives those of
- * the hold again, or closes it. Throws RankdError if the platform or a rule prevents it; nothing was changed then, and
- * the hold continues.
+ * Reads the member in the member's turn, then gives the earlier roles back, gives the hold's roles again, or closes the
+ * hold. Throws RankdError if the platform or a rule prevents that: nothing is changed then, and the hold continues.
  */
 export async function checkHold(app: Ranking, check: HoldCheck, within?: CallContext): Promise<CheckedHold> {
   using own = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
@@ -69,8 +68,8 @@ export async function checkHold(app: Ranking, check: HoldCheck, within?: CallCon
 }
 
 /**
- * The message of the change that `check` would make, or the hold as it would be if there is nothing to change. Throws
- * the refusal. Nothing is changed, and nothing is recorded.
+ * Returns the message of the change that `check` would make, or the resulting hold if there is nothing to change.
+ * Throws the refusal. Changes and records nothing.
  */
 export async function dryRunHold(
   app: Ranking,
@@ -83,7 +82,7 @@ export async function dryRunHold(
   return { message: intent.success };
 }
 
-/** Records that the hold could not be ended now: it is retried later. */
+/** Records that the hold could not be ended, and schedules a retry. */
 export async function postponeHold(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   hold: Hold,
@@ -97,7 +96,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   await using position = new QueuePosition(app, { rankeeId, lane: call.lane });
   for (;;) {
     const after = await position.waitForTurn(call);
-    const hold = (await app.store.findHold(id)) ?? check.hold; // the previous turn may have ended it
+    const hold = (await app.store.findHold(id)) ?? check.hold; // an earlier change may have ended it
     if (!canBeChecked(hold, check, app.clock.now())) return { hold };
     const intent = await withCurrentReach(app, call, () => intentFor(app, { ...check, hold }, call));
     if ('hold' in intent) return intent;
@@ -106,7 +105,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   }
 }
 
-/** Records the refusal of a change that a key requested, like that of any other change by a key. */
+/** Approves and carries out the change. Records a refusal if a key requested it. */
 async function finish(
   app: Ranking,
   intent: HoldIntent & Pick<Intent, 'after'>,
@@ -118,31 +117,33 @@ async function finish(
     return change.dryRun ? await recordDryRun(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
   } catch (cause) {
     const error = toRankdError(cause, call);
-    // planned again with the fresh roles
+    // planned again with the roles that were just read
     if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale';
     if (change.keyId === undefined) throw error;
     return recordRefusal(app, change, error);
   }
 }
 
-/** For a test key: records the would-be change as a dry run. */
+/** Records the change that a test key requested, without making it. */
 function recordDryRun(app: Ranking, { change, success }: HoldIntent): Promise<FinishedChange> {
   return recordEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
-/** A superseded or forfeited hold can still be ended by force. One that was extended while its end waited continues. */
+/**
+ * False for a hold whose end was extended while it was queued. A superseded or forfeited hold can end only by force.
+ */
 function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number): boolean {
   const { state, endsAt } = hold;
   if (as === 'ended' && (endsAt === undefined || endsAt > now)) return false;
   return isResting(hold) || (force && (state === 'superseded' || state === 'forfeited'));
 }
 
-/** A change whose rules are not checked yet: `approve` throws the refusal. */
+/** A change that is not checked against the rules yet. `approve` checks it, and throws the refusal. */
 interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
   approve: () => Promise<ApprovedChange>;
 }
 
-/** The change to make; or the hold as stored now, if there is nothing to change. */
+/** Returns the change to make, or the stored hold if there is nothing to change. */
 async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Promise<HoldIntent | CheckedHold> {
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const actor = { by: caller.by, at: app.clock.now() };
@@ -186,7 +187,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
     return checkPlan(app, { ...planned, caller, kind: 'return' }, call);
   };
   if (verdict.do === 'keep') {
-    await approve(); // a key ends a suspension only if it could give the earlier roles back
+    await approve(); // a key can end a suspension only if it may give the earlier roles
     return keep(app, { hold, caller }, judge);
   }
   const missing =
@@ -202,7 +203,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
 }
 
 /**
- * A key can't end the suspension of a member who has left, or who came back without roles, because no rule would be
+ * Throws if a key would end the suspension of a member who has left, or who rejoined without roles: no rule would be
  * checked.
  */
 function refuseForfeit(hold: Hold, { holds }: HoldUpdate): void {
@@ -217,7 +218,7 @@ function commandOf({ as }: HoldCheck): string {
   return as === 'lifted' ? 'rankd rank unsuspend' : 'the end of a suspension';
 }
 
-/** Judges the hold again as stored: a command may have extended it during the read of the member. */
+/** Updates the stored hold. Judges it again, because a command may have extended it while the member was read. */
 async function keep(
   app: Ranking,
   { hold, caller }: Pick<HoldCheck, 'hold' | 'caller'>,

@@ -6,22 +6,21 @@ import { callWithin, readPages } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
-/** The number of concurrent ends. */
+/** The number of holds that end concurrently. */
 const concurrency = 8;
 const perRound = 100;
-/** A return is a read and, usually, one write of each kind. */
+/** The operations that the end of a hold usually needs once each. */
 const operations = ['memberships', 'assign', 'unassign'];
 
 export interface HoldRound {
-  /** If true, retries do not wait, because the obstacle may be gone. */
+  /** If true, postponed holds are retried at once, for example after a reload. */
   retryNow: boolean;
   stop: AbortSignal;
   report: (hold: Hold, error: RankdError) => void;
 }
 
 /**
- * Ends the holds that are due, oldest first, using at most half of the platform's budget, so that callers have the
- * other half.
+ * Ends the holds that are due, oldest first. Uses at most half of the platform's budget and leaves the rest to callers.
  */
 export async function endDueHolds(app: Ranking, { retryNow, stop, report }: HoldRound): Promise<void> {
   const limit = Math.min(perRound, spareChanges(app));
@@ -48,7 +47,7 @@ async function endHold(app: Ranking, hold: Hold, report: HoldRound['report']): P
   }
 }
 
-/** The number of changes that may be made now: half of each budget is reserved for callers. */
+/** Returns the number of changes that may be made now. Half of each budget is left to callers. */
 function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
   const budgets = platform.pace().filter(({ operation }) => operations.includes(operation));
   const spare = budgets.map(({ left, waiting, limit }) => Math.floor(left - waiting - limit / 2));
@@ -56,14 +55,13 @@ function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
 }
 
 export const sweepEveryMs = 600_000;
-/** The number of members that are read individually in a sweep. */
-const readsASweep = 20;
+/** The number of members that a sweep reads individually. */
+const readsPerSweep = 20;
 const maxHolds = 10_000;
 
 /**
- * Detects early that suspended members have left the group, come back, or been changed: lists all holders of the roles
- * that suspensions gave, and individually reads members who should be among them and are not. A suspension without a
- * role has nothing to list.
+ * Detects suspended members who have left the group, rejoined, or been changed. Lists the holders of the roles that
+ * suspensions gave, and reads suspended members who are missing from the lists. Suspensions without a role are skipped.
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
   const missing = await suspendedWithout(app);
@@ -77,7 +75,7 @@ export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void>
   }
 }
 
-/** The suspensions in force whose members should hold the given role, and do not. */
+/** Returns the suspensions in force whose members do not hold the role that the suspension gave. */
 async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   const now = app.clock.now();
   const open = await app.store.listHolds({ group: app.group.title, states: restingStates, limit: maxHolds });
@@ -96,13 +94,13 @@ async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   return missing;
 }
 
-/** The role (id) that the suspension gave; `undefined` if it gave none, or if the group's list lacks it. */
+/** Returns the id of the role that the suspension gave, or `undefined` if there is none in the group's list. */
 function roleGivenBy({ rolesDuring }: Hold, roles: readonly Role[]): number | undefined {
   return roles.find(({ id, kind }) => kind === 'custom' && rolesDuring.includes(id))?.id;
 }
 
-/** The next ones in each sweep, until all have had their turn: members who left the group stay missing. */
+/** Returns a different part of the list in each sweep, because members who left the group stay in it. */
 export function pickForSweep<T>(holds: readonly T[], now: number): T[] {
-  const first = (Math.floor(now / sweepEveryMs) * readsASweep) % Math.max(1, holds.length);
-  return [...holds.slice(first), ...holds.slice(0, first)].slice(0, readsASweep);
+  const first = (Math.floor(now / sweepEveryMs) * readsPerSweep) % Math.max(1, holds.length);
+  return [...holds.slice(first), ...holds.slice(0, first)].slice(0, readsPerSweep);
 }

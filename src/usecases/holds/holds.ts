@@ -10,7 +10,7 @@ import { openHold } from './open-hold.ts';
 
 type HoldContext = Pick<Ranking, 'store' | 'group'>;
 
-/** Newest first; `isAll` includes ended ones. */
+/** Lists the group's holds, newest first. `isAll` includes those that have ended. */
 export function listHolds(
   { store, group }: HoldContext,
   { isAll, limit }: { isAll: boolean; limit: number },
@@ -18,7 +18,7 @@ export function listHolds(
   return store.listHolds({ group: group.title, limit, ...(!isAll && { states: openStates }) });
 }
 
-/** The hold with this id, or the newest one of this user (id). Throws `not_found`. */
+/** Returns the hold with this id, or the newest hold of the user with this id. Throws `not_found`. */
 export async function requireHold({ store, group }: HoldContext, asked: string | number): Promise<Hold> {
   const found =
     typeof asked === 'string'
@@ -32,10 +32,10 @@ export async function requireHold({ store, group }: HoldContext, asked: string |
 export interface LiftCommand {
   rankeeId: number;
   caller: ChangeCaller;
-  /** If true, the earlier roles are given back whatever the member holds now. */
+  /** If true, the earlier roles are given back whatever the member holds. */
   force: boolean;
   reason?: string | undefined;
-  /** The requester that a game names. */
+  /** The person whom a game names as the requester. */
   asked?: HoldAsker;
   idempotency?: Idempotency;
 }
@@ -46,8 +46,8 @@ export interface LiftedHold extends Required<CheckedHold> {
 }
 
 /**
- * Ends a member's hold early and gives the earlier roles back. Throws `not_suspended`, `suspended_by_operator`,
- * `conflict` if someone else has changed the member, and any error that prevents the return: then the hold continues.
+ * Ends a member's hold early and gives the earlier roles back. Throws `not_suspended`, `suspended_by_operator`, and
+ * `conflict` if someone else has changed the member. If any other error prevents the return, the hold continues.
  */
 export async function liftHold(app: Ranking, command: LiftCommand, call?: CallContext): Promise<LiftedHold> {
   await using claim = await claimIdempotencyKey(app, command);
@@ -69,7 +69,7 @@ async function lift(
   return { ...checked, finished };
 }
 
-/** The message that `liftHold` would end with now. Throws like it. Nothing is changed, and nothing is recorded. */
+/** Returns the message of the change that `liftHold` would make, or throws its error. Changes and records nothing. */
 export async function dryRunLift(
   app: Ranking,
   command: Pick<LiftCommand, 'rankeeId' | 'caller' | 'force'>,
@@ -86,7 +86,7 @@ async function holdToLift(
   app: Ranking,
   { rankeeId, caller, force }: Pick<LiftCommand, 'rankeeId' | 'caller' | 'force'>,
 ): Promise<Hold> {
-  const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
+  const hold = (await openHold(app, rankeeId)) ?? (force ? await endedWithoutReturn(app, rankeeId) : undefined);
   if (hold === undefined) throw notSuspended(rankeeId);
   const refusal = refusalOfLift(hold, caller.keyId);
   if (refusal !== undefined) throw refusal;
@@ -97,8 +97,8 @@ function notSuspended(rankeeId: number): RankdError {
   return new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
 }
 
-/** A hold that ended without the roles being given back. */
-async function overtaken({ store, group }: HoldContext, rankeeId: number): Promise<Hold | undefined> {
+/** Returns the member's newest hold if it ended without giving the earlier roles back. */
+async function endedWithoutReturn({ store, group }: HoldContext, rankeeId: number): Promise<Hold | undefined> {
   const [newest] = await store.listHolds({ group: group.title, rankeeId, limit: 1 });
   return newest?.state === 'superseded' || newest?.state === 'forfeited' ? newest : undefined;
 }
@@ -115,8 +115,8 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
 }
 
 /**
- * Changes the end of a hold: `forMs` after the present one, or `endsAt`. Throws `not_suspended`, `usage`, and
- * `rank_not_allowed` beyond `policy.suspension.max`.
+ * Moves the end of a hold by `forMs`, or to `endsAt`. Throws `not_suspended`, `conflict` if the hold is ending, and
+ * `usage` if it has no end date or the new end is not allowed.
  */
 export async function extendHold(
   app: Ranking,
@@ -137,7 +137,7 @@ export async function extendHold(
   });
 }
 
-/** Throws `code` if a hold of this length (in milliseconds) is too short, or longer than the policy allows. */
+/** Throws an error with `code` if a hold of this length is too short, or longer than the policy allows. */
 export function requireLength(
   { suspension }: Pick<Ranking, 'suspension'>,
   ms: number,

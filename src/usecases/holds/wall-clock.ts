@@ -1,13 +1,13 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** A larger jump of the wall clock, in milliseconds, is not a correction. */
+/** A larger jump of the wall clock is not an ordinary correction. */
 const jumpMs = 5 * 60_000;
-/** After a jump forward, the wall clock must run steadily for this long before it counts again. */
+/** The time without a jump after which the wall clock is trusted again. */
 const steadyMs = 10 * 60_000;
 
 /**
- * Compares the wall clock with the monotonic one. A clock that jumps forward by a year must not end all suspensions at
- * once. Time before this process began does not count: a machine that was off did not jump.
+ * Detects jumps of the wall clock by comparing it with the monotonic one, because a clock that jumps forward by a year
+ * must not end all suspensions at once. Only jumps while this process runs count.
  */
 export class WallClock {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -18,7 +18,7 @@ export class WallClock {
     this.#clock = clock;
   }
 
-  /** Call it regularly. `jumpedMs` is the jump of the wall clock since the last call, if any. */
+  /** Must be called regularly. `jumpedMs` is the jump since the last call, if there was one. */
   check(): { isSteady: boolean; jumpedMs?: number } {
     const now = { wall: this.#clock.now(), monotonic: this.#clock.monotonic() };
     const last = this.#last ?? now;

@@ -22,28 +22,27 @@ import {
   undoMember,
 } from './undo-member.ts';
 
-/** The members to restore according to the history. The platform was not called yet. */
+/** The members to restore according to the history alone. */
 export interface UndoTargets {
-  /** A new id, or that of the earlier run that this one continues. */
+  /** A new id, or the id of the earlier undo that this one continues. */
   undoId: string;
   /** The number of selected changes. */
   changes: number;
   /** Their ids, newest first. */
   ids: string[];
-  /** The number of further changes that were left out because an undo made them. */
+  /** The number of changes that were not selected because an undo made them. */
   leftOut: number;
-  /** Members who may have to be restored: newest change first, members with an open change last. */
+  /** Members who may need to be restored: newest change first, members with an open change last. */
   members: Rankee[];
-  /** Members whose result follows from the history alone. */
+  /** Members who need no restoring according to the history, with their results. */
   answered: Array<Rankee & MemberUndo>;
 }
 
 export type UndoRun = Run<Rankee, MemberUndo>;
 
 /**
- * Finds the members of the selected changes, and those who are left alone or already done. Reads only this group's
- * history. Throws `not_found` if a selected undo changed nothing here, or a selected change does not exist; and `usage`
- * if more than `maxChanges` are selected.
+ * Finds the members of the selected changes in this group's history. Throws `not_found` if a selected change does not
+ * exist or a selected undo changed nothing here, and `usage` if more than `maxChanges` are selected.
  */
 export async function findUndoTargets(
   history: Pick<Ranking, 'store' | 'group'>,
@@ -55,7 +54,7 @@ export async function findUndoTargets(
   const ids: string[] = [];
   let leftOut = 0;
   for await (const change of effectiveChanges(history, selection)) {
-    if (isPseudonym(change.rankeeId)) continue; // the member of this change was forgotten
+    if (isPseudonym(change.rankeeId)) continue; // the person was forgotten
     if (isLeftOut(change, selection)) {
       leftOut += 1;
       continue;
@@ -86,7 +85,7 @@ export async function findUndoTargets(
   return { ...targets, undoId: earlierRun ?? targets.undoId, members: [...targets.members, ...waiting] };
 }
 
-/** The id of the newest of these changes. Throws `not_found` if there is none. */
+/** Returns the id of the newest selected change. Throws `not_found` if there is none. */
 export async function newestChange(
   history: Pick<Ranking, 'store' | 'group'>,
   selection: ChangeSelection,
@@ -95,7 +94,7 @@ export async function newestChange(
   throw new RankdError('not_found', 'No rank change is left to undo.', { hint: 'rankd history list' });
 }
 
-/** Throws `not_found` for an id without a change in this group. */
+/** Throws `not_found` if a selected id is not a change in this group. */
 async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>, { ids = [] }: ChangeSelection) {
   if (ids.length === 0) return;
   const found = await store.listChanges({ ids, group: group.title, limit: ids.length });
@@ -126,11 +125,7 @@ function nothingOf(undoId: string): RankdError {
   });
 }
 
-/**
- * Restores the members with `runMany`; `changes` is the number of undone changes, and `answered` are the members whose
- * result follows from the history. The audit records the start of the run, and after its changes its end, with the
- * result.
- */
+/** Restores the members with `runMany`. Records the start and the result in the audit, unless it is a dry run. */
 export async function runUndo(
   app: Ranking,
   {
@@ -166,7 +161,7 @@ function isoOf(at: number | undefined): string | undefined {
   return at === undefined ? undefined : isoTime(at);
 }
 
-/** The number of members for each result, in numbers and in words. */
+/** Returns the number of members for each result, and a summary in words. */
 function resultOf(run: UndoRun): Record<string, unknown> {
   const counts = undoCounts(run);
   return {
@@ -176,7 +171,7 @@ function resultOf(run: UndoRun): Record<string, unknown> {
   };
 }
 
-/** The words for a member's result, in the order of a summary. */
+/** A member's results in words, in the order of the summary. */
 export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',
@@ -197,7 +192,7 @@ function undoCounts({ results, left }: UndoRun): Array<{ state: string; count: n
   );
 }
 
-/** e.g. `of 4 members, 2 put back; 2 no longer in the group` */
+/** Returns, for example, `of 4 members, 2 put back; 2 no longer in the group`. */
 export function undoSummary(run: UndoRun): string {
   const all = run.results.length + run.left.length;
   return `of ${counted(all, 'member')}, ${undoCounts(run)
@@ -205,7 +200,7 @@ export function undoSummary(run: UndoRun): string {
     .join('; ')}`;
 }
 
-/** The results of the run after late reads: a change that Roblox turned out not to hold is not confirmed. */
+/** Returns the run after its late reads: results that a late read contradicted are unknown. */
 export async function afterLateReads(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
   const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
     const isApplied = result.state === 'put_back';

@@ -1,7 +1,7 @@
 import type { UndoRun, UndoTargets } from './undo-changes.ts';
 import type { MemberUndo, Rankee } from './undo-member.ts';
 
-/** The result of an undo or, for a dry run, its preview. */
+/** Returns the result of an undo or, for a dry run, its preview. */
 export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; run: UndoRun; dryRun: boolean }) {
   const { error } = run;
   return {
@@ -33,7 +33,7 @@ function memberDocument(result: Rankee & MemberUndo) {
   };
 }
 
-/** The outcome for a member, in words. */
+/** Returns the outcome for a member in words. */
 export function undoMessage(result: MemberUndo): string {
   switch (result.state) {
     case 'put_back':

@@ -22,15 +22,14 @@ import { checkUndo, findMember, planConfirmed, withCurrentReach } from '../chang
 import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type ChangeCaller, type Idempotency, type Ranking } from '../change/ranking.ts';
 
-/** The changes to undo, and the actor. */
 export interface UndoCommand {
   selection: ChangeSelection;
   undoId: string;
   /** The operator's name in history and audit. */
   by: string;
-  /** If true, everything is read and checked, but nothing is written or recorded. */
+  /** If true, only reads and checks: nothing is written or recorded. */
   dryRun: boolean;
-  /** The person in Discord who asks, and the key whose rules hold; the operator if it is absent. */
+  /** The person in Discord who requests the undo, and the key whose rules apply; absent for the operator. */
   asker?: { caller: ChangeCaller; rankerId: number; rankerName: string; idempotency?: Idempotency };
 }
 
@@ -40,20 +39,17 @@ export type MemberUndo =
   | { state: 'put_back' | 'would_put_back'; change: RankChange }
   /** The member already holds the earlier roles. */
   | { state: 'already' }
-  /**
-   * The member is left alone, because someone else has changed them since. `byChange` is absent if that was not through
-   * rankd.
-   */
+  /** Someone else has changed the member since, outside rankd if `byChange` is absent. The member is not changed. */
   | { state: 'changed_since'; byChange?: string }
   | { state: 'left_group' }
-  /** `unknown`: the change was not confirmed, or an earlier one is not reconciled yet. */
+  /** `unknown`: the undo was not confirmed, or an earlier change is not reconciled yet. */
   | { state: 'refused' | 'unknown'; changeId?: string; error: RankdError };
 
 export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
 
 /**
- * Restores one member's roles from before the earliest selected change, in the member's turn and with the same intent,
- * writes and confirmation as any change. Throws RankdError if a retry can have another outcome.
+ * Restores the roles that a member held before the earliest selected change. Records and confirms it like any change.
+ * Throws RankdError if a retry may have a different outcome.
  */
 export async function undoMember(app: Ranking, command: UndoCommand, rankee: Rankee): Promise<MemberUndo> {
   using call = callWithin(app.clock, backgroundDeadlineMs(app), command.asker?.caller.keyId ?? 'operator');
@@ -71,13 +67,13 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
   }
 }
 
-/** The undo of one member. `draft` is its record so far. */
+/** The undo for one member. `draft` is its record so far. */
 interface UndoTask {
   command: UndoCommand;
   draft: RankChange;
 }
 
-/** Waits for the member's turn, plans, and carries out. If another node came first, it starts over. */
+/** Waits for the member's turn, plans the undo and carries it out. Starts over if another node changed the member. */
 async function undoInTurn(app: Ranking, task: UndoTask, call: CallContext): Promise<MemberUndo> {
   await using position = new QueuePosition(app, { rankeeId: task.draft.rankeeId, lane: call.lane });
   for (;;) {
@@ -89,7 +85,7 @@ async function undoInTurn(app: Ranking, task: UndoTask, call: CallContext): Prom
   }
 }
 
-/** Plans without waiting for the member's turn, because that would reconcile an open change. */
+/** Plans the undo without taking the member's turn, which would reconcile an open change. */
 async function dryRunUndo(app: Ranking, task: UndoTask, call: CallContext): Promise<MemberUndo> {
   const { open } = await app.store.latestChange(task.draft.rankeeId);
   if (open !== undefined) {
@@ -102,7 +98,7 @@ async function dryRunUndo(app: Ranking, task: UndoTask, call: CallContext): Prom
   return { state: 'would_put_back', change: { ...approval.change, message: approval.success } };
 }
 
-/** The change to write, or the answer if there is none. Throws the refusal of an undo that is not allowed. */
+/** Plans and checks the undo. Returns the change to make, or the outcome if there is none. Throws the refusal. */
 async function approve(
   app: Ranking,
   { command, draft }: UndoTask,
@@ -141,10 +137,10 @@ async function approve(
   return { change: { ...change, ...(restored.part !== undefined && { hold: restored.part }) }, approved, success };
 }
 
-/** More holds than any member ever had. */
+/** More holds than any member has. */
 const maxHolds = 1_000;
 
-/** The record of an undo before its plan, without a rank. */
+/** Returns the record of an undo that has no plan yet, and therefore no rank. */
 function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rankee: Rankee): RankChange {
   const { rankerId = 0, rankerName = 'operator', caller = { by, dryRun }, idempotency } = asker ?? {};
   const command = asker === undefined ? 'rankd history undo' : '/undo';
@@ -152,7 +148,7 @@ function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rank
   return { ...draftOf(app, { caller, request, ...(idempotency && { idempotency }) }), undoId };
 }
 
-/** The outcome for the member. Throws if a retry can have another outcome. */
+/** Converts a finished change. Throws its error if a retry may have a different outcome. */
 function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   if (change.state === 'applied') return { state: 'put_back', change };
   const why = error ?? new RankdError(change.code ?? 'outcome_unknown', change.message);
@@ -161,17 +157,17 @@ function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   return { state: 'refused', changeId: change.id, error: why };
 }
 
-/** The history of one group. Changes in another group prove nothing about this one. */
+/** The history of the configured group. */
 type History = Pick<Ranking, 'store' | 'group'>;
 
 const pageRows = 200;
 
-/** The selected changes that took effect, or may have, newest first, except those that are left out. */
+/** Yields the selected changes that took effect or may have, newest first, without the changes of undos. */
 export async function* selectedChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   for await (const change of effectiveChanges(history, selection)) if (!isLeftOut(change, selection)) yield change;
 }
 
-/** The same, including those that are left out. */
+/** Yields the selected changes that took effect or may have, newest first, with the changes of undos. */
 export async function* effectiveChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   const asked = { ...selection, states: ['applied', 'pending', 'unknown'] satisfies RankChange['state'][] };
   for await (const change of allChanges(history, asked))
@@ -179,14 +175,14 @@ export async function* effectiveChanges(history: History, selection: ChangeSelec
 }
 
 /**
- * True for the changes of an undo, unless it is selected by its own id: an undo of a raid must not restore the raid's
- * result.
+ * True for a change that an undo made, unless the selection names the undo or the change: undoing a raid twice must not
+ * restore the raid's result.
  */
 export function isLeftOut({ undoId }: RankChange, selection: ChangeSelection): boolean {
   return undoId !== undefined && selection.undoId === undefined && selection.ids === undefined;
 }
 
-/** The changes that took effect on a member, newest first, as far back as an undo of the selected ones needs. */
+/** Returns the changes that took effect on a member, newest first, as far back as the undo needs. */
 export async function timelineOf(
   history: History,
   { rankeeId, selected }: { rankeeId: number; selected: ReadonlySet<string> },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemberTurns, maxOfALane } from '../../../src/usecases/change/member-turns.ts';
+import { MemberTurns, maxPerLane } from '../../../src/usecases/change/member-turns.ts';
 
 const member = 1001;
 const calledOff = AbortSignal.abort(new Error('called off'));
@@ -57,13 +57,13 @@ test('a caller who arrives after the first has finished still waits for those in
 
 test("a lane has a limit in a member's queue, and each caller that leaves frees one place", () => {
   const turns = new MemberTurns();
-  const turnsTaken = Array.from({ length: maxOfALane }, () => turns.enqueue(member, 'a'));
-  const isCrowded = () => turns.isCrowded(member, 'a');
-  expect([isCrowded(), turns.isCrowded(member, 'b'), turns.isCrowded(1002, 'a')]).toEqual([true, false, false]);
+  const turnsTaken = Array.from({ length: maxPerLane }, () => turns.enqueue(member, 'a'));
+  const isFull = () => turns.isFull(member, 'a');
+  expect([isFull(), turns.isFull(member, 'b'), turns.isFull(1002, 'a')]).toEqual([true, false, false]);
   turnsTaken.pop()?.[Symbol.dispose]();
-  expect(isCrowded()).toBe(false);
+  expect(isFull()).toBe(false);
   turnsTaken.push(turns.enqueue(member, 'a'));
-  expect(isCrowded()).toBe(true);
+  expect(isFull()).toBe(true);
   for (const turn of turnsTaken) turn[Symbol.dispose]();
-  expect(isCrowded()).toBe(false);
+  expect(isFull()).toBe(false);
 });
