@@ -8,7 +8,7 @@ import { MemberTurns } from '../../src/usecases/change/member-turns.ts';
 import { reconcileChange, recoverChanges } from '../../src/usecases/change/reconcile-change.ts';
 import { begin, finish, newChange, putBack, unknown } from '../contracts/store/samples.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
-import { engineBeside } from '../support/store-of-app.ts';
+import { secondEngine } from '../support/store-of-app.ts';
 
 const { trainee: bob, officer: pat } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
@@ -58,7 +58,7 @@ test(
     async (system) => {
       const { app, fake } = system;
       const change = await halfDone(system);
-      const store = await engineBeside(system.dataDir, app.clock).openStore();
+      const store = await secondEngine(system.dataDir, app.clock).openStore();
       const shell = { ...app, store, turns: new MemberTurns(), ownedChangeIds: new Set<string>() };
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 100 });
       const recovery = system.recover();
@@ -205,7 +205,7 @@ async function begunByCommand({ app, clock, dataDir }: OpenCloudApp) {
     ...{ rankeeId: bob, rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer },
     ...{ group: app.group.title, requestedAt: clock.now(), by: 'cli:ann@host' },
   });
-  const command = { store: await engineBeside(dataDir, clock).openStore(), clock };
+  const command = { store: await secondEngine(dataDir, clock).openStore(), clock };
   await begin(command.store, change);
   return { id: change.id, command, state: async () => (await app.store.findChange(change.id))?.state };
 }
@@ -241,7 +241,7 @@ test.each([
         monotonic: () => clock.monotonic(),
         sleep: (ms, signal) => clock.sleep(ms, signal),
       };
-      await using store = asDisposable(await engineBeside(dataDir, shellClock).openStore());
+      await using store = asDisposable(await secondEngine(dataDir, shellClock).openStore());
       const shell = {
         ...app,
         store,

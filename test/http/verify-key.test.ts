@@ -4,7 +4,7 @@ import { operate } from '../contracts/store/samples.ts';
 import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
-import { engineBeside } from '../support/store-of-app.ts';
+import { secondEngine } from '../support/store-of-app.ts';
 
 const invalidKey = { status: 401, code: 'invalid_key', error: 'Invalid API Key' };
 const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' };
@@ -109,7 +109,7 @@ describe('the whitelist', () => {
 
 test('a change of a key by another process applies from the next request', async () => {
   await using app = await openTestApp();
-  const cli = await engineBeside(app.dataDir, app.app.clock).openStore();
+  const cli = await secondEngine(app.dataDir, app.app.clock).openStore();
   const { key, secret } = await createKey(
     { store: cli, clock: app.app.clock },
     { name: 'game', mode: 'live', scopes: ['verify'], by: 'cli:ann@host' },

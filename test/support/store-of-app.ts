@@ -12,14 +12,14 @@ import { tempDir } from './temp-dir.ts';
 /** True if RANKD_TEST_STORE is postgres: each daemon in this process then has a separate PostgreSQL database. */
 export const isOnPostgres = process.env['RANKD_TEST_STORE'] === 'postgres';
 
-interface Kept {
+interface StoreOfApp {
   database: PostgresDatabase;
   /** True if no other test may get the database afterwards. */
   isSpoiled: boolean;
 }
 
 /** The databases by data directory, for tests that open a directory again. */
-const kept = new Map<string, Kept>();
+const stores = new Map<string, StoreOfApp>();
 
 /** Returns the configuration of a daemon's store. */
 export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress }> {
@@ -27,28 +27,28 @@ export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress 
   countQueries();
   // loaded now, because no manual clock waits while the first daemon loads it
   await counted(import('../../src/stores/postgres/postgres-store.ts'));
-  const place = kept.get(dataDir) ?? { database: await counted(createPostgresDatabase()), isSpoiled: false };
-  kept.set(dataDir, place);
+  const place = stores.get(dataDir) ?? { database: await counted(createPostgresDatabase()), isSpoiled: false };
+  stores.set(dataDir, place);
   return { store: place.database.address };
 }
 
 /** Returns a second handle on the same data. */
-export function engineBeside(dataDir: string, clock: Clock): StoreEngine {
-  return engineOf({ dataDir, clock, server: kept.get(dataDir)?.database.address });
+export function secondEngine(dataDir: string, clock: Clock): StoreEngine {
+  return engineOf({ dataDir, clock, server: stores.get(dataDir)?.database.address });
 }
 
 /** Returns a new data directory with the data that the daemon of `dataDir` would leave if it were killed now. */
 export function asIfKilled(dataDir: string): string {
   const copy = tempDir();
-  const shared = kept.get(dataDir);
-  if (shared !== undefined) kept.set(copy, { ...shared, isSpoiled: true });
+  const shared = stores.get(dataDir);
+  if (shared !== undefined) stores.set(copy, { ...shared, isSpoiled: true });
   else cpSync(dataDir, copy, { recursive: true });
   return copy;
 }
 
 /** Runs SQL on the data as a separate client. */
 export async function runSql(dataDir: string, sql: { sqlite: string; postgres: string }): Promise<void> {
-  const place = kept.get(dataDir);
+  const place = stores.get(dataDir);
   if (place === undefined) {
     const db = new Sqlite(join(dataDir, 'rankd.db'));
     db.exec(sql.sqlite);
@@ -61,8 +61,8 @@ export async function runSql(dataDir: string, sql: { sqlite: string; postgres: s
 
 /** Returns the database at the end of a test. */
 export async function returnStore(dataDir: string): Promise<void> {
-  const place = kept.get(dataDir);
-  kept.delete(dataDir);
+  const place = stores.get(dataDir);
+  stores.delete(dataDir);
   if (place?.isSpoiled === false) await place.database[Symbol.asyncDispose]();
 }
 

@@ -5,7 +5,7 @@ import { idempotencyWindowMs } from '../../core/model.ts';
 import { maxAgeMs } from '../../core/webhooks/progress.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
-import { leaveOutOld, oldestUndelivered } from '../webhooks/outbox.ts';
+import { oldestUndelivered, skipOldEvents } from '../webhooks/outbox.ts';
 
 /** Each step removes this many rows and then pauses, so that requests are not delayed. */
 const stepRows = 300;
@@ -32,7 +32,7 @@ export async function pruneRecords(
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
   const webhooks = await store.listWebhooks();
   for (const webhook of webhooks.filter(({ state }) => state === 'enabled')) {
-    await leaveOutOld({ store, clock }, webhook);
+    await skipOldEvents({ store, clock }, webhook);
   }
   const oldest = await oldestUndelivered({ store });
   const before = clock.now() - maxAgeMs;

@@ -124,7 +124,7 @@ export class PageRuns implements AsyncDisposable {
   }
 
   async #start(app: DaemonContext, plan: () => Promise<PlannedRun>): Promise<PageRun> {
-    if (this.#running !== undefined) throw anotherRuns();
+    if (this.#running !== undefined) throw alreadyRunning();
     const begun = Promise.withResolvers<void>();
     this.#running = begun.promise;
     try {
@@ -167,7 +167,7 @@ export class PageRuns implements AsyncDisposable {
 
 const nothing: UndoRun = { results: [], left: [], error: undefined };
 
-function anotherRuns(): RankdError {
+function alreadyRunning(): RankdError {
   return new RankdError('conflict', 'The page is running another undo or list.', {
     hint: 'wait until it has finished',
   });

@@ -14,7 +14,7 @@ import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Store } from '../../ports/index.ts';
 import { isInCharge } from '../upkeep/nodes.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord.ts';
-import { type EventView, eventBody, isPassed, leaveOutOld, nextEvents, type Part, viewEvents } from './outbox.ts';
+import { type EventView, eventBody, isPassed, nextEvents, type Part, skipOldEvents, viewEvents } from './outbox.ts';
 import { type Sending, sendMessage, sendSigned, targetOf } from './send.ts';
 
 /** The context for deliveries under one configuration. */
@@ -57,8 +57,8 @@ async function servedHere(store: Store): Promise<Webhook[]> {
   const isAnyDeclared = webhooks.some(({ declaredIn }) => declaredIn !== undefined);
   const declarations = isAnyDeclared ? await store.webhookDeclarations() : undefined;
   return webhooks.filter(({ name }) => {
-    const whose = declarations && newestOf(name, declarations);
-    return whose === undefined ? servesUndeclared : whose === 'own';
+    const declaredBy = declarations && newestOf(name, declarations);
+    return declaredBy === undefined ? servesUndeclared : declaredBy === 'own';
   });
 }
 
@@ -155,9 +155,9 @@ async function peek({ app, webhook, progress }: Round, part: Part, limit: number
   const after = Math.max(cursor, progress.scannedTo[part]);
   const { events, upTo } = await nextEvents(app, { webhook, part }, { after, limit });
   const isOld = (events[0]?.event.at ?? Number.POSITIVE_INFINITY) < app.clock.now() - maxAgeMs;
-  if (isOld && (await leaveOutOld(app, webhook))) return 'again';
+  if (isOld && (await skipOldEvents(app, webhook))) return 'again';
   if (events.length === 0) progress.scannedTo[part] = upTo;
-  if (events.length === 0 && upTo - cursor > writtenEvery) {
+  if (events.length === 0 && upTo - cursor > cursorStoredEvery) {
     const moved = part === 'alarms' ? { alarmCursor: upTo } : { cursor: upTo };
     const sequences: number[] = [];
     await app.store.recordProgress({ webhookId: webhook.id, sequences }, () => ({
@@ -170,7 +170,7 @@ async function peek({ app, webhook, progress }: Round, part: Part, limit: number
 }
 
 /** A cursor is stored after this many events that are not for its webhook. */
-const writtenEvery = 500;
+const cursorStoredEvery = 500;
 
 /** Marks a redelivery as failed, because the event is too old or retention has removed it. */
 async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> {

@@ -122,7 +122,7 @@ function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], pa
 }
 
 /** Skips all unsent events that are too old, and adds one event that reports them. Returns false if there were none. */
-export async function leaveOutOld({ store, clock }: Tools, webhook: Webhook): Promise<boolean> {
+export async function skipOldEvents({ store, clock }: Tools, webhook: Webhook): Promise<boolean> {
   const now = clock.now();
   const old = await unsentBefore({ store }, webhook, now - maxAgeMs);
   if (old === undefined) return false;

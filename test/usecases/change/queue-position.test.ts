@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
 import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
 import { openTestApp, type TestApp } from '../../support/open-test-app.ts';
-import { engineBeside } from '../../support/store-of-app.ts';
+import { secondEngine } from '../../support/store-of-app.ts';
 
 const rankeeId = 7;
 
@@ -12,7 +12,7 @@ function callFor({ app }: TestApp, ms: number) {
 
 test('a change stays ahead of later ones on a different node', async () => {
   await using world = await openTestApp();
-  const other = await engineBeside(world.dataDir, world.app.clock).openStore();
+  const other = await secondEngine(world.dataDir, world.app.clock).openStore();
   await using position = new QueuePosition(world.app, { rankeeId, lane: 'test' });
   await position.waitForTurn(callFor(world, 1_000));
   await other.enqueue(rankeeId);
