@@ -145,7 +145,7 @@ test('where noblox.js-server expects a number, values that JavaScript would conv
     expect({ odd, status, text }).toEqual({
       odd,
       status: 400,
-      text: expect.stringMatching(/must be a rank number, a role id or the name/),
+      text: expect.stringMatching(/must be a rank number, a role id or a role name/),
     });
   }
 });
