@@ -117,8 +117,8 @@ export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 
  * time, so new ones share an index page, even after millions of changes. In addition to the time, an id has 53 random
  * bits.
  */
-export function newChangeId(askedAt: number): string {
-  return `chg_${inBase62(askedAt, 7)}${base62(9, anyBelow)}`;
+export function newChangeId(requestedAt: number): string {
+  return `chg_${inBase62(requestedAt, 7)}${base62(9, anyBelow)}`;
 }
 
 function anyBelow(below: number): number {

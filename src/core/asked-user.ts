@@ -26,9 +26,9 @@ export function isUserName(text: string): boolean {
  * Returns the refusal if the given name is only a previous name of the user. The platform also finds users by previous
  * names, but another user may take such a name, and ranking the wrong person is worse than an extra question.
  */
-export function refusalOfPreviousName(asked: string, { id, name }: NamedUser): RankdError | undefined {
-  if (name.toLowerCase() === asked.toLowerCase()) return undefined;
-  return new RankdError('user_renamed', `${name} (${id}) used to be called ${asked}: use ${id} or @${name}.`, {
+export function refusalOfPreviousName(given: string, { id, name }: NamedUser): RankdError | undefined {
+  if (name.toLowerCase() === given.toLowerCase()) return undefined;
+  return new RankdError('user_renamed', `${name} (${id}) used to be called ${given}: use ${id} or @${name}.`, {
     hint: `check on Roblox which user you mean, then use ${id} or @${name}`,
   });
 }

@@ -10,7 +10,7 @@ const user = {
 };
 /** The maximum length of a reason, which rankd checks as well as Discord. */
 export const maxDiscordReason = 500;
-const reason = { type: text, name: 'reason', description: 'Why, for the history', max_length: maxDiscordReason };
+const reason = { type: text, name: 'reason', description: 'Reason, for the history', max_length: maxDiscordReason };
 const rank = {
   type: text,
   name: 'rank',
@@ -43,7 +43,7 @@ export const discordCommands = [
   { name: 'demote', description: 'Give a member the next lower rank', options: [user, reason] },
   { name: 'setrank', description: 'Give a member a rank', options: [user, rank, reason] },
   { name: 'role', description: 'Give or take an extra role', options: [user, action, role, reason] },
-  { name: 'suspend', description: 'Take all roles from a member for a time', options: [user, duration, reason] },
+  { name: 'suspend', description: 'Take all roles from a member temporarily', options: [user, duration, reason] },
   {
     name: 'unsuspend',
     description: 'End a suspension: the member gets the earlier roles back',

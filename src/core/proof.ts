@@ -8,7 +8,7 @@ export const proofHeader = 'x-rankd-proof';
 const question = /^[\w-]{1,64}$/;
 
 /** The headers of a challenge, as the daemon received them. */
-export interface Asked {
+export interface Challenge {
   question: unknown;
   authorization: string | undefined;
 }
@@ -17,7 +17,7 @@ export interface Asked {
  * Returns a daemon's response to a challenge, or `undefined` if the challenge is malformed. A client that knows the
  * daemon's identity can verify that this daemon responded and received the Authorization header.
  */
-export function proofOf(identity: string, { question: asked, authorization = '' }: Asked): string | undefined {
-  if (typeof asked !== 'string' || !question.test(asked)) return undefined;
-  return crypto().createHmac('sha256', identity).update(`${asked} ${authorization}`).digest('base64url');
+export function proofOf(identity: string, { question: text, authorization = '' }: Challenge): string | undefined {
+  if (typeof text !== 'string' || !question.test(text)) return undefined;
+  return crypto().createHmac('sha256', identity).update(`${text} ${authorization}`).digest('base64url');
 }

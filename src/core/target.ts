@@ -29,30 +29,30 @@ import { isNamed } from './rules/rule.ts';
  * `platform_unavailable` for one that may be the base role. An error proposes only roles that the acting account can
  * give.
  */
-export function resolveTarget(scheme: RoleScheme, asked: RoleName, acting?: ActingAccount): Role {
-  return resolveAmong(scheme, asked, { candidates: givableRoles(scheme), acting });
+export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: ActingAccount): Role {
+  return resolveAmong(scheme, requested, { candidates: givableRoles(scheme), acting });
 }
 
 /**
  * Returns the requested extra role: a custom role that is not on the ladder. Throws `needs_ladder` without a ladder, or
  * an error of `resolveTarget`.
  */
-export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
+export function resolveAlongside(scheme: RoleScheme, requested: RoleName): Role {
   if (scheme.ladder === undefined) {
     throw new RankdError('needs_ladder', 'Extra roles need group.ladder: without a ladder, every role is a rank.', {
       hint: `list the ranks in group.ladder ${atItsOrigin}; all other roles are then extra roles`,
     });
   }
-  return resolveAmong(scheme, asked, { candidates: alongsideRoles(scheme), acting: undefined });
+  return resolveAmong(scheme, requested, { candidates: alongsideRoles(scheme), acting: undefined });
 }
 
 /**
  * Returns the requested role, for a list of its holders: any except the guest role. Throws the errors of
  * `resolveTarget`.
  */
-export function resolveHeld(scheme: RoleScheme, asked: RoleName): Role {
+export function resolveHeld(scheme: RoleScheme, requested: RoleName): Role {
   const candidates = scheme.roles.filter(({ kind }) => kind !== 'guest');
-  return resolveAmong(scheme, asked, { candidates, acting: undefined });
+  return resolveAmong(scheme, requested, { candidates, acting: undefined });
 }
 
 interface Choice {
@@ -60,39 +60,40 @@ interface Choice {
   acting: ActingAccount | undefined;
 }
 
-function resolveAmong(scheme: RoleScheme, asked: RoleName, among: Choice): Role {
-  const named = rolesRequested(scheme, asked);
+function resolveAmong(scheme: RoleScheme, requested: RoleName, among: Choice): Role {
+  const named = rolesRequested(scheme, requested);
   if (named.some(isUnclear)) throw undecided();
   const { candidates } = among;
   // A number is looked up among the candidates only. A name of a different role does not match a similar candidate.
   const [target, ...others] =
-    typeof asked === 'number'
-      ? rolesRequested({ ...scheme, roles: candidates }, asked)
+    typeof requested === 'number'
+      ? rolesRequested({ ...scheme, roles: candidates }, requested)
       : named.filter((role) => candidates.includes(role));
   if (target !== undefined && others.length === 0) return target;
-  if (target !== undefined) throw ambiguous(asked, [target, ...others]);
+  if (target !== undefined) throw ambiguous(requested, [target, ...others]);
   const [role] = named;
-  const why = role === undefined ? unknown(asked, candidates) : notGivable(scheme, role);
+  const why = role === undefined ? unknown(requested, candidates) : notGivable(scheme, role);
   throw new RankdError(role === undefined ? 'unknown_rank' : 'rank_not_allowed', `${why} ${choice(scheme, among)}`);
 }
 
 /** Returns the error for a number or name that no role has. */
-function unknownRank(scheme: RoleScheme, asked: RoleName): RankdError {
+function unknownRank(scheme: RoleScheme, requested: RoleName): RankdError {
   const among = { candidates: givableRoles(scheme), acting: undefined };
-  return new RankdError('unknown_rank', `${unknown(asked, among.candidates)} ${choice(scheme, among)}`);
+  return new RankdError('unknown_rank', `${unknown(requested, among.candidates)} ${choice(scheme, among)}`);
 }
 
-function unknown(asked: RoleName, candidates: Role[]): string {
-  if (typeof asked === 'number' && asked > 255) return `The group has no role with the id ${asked}; ranks end at 255.`;
-  if (typeof asked === 'number') return `The group has no rank ${asked}.`;
-  const nearest = nearestRole(candidates, asked);
+function unknown(requested: RoleName, candidates: Role[]): string {
+  if (typeof requested === 'number' && requested > 255)
+    return `The group has no role with the id ${requested}; ranks end at 255.`;
+  if (typeof requested === 'number') return `The group has no rank ${requested}.`;
+  const nearest = nearestRole(candidates, requested);
   const question = nearest === undefined ? '' : ` Did you mean ${roleTitle(nearest)}?`;
-  return `The group has no role "${shorten(asked, 40)}".${question}`;
+  return `The group has no role "${shorten(requested, 40)}".${question}`;
 }
 
 /** Returns the role with the most similar name. Ignores a badge or a number next to the mistyped word. */
-function nearestRole(roles: Role[], asked: string): Role | undefined {
-  const words = wordsOf(asked);
+function nearestRole(roles: Role[], requested: string): Role | undefined {
+  const words = wordsOf(requested);
   const parts = roles.flatMap((role) => {
     const own = wordsOf(role.name);
     const runs = own.map((_, from) => own.slice(from, from + Math.max(1, words.length)).join(''));
@@ -105,11 +106,11 @@ function nearestRole(roles: Role[], asked: string): Role | undefined {
   return parts.find(({ part }) => part === found)?.role;
 }
 
-function ambiguous(asked: RoleName, roles: [Role, ...Role[]]): RankdError {
+function ambiguous(requested: RoleName, roles: [Role, ...Role[]]): RankdError {
   const ids = listRoles(roles, ({ id }) => id);
   const byRank = `More than one role has rank ${roles[0].rank}. Send the role id instead: ${ids}.`;
-  if (typeof asked === 'number') return new RankdError('ambiguous_rank', byRank);
-  const byName = `More than one role can be called "${shorten(asked, 40)}". Send the role id instead: ${ids}.`;
+  if (typeof requested === 'number') return new RankdError('ambiguous_rank', byRank);
+  const byName = `More than one role can be called "${shorten(requested, 40)}". Send the role id instead: ${ids}.`;
   return new RankdError('ambiguous_name', byName);
 }
 
@@ -208,20 +209,22 @@ export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
  * Returns the role for suspended members: the requested one, or else the base role. Throws `unknown_rank`,
  * `ambiguous_name` if several roles match, or `platform_unavailable` if the base role is unclear.
  */
-export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): Role {
-  const named = asked === undefined ? scheme.roles : rolesMeant(scheme, asked);
+export function suspendedRole(scheme: RoleScheme, requested: RoleName | undefined): Role {
+  const named = requested === undefined ? scheme.roles : rolesMeant(scheme, requested);
   if (named.some(isUnclear)) throw undecided();
-  const [role, ...others] = named.filter(({ kind }) => kind === 'base' || (asked !== undefined && kind === 'custom'));
+  const [role, ...others] = named.filter(
+    ({ kind }) => kind === 'base' || (requested !== undefined && kind === 'custom'),
+  );
   const hint =
     'correct policy.suspension.role in rankd.yaml, or name the role with --role; `rankd group roles` lists them';
   if (role === undefined)
     throw new RankdError(
       'unknown_rank',
-      `The group has no role ${asked ?? 'that every member has'} for suspended members.`,
+      `The group has no role ${requested ?? 'that every member has'} for suspended members.`,
       { hint },
     );
   if (others.length === 0) return role;
-  throw new RankdError('ambiguous_name', `More than one role matches ${asked}, the role for suspended members.`, {
+  throw new RankdError('ambiguous_name', `More than one role matches ${requested}, the role for suspended members.`, {
     hint,
   });
 }

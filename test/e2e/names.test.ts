@@ -200,7 +200,7 @@ describe('a pasted address', () => {
       [['--file', '-'], `${address}\n`],
     ] as const) {
       const { code, stderr } = await home.here(['whitelist', 'add', ...args], { input });
-      expect([code, stderr]).toEqual([2, expect.stringContaining('games send the place id (game.PlaceId)')]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('games send a place id (game.PlaceId)')]);
     }
   });
 

@@ -63,7 +63,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
     const [out, , [code]] = await talk;
     if (signal === 'SIGINT') {
       expect(code).toBe(130);
-      expect(out).toMatch(/^list_\w+: of 12 members, \d+ changed; \d+ not come to\.\n$/m);
+      expect(out).toMatch(/^list_\w+: of 12 members, \d+ changed; \d+ not reached\.\n$/m);
     }
     roblox.latencyMs = 0;
     const { list } = await home.json<List>(...args);

@@ -18,9 +18,9 @@ export const directionOfReturn: PolicyRule = {
   refusal: ({ key }) => refusalOfDirection(key, 'promote'),
 };
 
-function refusalOfDirection(key: KeyRules | undefined, asked: Direction | undefined): RankdError | undefined {
+function refusalOfDirection(key: KeyRules | undefined, requested: Direction | undefined): RankdError | undefined {
   const allowed = key?.direction;
-  if (allowed === undefined || asked === allowed) return undefined;
+  if (allowed === undefined || requested === allowed) return undefined;
   return new RankdError('key_not_allowed', `This key may only ${allowed} members: its direction is ${allowed}.`, {
     hint: 'rankd key set KEY --direction both',
   });

@@ -103,12 +103,12 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const isOver = (kind === 'refused' && tries >= triesInPlace && isOnlyThis) || (tries >= maxTries && !isFailing);
   const waits = nextTryAt({ failures: tries, now, random, retryAfterMs });
   const holds = tries < triesInPlace ? nextTryAt({ failures: failedTries, now, random, retryAfterMs }) : undefined;
-  const asked = retryAfterMs === undefined ? undefined : nextTryAt({ failures: 0, now, random, retryAfterMs });
+  const requested = retryAfterMs === undefined ? undefined : nextTryAt({ failures: 0, now, random, retryAfterMs });
   const progress: Judged = {
     webhook: {
       ...{ failedTries, lastError: error },
       ...(isFailing && { failingSince: webhook.failingSince ?? now }),
-      ...(isInPlace && { heldUntil: holds ?? asked }),
+      ...(isInPlace && { heldUntil: holds ?? requested }),
       ...(tries >= triesInPlace && passed(attempt)),
     },
     put: attempt.events.map((event) => ({
@@ -271,8 +271,8 @@ function standardOutcome(answer: Answered, now: number): Outcome {
   const error = inWords(answer);
   if (status === 410) return { kind: 'gone', status, error: 'the target answered 410: it accepts no more events' };
   if ([400, 413, 422].includes(status)) return { kind: 'refused', status, error };
-  const asked = [429, 503].includes(status) ? retryAfterMs(answer.header('retry-after'), now) : undefined;
-  return { kind: 'failed', status, error, retryAfterMs: asked };
+  const requested = [429, 503].includes(status) ? retryAfterMs(answer.header('retry-after'), now) : undefined;
+  return { kind: 'failed', status, error, retryAfterMs: requested };
 }
 
 /**

@@ -16,16 +16,16 @@ test.each([
     await expect(given.waitForTurn(calledOff)).rejects.toThrow('called off');
   }
   using next = turns.enqueue(member, 'a');
-  let isHere = false;
-  const coming = next.waitForTurn(signal).then(() => {
-    isHere = true;
+  let hasTurn = false;
+  const waiting = next.waitForTurn(signal).then(() => {
+    hasTurn = true;
   });
   if (before !== undefined) {
     await new Promise(setImmediate);
-    expect(isHere).toBe(false);
+    expect(hasTurn).toBe(false);
     before[Symbol.dispose]();
   }
-  await coming;
+  await waiting;
 });
 
 test('after all callers have finished, the next one is first', async () => {
@@ -45,14 +45,14 @@ test('a caller who arrives after the first has finished still waits for those in
   first[Symbol.dispose]();
   await second.waitForTurn(signal);
   using third = turns.enqueue(member, 'a');
-  let isHere = false;
-  const coming = third.waitForTurn(signal).then(() => {
-    isHere = true;
+  let hasTurn = false;
+  const waiting = third.waitForTurn(signal).then(() => {
+    hasTurn = true;
   });
   await new Promise(setImmediate);
-  expect(isHere).toBe(false);
+  expect(hasTurn).toBe(false);
   second[Symbol.dispose]();
-  await coming;
+  await waiting;
 });
 
 test("a lane has a limit in a member's queue, and each caller that leaves frees one place", () => {
