@@ -4,7 +4,7 @@ import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
 import { type HoldsOfMember, holdsAfter, refusalOfHold, refusalOfLift, scopeOf } from './holds.ts';
 import type { KeyEdit } from './key-changes.ts';
 import type { Hold, Key, RankChange } from './model.ts';
-import { comebackOf, firstRefusal } from './policy.ts';
+import { earlyReturnOf, firstRefusal } from './policy.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
@@ -121,7 +121,7 @@ function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: Begin
   const asOfNow: PolicyCase = {
     ...policyCase,
     key: caller?.key ?? policyCase.key,
-    ...(change.hold?.does === 'begin' && { comeback: comebackOf(policyCase, holds.open) }),
+    ...(change.hold?.does === 'begin' && { earlyReturn: earlyReturnOf(policyCase, holds.open) }),
     sinceRankersLastChangeMs: rankerChangedAt === undefined ? undefined : now - rankerChangedAt,
   };
   return firstRefusal(recheck, asOfNow);

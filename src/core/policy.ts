@@ -32,7 +32,7 @@ const withoutSteps = policyRules.filter((rule) => rule !== steps);
 export const rulesFor = {
   rank: policyRules,
   role: withoutSteps,
-  suspension: withoutSteps.map(alsoOnComeback),
+  suspension: withoutSteps.map(alsoOnEarlyReturn),
   return: withoutSteps.map(onReturn),
 } as const satisfies Record<string, readonly PolicyRule[]>;
 
@@ -40,23 +40,23 @@ function onReturn(rule: PolicyRule): PolicyRule {
   return rule === direction ? directionOfReturn : rule;
 }
 
-function alsoOnComeback(rule: PolicyRule): PolicyRule {
+function alsoOnEarlyReturn(rule: PolicyRule): PolicyRule {
   const { name } = rule;
-  return { name, refusal: (of) => rule.refusal(of) ?? refusalOfComeback(of, onReturn(rule).refusal) };
+  return { name, refusal: (of) => rule.refusal(of) ?? refusalOfEarlyReturn(of, onReturn(rule).refusal) };
 }
 
-/** Returns the refusal of the roles that `of.comeback` restores. They count as a promotion only if the member rises. */
-export function refusalOfComeback(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
-  const { comeback } = of;
-  if (comeback === undefined || (refusal === directionOfReturn.refusal && rise(comeback) <= 0)) return undefined;
-  return refusal({ ...of, plan: comeback });
+/** Returns the refusal of the roles that `of.earlyReturn` restores. They count as a promotion only if the member rises. */
+export function refusalOfEarlyReturn(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
+  const { earlyReturn } = of;
+  if (earlyReturn === undefined || (refusal === directionOfReturn.refusal && rise(earlyReturn) <= 0)) return undefined;
+  return refusal({ ...of, plan: earlyReturn });
 }
 
 /**
  * Returns the plan for the roles that return because a key's suspension replaces a temporary rank: the end of the
  * suspension restores the roles from before that rank. Returns `undefined` if no role returns.
  */
-export function comebackOf(
+export function earlyReturnOf(
   { key, request, scheme, plan }: Pick<PolicyCase, 'key' | 'request' | 'scheme' | 'plan'>,
   open: Hold | undefined,
 ): RolePlan | undefined {

@@ -15,13 +15,13 @@ const connectTimeoutMs = 10_000;
 const maxAnswerBytes = 2_048;
 
 /** Creates a sender over HTTP. It uses no proxy, follows no redirect and reuses no connection. */
-export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookSender {
+export function httpWebhookSender(clock: Clock, lookUp: Lookup = lookup): WebhookSender {
   return {
     async send(request, signal) {
       using deadline = deadlineIn(clock, request.timeoutMs);
       const stop = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]);
       try {
-        return await exchange(request, { clock, look }, stop);
+        return await exchange(request, { clock, lookUp }, stop);
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof Forbidden) return { isAnswered: false, error: error.message };
@@ -35,7 +35,7 @@ export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookS
       const url = new URL(address);
       const literal = literalIn(url);
       const mayCall = judgeOf(url, allowPrivate);
-      const found = literal === undefined ? await addressesOf(look, url.hostname) : [literal];
+      const found = literal === undefined ? await addressesOf(lookUp, url.hostname) : [literal];
       if (found instanceof Error || found.length === 0) {
         const doubt = `${inWords(found)}${proxyNote({ address, proxy })}`;
         return url.protocol === 'http:' && allowPrivate.length === 0
@@ -63,7 +63,7 @@ class Forbidden extends Error {}
  */
 async function exchange(
   request: WebhookRequest,
-  { clock, look }: { clock: Clock; look: Lookup },
+  { clock, lookUp }: { clock: Clock; lookUp: Lookup },
   signal: AbortSignal,
 ): Promise<TargetAnswer> {
   const url = new URL(request.address);
@@ -77,7 +77,7 @@ async function exchange(
       method: request.method,
       headers: { 'user-agent': `rankd/${version}`, ...request.headers, ...lengthOf(request.body) },
       agent: false,
-      lookup: judgedLookup(look, mayCall),
+      lookup: judgedLookup(lookUp, mayCall),
       signal,
     },
     found.resolve,
@@ -103,9 +103,9 @@ function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: 
   return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
 }
 
-function addressesOf(look: Lookup, hostname: string): Promise<string[] | Error> {
+function addressesOf(lookUp: Lookup, hostname: string): Promise<string[] | Error> {
   return new Promise((resolve) => {
-    look(hostname, { all: true }, (error, found) => resolve(error ?? found.map(({ address }) => address)));
+    lookUp(hostname, { all: true }, (error, found) => resolve(error ?? found.map(({ address }) => address)));
   });
 }
 
@@ -121,9 +121,9 @@ function lengthOf(body: string | undefined): Record<string, string> {
 }
 
 /** Returns a lookup that refuses a name with any forbidden address. */
-function judgedLookup(look: Lookup, mayCall: (address: string) => boolean): LookupFunction {
+function judgedLookup(lookUp: Lookup, mayCall: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
-    look(hostname, { ...options, all: true }, (error, addresses) => {
+    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return done(error, '');
       const refused = addresses.find(({ address }) => !mayCall(address));
       if (refused !== undefined) return done(new Forbidden(whyForbidden(refused.address)), '');

@@ -51,7 +51,7 @@ export interface PolicyCase {
   scheme: RoleScheme;
   plan: RolePlan;
   /** The plan for the roles that return early because of a key's suspension; the rules must allow it, too. */
-  comeback?: RolePlan | undefined;
+  earlyReturn?: RolePlan | undefined;
   /** `undefined` if the platform does not report it; the platform itself then refuses changes beyond its reach. */
   acting: ActingAccount | undefined;
   /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */

@@ -74,14 +74,14 @@ export function withPlan(
   {
     plan,
     scheme,
-    policyCase: { policy, comeback },
+    policyCase: { policy, earlyReturn },
   }: Pick<ApprovedChange, 'plan' | 'scheme'> & {
-    policyCase: Pick<PolicyCase, 'policy' | 'comeback'>;
+    policyCase: Pick<PolicyCase, 'policy' | 'earlyReturn'>;
   },
 ): RankChange {
   const { from, to } = plan.goal;
   const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));
-  const counted = scheme.roles.filter((role) => involved.includes(role) || comeback?.goal.to.includes(role.id));
+  const counted = scheme.roles.filter((role) => involved.includes(role) || earlyReturn?.goal.to.includes(role.id));
   return {
     ...draft,
     roleId: plan.target.id,

@@ -7,7 +7,7 @@ import {
 } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { ActingAccount, Member, RankChange, RankRequest, Role } from '../../core/model.ts';
-import { comebackOf, policyRules, refusalOfComeback, refusalOfUndo, rulesFor } from '../../core/policy.ts';
+import { earlyReturnOf, policyRules, refusalOfEarlyReturn, refusalOfUndo, rulesFor } from '../../core/policy.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { planAlongside, planAtLeast, type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest } from '../../core/role-scheme.ts';
@@ -267,15 +267,15 @@ export async function checkPlan(
   const isQuiet = (kind === 'rank' || kind === 'role') && plan.steps.length === 0;
   const rules = rulesFor[kind];
   const asked = { policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting };
-  const comeback = kind === 'suspension' ? comebackOf(asked, await openHold(app, request.rankeeId)) : undefined;
+  const earlyReturn = kind === 'suspension' ? earlyReturnOf(asked, await openHold(app, request.rankeeId)) : undefined;
   const policyCase: PolicyCase = {
     ...asked,
-    ...(comeback !== undefined && { comeback }),
+    ...(earlyReturn !== undefined && { earlyReturn }),
     ...(isQuiet ? noPace : paceOf(app, paces ?? (await pacesOf(app, request)))),
   };
   if (!isQuiet) {
     for (const { name, refusal } of rules) examiner.report(name, refusal(policyCase));
-    const aboveActing = refusalAboveActing(policyCase) ?? refusalOfComeback(policyCase, refusalAboveActing);
+    const aboveActing = refusalAboveActing(policyCase) ?? refusalOfEarlyReturn(policyCase, refusalAboveActing);
     examiner.report('acting account', aboveActing);
     await examiner.find(
       'ranker rank',
@@ -346,7 +346,7 @@ async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext)
   const ranker = await readMember(app, of.request.rankerId, call);
   const roles = ranker && heldRoles((await app.group.schemeFor(ranker, call)).roles, ranker);
   const refusalOf = (plan: PolicyCase) => refusalOfRanker(plan, roles);
-  const refusal = refusalOf(of) ?? refusalOfComeback(of, refusalOf);
+  const refusal = refusalOf(of) ?? refusalOfEarlyReturn(of, refusalOf);
   if (refusal !== undefined) throw refusal;
   return roles;
 }

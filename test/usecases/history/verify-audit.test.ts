@@ -14,9 +14,9 @@ import { tempDir } from '../../support/temp-dir.ts';
 async function sixEvents() {
   const dataDir = tempDir();
   const store = await engineOf({ dataDir, clock: new ManualClock() }).openStore();
-  const hand = new Database(join(dataDir, 'rankd.db'));
+  const database = new Database(join(dataDir, 'rankd.db'));
   onTestFinished(async () => {
-    hand.close();
+    database.close();
     await store.close();
   });
   for (const subject of ['a', 'b', 'c', 'd', 'e', 'f']) {
@@ -27,7 +27,7 @@ async function sixEvents() {
       detail: { note: 'lobby' },
     });
   }
-  return { store, hand };
+  return { store, database };
 }
 
 const unlock =
@@ -77,8 +77,8 @@ test.each([
     [{ kind: 'changed', id: 7 }],
   ],
 ])('%s is reported with the event numbers', async (_, damage, breaks) => {
-  const { store, hand } = await sixEvents();
-  hand.exec(unlock + damage);
+  const { store, database } = await sixEvents();
+  database.exec(unlock + damage);
   expect(await verifyAudit({ store })).toMatchObject({ breakCount: breaks.length, breaks });
 });
 
@@ -101,24 +101,24 @@ test('an untouched audit passes, and each of its hashes is found as a noted head
 });
 
 test('later events do not hide that the end was removed', async () => {
-  const { store, hand } = await sixEvents();
-  hand.exec(`${unlock} DELETE FROM audit_events WHERE id > 4`);
+  const { store, database } = await sixEvents();
+  database.exec(`${unlock} DELETE FROM audit_events WHERE id > 4`);
   await operate({ store }).appendAudit({ by: 'daemon', action: 'x', subject: 'y', detail: {} });
   expect(await verifyAudit({ store })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
 });
 
 test('a recomputed chain is detected only by a recorded head', async () => {
-  const { store, hand } = await sixEvents();
+  const { store, database } = await sixEvents();
   const { head } = await verifyAudit({ store });
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
-  hand.exec(unlock);
+  database.exec(unlock);
   const notedHeads = new Map(rows.map((row) => [row.id, new Set([row.hash])]));
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breakCount: 0, notedHeads: { found: 6 } });
   let { hash } = chainStart;
   for (const { hash: _, ...row } of rows) {
     const forged = { ...row, by: 'cli:bob@host' };
     hash = linkHash(hash, forged);
-    hand
+    database
       .prepare('UPDATE audit_events SET done_by = ?, hash = ? WHERE id = ?')
       .run(forged.by, Buffer.from(hash, 'hex'), forged.id);
   }
@@ -131,9 +131,9 @@ test('a recomputed chain is detected only by a recorded head', async () => {
 });
 
 test('a removed end whose row count was adjusted is detected by noted heads', async () => {
-  const { store, hand } = await sixEvents();
+  const { store, database } = await sixEvents();
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
-  hand.exec(`${unlock} DELETE FROM audit_events WHERE id > 4; UPDATE sqlite_sequence SET seq = 4`);
+  database.exec(`${unlock} DELETE FROM audit_events WHERE id > 4; UPDATE sqlite_sequence SET seq = 4`);
   expect(await verifyAudit({ store })).toMatchObject({ breakCount: 0 });
   const notedHeads = new Map(rows.slice(4).map((row) => [row.id, new Set([row.hash])]));
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
@@ -155,9 +155,9 @@ function removeUpTo(id: number): string {
 test.each([3, 6])(
   'events #1 to #%i are reported as missing if no retention event explains their removal',
   async (last) => {
-    const { store, hand } = await sixEvents();
+    const { store, database } = await sixEvents();
     const { rows } = await store.auditChain({ afterId: last - 1, limit: 1 });
-    hand.exec(removeUpTo(last));
+    database.exec(removeUpTo(last));
     expect(await verifyAudit({ store }, { notedHead: rows[0]?.hash })).toMatchObject({
       breaks: [{ kind: 'unexplained', id: 1, toId: last }],
       notedHead: 'removed',
@@ -167,11 +167,11 @@ test.each([3, 6])(
 );
 
 test('a retention event explains only the rows that it names, and none if retention is off', async () => {
-  const { store, hand } = await sixEvents();
+  const { store, database } = await sixEvents();
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
   const [upTo = chainStart, next] = rows.slice(2);
   await store.appendAudit(auditPruned({ removed: 3, before: 0, upTo }, { by: 'daemon', at: 0 }));
-  hand.exec(removeUpTo(3));
+  database.exec(removeUpTo(3));
   const hasRetention = async () => true;
   const notedHeads = new Map(rows.map((row) => [row.id, new Set([row.hash])]));
   expect(await verifyAudit({ store }, { hasRetention, notedHead: upTo.hash, notedHeads })).toMatchObject({
@@ -182,22 +182,22 @@ test('a retention event explains only the rows that it names, and none if retent
   });
   const unexplained = [{ kind: 'unexplained', id: 1 }];
   expect(await verifyAudit({ store }, { hasRetention: async () => false })).toMatchObject({ breaks: unexplained });
-  hand.exec(removeUpTo(next?.id ?? 0));
+  database.exec(removeUpTo(next?.id ?? 0));
   expect(await verifyAudit({ store }, { hasRetention })).toMatchObject({ breaks: unexplained });
 });
 
 test('forgetting a person does not explain other emptied mentions, before or after retention', async () => {
-  const { store, hand } = await sixEvents();
+  const { store, database } = await sixEvents();
   for (const rankeeId of [1001, 2002, 1001, 2002, 2002]) {
     await store.appendAudit(changeEvent(newChange({ rankeeId }), 'applied', 0));
   }
   const forgetting = { userId: 1001, pseudonym: -5 }; // in events #7 and #9; event #12 records it
   await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by: 'cli:ann@host', at: 0 }));
-  hand.exec('CREATE TEMP TABLE written AS SELECT * FROM audit_people');
+  database.exec('CREATE TEMP TABLE written AS SELECT * FROM audit_people');
   const breaksAfter = async (sql: string) => {
-    hand.exec(sql);
+    database.exec(sql);
     const { breaks } = await verifyAudit({ store });
-    hand.exec('DELETE FROM audit_people; INSERT INTO audit_people SELECT * FROM written');
+    database.exec('DELETE FROM audit_people; INSERT INTO audit_people SELECT * FROM written');
     return breaks;
   };
   const empty = (id: number, pseudonym = -5) =>
@@ -213,14 +213,14 @@ test('forgetting a person does not explain other emptied mentions, before or aft
     const upTo = rows[upToId - 1] ?? chainStart;
     await store.appendAudit(auditPruned({ removed: upToId, before: 0, upTo }, { by: 'daemon', at: 0 }));
     await store.pruneAudit({ upToId, limit: 100 });
-    hand.exec('DELETE FROM written; INSERT INTO written SELECT * FROM audit_people');
+    database.exec('DELETE FROM written; INSERT INTO written SELECT * FROM audit_people');
   };
   await prune(8);
   expect(await breaksAfter('')).toEqual([]);
   expect(await breaksAfter(empty(10))).toEqual([{ kind: 'mentions', id: 12 }]);
   await prune(12);
   expect(await breaksAfter('')).toEqual([]);
-  expect(hand.prepare('SELECT count(*) AS left FROM audit_people').get()).toEqual({ left: 0 });
+  expect(database.prepare('SELECT count(*) AS left FROM audit_people').get()).toEqual({ left: 0 });
 });
 
 test.each([
@@ -229,12 +229,12 @@ test.each([
   ['a person removed as if forgotten', 'UPDATE audit_people SET user_id = -5, salt = NULL', 1],
   ['a forgotten person', '', 0],
 ])('%s is reported unless the person was forgotten', async (_what, sql, breakCount) => {
-  const { store, hand } = await sixEvents();
+  const { store, database } = await sixEvents();
   const event = changeEvent(newChange({ rankeeId: 1001 }), 'applied', 0);
   await store.appendAudit(event);
   if (sql === '') {
     const forgetting = { userId: 1001, pseudonym: -5 };
     await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by: 'cli:ann@host', at: 0 }));
-  } else hand.exec(sql);
+  } else database.exec(sql);
   expect(await verifyAudit({ store })).toMatchObject({ rows: sql === '' ? 8 : 7, breakCount });
 });

@@ -16,22 +16,22 @@ test('the audit records each change of the credential once, across restarts of t
   const app = { store, clock, deadCredential: () => dead, latestCredential: () => latest } as unknown as DaemonContext;
   const recorded = async () => (await store.listAudit({ limit: 9, oldestFirst: true })).map(({ action }) => action);
   let credential = new CredentialEvents();
-  const look = async (isRestarted: boolean) => {
+  const recordRounds = async (isRestarted: boolean) => {
     if (isRestarted) credential = new CredentialEvents();
     for (let round = 0; round < 3; round += 1) await credential.record(app);
   };
-  await look(false);
+  await recordRounds(false);
   latest = { state: 'valid' };
-  await look(false);
+  await recordRounds(false);
   expect(await recorded()).toEqual([]);
   dead = new RankdError('platform_credential', 'The key is disabled.');
-  await look(false);
-  await look(true);
+  await recordRounds(false);
+  await recordRounds(true);
   expect(await recorded()).toEqual(['credential.refuse']);
   dead = undefined;
-  await look(true);
+  await recordRounds(true);
   latest = { state: 'valid', expiresAt: clock.now() + 86_400_000 };
-  await look(false);
-  await look(true);
+  await recordRounds(false);
+  await recordRounds(true);
   expect(await recorded()).toEqual(['credential.refuse', 'credential.accept', 'credential.expire_soon']);
 });

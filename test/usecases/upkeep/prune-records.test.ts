@@ -98,9 +98,9 @@ test('retention removes nothing from an edited audit', async () => {
   const { dataDir, store, clock, round } = await openForPruning();
   for (const subject of ['a', 'b', 'c'])
     await operate({ store: store, clock }).appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });
-  const hand = new Database(join(dataDir, 'rankd.db'));
-  hand.exec("DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = 'z' WHERE id = 2");
-  hand.close();
+  const database = new Database(join(dataDir, 'rankd.db'));
+  database.exec("DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = 'z' WHERE id = 2");
+  database.close();
   await clock.advance(9 * dayMs);
   await expect(round({ auditMs: dayMs })).rejects.toMatchObject({ code: 'conflict', hint: 'rankd audit verify' });
   expect(await store.listAudit({ limit: 9 })).toHaveLength(3);
@@ -155,8 +155,8 @@ test('events that wait for a webhook are retained for seven days, and no longer'
   await clock.advance(2 * dayMs);
   await round({ historyMs: dayMs, auditMs: dayMs });
   expect(await left()).toBe(0);
-  const told = await store.listAudit({ limit: 9 });
-  expect(told.filter(({ action }) => action === 'webhook.skip')).toMatchObject([
+  const skips = await store.listAudit({ limit: 9 });
+  expect(skips.filter(({ action }) => action === 'webhook.skip')).toMatchObject([
     { subject: 'wh_a', by: 'daemon', detail: { name: 'a', fromId: range[0], toId: range[1], count: 2 } },
   ]);
   await round({ historyMs: dayMs, auditMs: dayMs });
@@ -172,8 +172,8 @@ test('events for which a game chose a declared webhook are retained and counted,
   await store.updateWebhooks(judgeNewWebhook(webhook, { by: 'daemon', at: clock.now() }));
   const skipped = async () => {
     await round({ historyMs: dayMs, auditMs: dayMs });
-    const told = await store.listAudit({ action: 'webhook.skip', limit: 9 });
-    return told.map(({ detail }) => detail['count']);
+    const skips = await store.listAudit({ action: 'webhook.skip', limit: 9 });
+    return skips.map(({ detail }) => detail['count']);
   };
   await keep(2, clock.now(), { webhookHash: 'hash' });
   await clock.advance(6 * dayMs);

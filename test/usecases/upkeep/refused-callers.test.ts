@@ -47,11 +47,11 @@ test('a caller who invents places for an accepted key cannot fill the audit: ten
   const key = await app.createKey();
   for (let placeid = 1001; placeid <= 1030; placeid += 1) await app.verify(key, placeid);
   await app.app.refused.flush(app.app);
-  const told = (await refusalsIn(app)).map(({ detail }) => detail);
-  expect(told).toHaveLength(11);
+  const refusals = (await refusalsIn(app)).map(({ detail }) => detail);
+  expect(refusals).toHaveLength(11);
   const { id } = (await app.store.findKey('main')) ?? expect.fail('there is no key');
-  expect(told).toContainEqual({ reason: 'not_listed', keyId: id, placeId: 1001, from: '127.0.0.1', count: 1 });
-  expect(told).toContainEqual({ reason: 'other', from: '127.0.0.1', count: 20 });
+  expect(refusals).toContainEqual({ reason: 'not_listed', keyId: id, placeId: 1001, from: '127.0.0.1', count: 1 });
+  expect(refusals).toContainEqual({ reason: 'other', from: '127.0.0.1', count: 20 });
 });
 
 test('callers are listed by address, and those beyond the limit are one total', async () => {
@@ -60,11 +60,11 @@ test('callers are listed by address, and those beyond the limit are one total', 
   const wrongKey = new RankdError('invalid_key', 'No.', { details: { reason: 'unknown' } });
   for (let n = 1; n <= 40; n += 1) refused.count(wrongKey, `203.0.113.${n % 2 === 0 ? 2 : n}`);
   await refused.flush(app.app);
-  const told = (await refusalsIn(app)).map(({ detail }) => detail);
-  expect(told).toHaveLength(20 + 1);
-  expect(told).toContainEqual({ reason: 'unknown', from: '203.0.113.2', count: 20 });
-  expect(told).toContainEqual({ reason: 'other', from: '203.0.113.19', count: 1 });
-  expect(told).toContainEqual({ reason: 'other', count: 1 });
+  const refusals = (await refusalsIn(app)).map(({ detail }) => detail);
+  expect(refusals).toHaveLength(20 + 1);
+  expect(refusals).toContainEqual({ reason: 'unknown', from: '203.0.113.2', count: 20 });
+  expect(refusals).toContainEqual({ reason: 'other', from: '203.0.113.19', count: 1 });
+  expect(refusals).toContainEqual({ reason: 'other', count: 1 });
 });
 
 async function refusalsIn({ store }: TestApp): Promise<AuditEvent[]> {

@@ -83,10 +83,10 @@ test('500 changes over 100 s are at most five messages, and a later single chang
   ]);
   await clock.advance(60_000);
   expect(discord.messages.length - 1).toBeLessThanOrEqual(5);
-  const told = discord.messages.flatMap(({ embeds }) =>
+  const reported = discord.messages.flatMap(({ embeds }) =>
     embeds.map(({ title }) => Number(/^(\d+) demotions/.exec(title)?.[1] ?? 1)),
   );
-  expect(told.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(500);
+  expect(reported.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(500);
   await clock.advance(20_000);
   const late = discord.messages.length;
   await demote(9_000);
