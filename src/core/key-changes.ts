@@ -95,7 +95,7 @@ export function judgeRevocation(actor: Actor): JudgeKey {
   };
 }
 
-/** Judges the pause or the resumption of a key. A paused key retains the time of its first pause. */
+/** Judges the pause or the resumption of a key. A key that is already paused retains the time of its pause. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, actor: Actor): JudgeKey {
   return (key) => {
     const refusal = paused ? refusalOfRevoked(key, 'it cannot be paused') : undefined;

@@ -45,7 +45,9 @@ function alsoOnEarlyReturn(rule: PolicyRule): PolicyRule {
   return { name, refusal: (of) => rule.refusal(of) ?? refusalOfEarlyReturn(of, onReturn(rule).refusal) };
 }
 
-/** Returns the refusal of the roles that `of.earlyReturn` restores. They count as a promotion only if the member rises. */
+/**
+ * Returns the refusal of the roles that `of.earlyReturn` restores. It counts as a promotion only if the member rises.
+ */
 export function refusalOfEarlyReturn(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
   const { earlyReturn } = of;
   if (earlyReturn === undefined || (refusal === directionOfReturn.refusal && rise(earlyReturn) <= 0)) return undefined;

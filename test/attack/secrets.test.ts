@@ -7,8 +7,8 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { send } from '../support/open-test-app.ts';
 
 /**
- * Uses every secret correctly and incorrectly, then searches for it everywhere except where it belongs: the Roblox key's
- * file, the files of `--out`, and the output that shows a new key once.
+ * Uses every secret correctly and incorrectly, then searches for it everywhere except where it belongs: the file of the
+ * Roblox key, the files of `--out`, and the output that shows a new key once.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;
@@ -70,7 +70,7 @@ describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key
       const found = places.filter(([, text]) =>
         [middle, base64, Buffer.from(middle).toString('hex')].some((form) => text.includes(form)),
       );
-      const isWebhooks = ofWebhooks.includes(name); // they are stored in the database, as SECURITY.md explains
+      const isWebhooks = ofWebhooks.includes(name); // webhook secrets are in the database, as SECURITY.md explains
       const wheres = found
         .map(([where]) => where)
         .filter((where) => !(isWebhooks && /^rankd\.db|the backup/.test(where)));
@@ -244,7 +244,7 @@ function processArguments(): Array<[string, string]> {
       try {
         return [[`the arguments of process ${id}`, readFileSync(`/proc/${id}/cmdline`, 'latin1')]];
       } catch {
-        return []; // it has ended
+        return []; // the process has ended
       }
     });
   return [...others, ['the arguments of the daemon', readFileSync(`/proc/${daemon.process.pid}/cmdline`, 'latin1')]];

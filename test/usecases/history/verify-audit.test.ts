@@ -146,7 +146,7 @@ test('two different recorded hashes of one event show that the audit was rewritt
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'rewritten', id: 3 }] });
 });
 
-/** Returns SQL that evades every trigger: it anchors the chain to one of its own events, and deletes the earlier ones. */
+/** Returns SQL that evades every trigger: it anchors the chain to one of its events, and deletes the earlier ones. */
 function removeUpTo(id: number): string {
   return `UPDATE audit_anchor SET last_id = ${id}, hash = (SELECT hash FROM audit_events WHERE id = ${id});
           DELETE FROM audit_events WHERE id <= ${id}`;

@@ -271,8 +271,9 @@ class World {
   }
 
   /**
-   * Compares the member with the state `was`. A hold whose end has passed is not reopened: its earlier roles are expected.
-   * A member who has left may still have the state `now`, from just before the undo, if the undo did not restore it.
+   * Compares the member with the state `was`. A hold whose end has passed is not reopened, so its earlier roles are
+   * expected. A member who has left may still have the state `now`, from just before the undo, if the undo did not
+   * restore it.
    */
   async #expect(
     member: number,
