@@ -14,7 +14,7 @@ const add = (by: string) => (account: Tally) => {
   return account.count;
 };
 
-/** The promises of the BudgetLedger port. `open` creates two handles on one ledger, which may be the same. */
+/** The tests that every BudgetLedger passes. `open` returns two handles on one ledger, which can be the same. */
 export function ledgerContract(
   name: string,
   open: (clock: ManualClock) => Promise<{ ledger: BudgetLedger; other: BudgetLedger }>,
@@ -33,9 +33,9 @@ export function ledgerContract(
       const changes = Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? ledger : other).change(tally, add(`${n}`)));
       const counts = await Promise.all(changes);
       expect(counts.toSorted((one, two) => one - two)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
-      const kept = await other.change(tally, ({ by }) => by);
-      expect(new Set(kept).size).toBe(60);
-      expect(kept).toHaveLength(60);
+      const stored = await other.change(tally, ({ by }) => by);
+      expect(new Set(stored).size).toBe(60);
+      expect(stored).toHaveLength(60);
     });
 
     test('mutating a returned account does not change the stored one', async () => {

@@ -3,10 +3,10 @@ import { type ErrorCode, isRankdError, RankdError } from '../../src/base/errors.
 import type { Role, RoleKind } from '../../src/core/model.ts';
 import type { CallContext, Platform, RoleWrite } from '../../src/ports/index.ts';
 
-/** A platform with a group prepared for the suite, fresh for every test. */
+/** A platform with a new group for each test. */
 export interface PlatformUnderTest {
   platform: Platform;
-  /** A fresh context with a deadline in 5 s. */
+  /** Returns a context with a deadline in 5 s. */
   call(): CallContext;
   /** User ids. At least one of `member`, `officer`, `veteran` and `memberOnly` is above 2^32. */
   ids: {
@@ -40,7 +40,7 @@ export interface PlatformUnderTest {
   close(): Promise<void>;
 }
 
-/** The promises of every adapter of `Platform`. */
+/** The tests that every `Platform` passes. */
 export function platformContract(name: string, open: () => Promise<PlatformUnderTest>): void {
   describe(`${name} meets the platform contract`, () => {
     let under: PlatformUnderTest;
@@ -293,9 +293,9 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
 }
 
 interface GroupReaders {
-  /** The roles of a member, ascending, without the base role: platforms may or may not list it. */
+  /** Reads the roles of a member, ascending, without the base role, which some platforms omit. */
   held(userId: number): Promise<number[]>;
-  /** Passes once a read shows these roles, which must happen within the platform's own read lag. */
+  /** Passes once a read returns these roles, at the latest after the platform's read lag. */
   expectHeld(userId: number, roleIds: number[]): Promise<void>;
 }
 

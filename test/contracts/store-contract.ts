@@ -23,7 +23,7 @@ import { webhookContract } from './store/webhooks.ts';
 import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
 
-/** The promises of the Store port. Every engine passes these tests, each on a separate database. */
+/** The tests that every engine's Store passes, each on a separate database. */
 export function storeContract(name: string, createDatabase: () => Promise<TestDatabase>, options?: OpenOptions): void {
   describe(name, () => {
     const at = {} as StoreCase;

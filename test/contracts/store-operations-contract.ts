@@ -11,12 +11,12 @@ import type { TestDatabase } from './store/store-case.ts';
 
 const by = 'cli:ann@host';
 
-/** The backups of all engines have the same form: SQLite reads them. */
+/** Examines a backup with SQLite, because the backups of all engines are SQLite files. */
 const examined = (file: string) => engineOf({ dataDir: tempDir(), clock: systemClock }).operations.examineBackup(file);
 
 /**
- * The promises of the StoreOperations port. Every engine passes these tests. `isOnServer`: a backup can't replace the
- * database, because other machines may use it.
+ * The tests that every engine's StoreOperations passes. `isOnServer`: a backup can't replace the database, because
+ * other machines may be using it.
  */
 export function storeOperationsContract(
   name: string,
@@ -34,7 +34,7 @@ export function storeOperationsContract(
 
     afterEach(() => database[Symbol.asyncDispose]());
 
-    /** Creates the database, with its workspace on the plan `free`. */
+    /** Creates the database, with its workspace on the `free` plan. */
     const begin = async () => {
       const store = await engine.openStore();
       await operate({ store }).updateWorkspace({ plan: 'free' }, by);

@@ -6,7 +6,7 @@ import type { Clock, Store } from '../../src/ports/index.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import { MemberTurns } from '../../src/usecases/change/member-turns.ts';
 import { reconcileChange, recoverChanges } from '../../src/usecases/change/reconcile-change.ts';
-import { begin, finish, newChange, putBack, unknown } from '../contracts/store/samples.ts';
+import { begin, finish, newChange, startCompensating, unknown } from '../contracts/store/samples.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 import { secondEngine } from '../support/store-of-app.ts';
 
@@ -82,7 +82,8 @@ test.each(['forward', 'compensate'] as const)(
       async (system) => {
         const { app, fake, clock } = system;
         const change = await halfDone(system);
-        if (phase === 'compensate') await putBack(app, change.id, { code: 'above_acting_account', message: 'No.' });
+        if (phase === 'compensate')
+          await startCompensating(app, change.id, { code: 'above_acting_account', message: 'No.' });
         fake.faults.add({ operation: 'unassign', kind: 'status 429', headers: { 'retry-after': '30' } });
         expect(await system.recover()).toEqual([change.id]);
         expect(await system.recover()).toEqual([]);

@@ -23,7 +23,7 @@ import { freshDataDir } from '../support/fresh-data-dir.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 
-/** A store with the clock that it uses, and the changes that were made so far. */
+/** A store, its clock, and the ids of its changes so far. */
 interface Side {
   store: Store;
   clock: ManualClock;
@@ -47,7 +47,7 @@ const changed = fc.record({
   ...{ undoId: maybe(fc.constant('undo_x')), finishedAt: maybe(time) },
 });
 
-/** At most two conditions: more would find almost nothing. */
+/** At most two conditions, because more would match almost nothing. */
 const filter: fc.Arbitrary<ChangeFilter> = fc
   .record({
     all: fc.record({
@@ -63,7 +63,7 @@ const filter: fc.Arbitrary<ChangeFilter> = fc
     limit,
   }));
 
-/** A read or a write of one side: its answer is compared with that of the other. */
+/** A read or a write on one side, whose result is compared with the other side's. */
 type Step = (side: Side) => Promise<unknown>;
 
 function step<T>(arbitrary: fc.Arbitrary<T>, does: (side: Side, value: T) => Promise<unknown>): fc.Arbitrary<Step> {
@@ -156,7 +156,7 @@ const reads = fc.oneof(
   step(fc.tuple(pick('a', 'x', 'y'), pick(41, 42)), async ({ store }, [text, placeId]) => {
     await store.freshen();
     const found = await store.lookUpKey({ hash: newSecret(text).hash, placeId });
-    const { workspace, key: itsKey, retiring, entry } = found ?? {}; // PostgreSQL skips numbers of secrets
+    const { workspace, key: itsKey, retiring, entry } = found ?? {}; // PostgreSQL can skip secret ids
     return { active: workspace?.active, key: itsKey, retiring, entry };
   }),
   step(

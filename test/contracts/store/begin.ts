@@ -4,9 +4,7 @@ import type { KeyMode } from '../../../src/core/model.ts';
 import { begin, finish, lookUp, newChange, newKey, newSecret, operate, operator, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
-/**
- * Guarantees between the lookup of a key and the change that it requested, and between all nodes that work on a change.
- */
+/** Tests of permissions that change before a change begins, and of the holders of open changes. */
 export function beginContract(at: StoreCase): void {
   const keyId = 'key_main';
   const declaration: NewDeclaration = {

@@ -11,9 +11,9 @@ import {
   newKey,
   operate,
   operator,
-  putBack,
   record,
   refused,
+  startCompensating,
   unknown,
 } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
@@ -239,13 +239,13 @@ export function changeContract(at: StoreCase): void {
       const change = newChange();
       const why = { code: 'above_acting_account', message: 'Not allowed.' } as const;
       await beginHere(change);
-      await putBack(at, change.id, why);
+      await startCompensating(at, change.id, why);
       const marked = { ...change, ...why, phase: 'compensate' };
       expect(await at.other.findChange(change.id)).toStrictEqual(marked);
       await finish(at, change.id, unknown);
       expect(await at.other.findChange(change.id)).toStrictEqual({ ...marked, state: 'unknown' });
       await finish(at, change.id, refused);
-      await expect(putBack(at, change.id, why)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(startCompensating(at, change.id, why)).rejects.toMatchObject({ code: 'conflict' });
     });
 
     test('open changes are listed oldest first', async () => {
@@ -291,7 +291,7 @@ export function changeContract(at: StoreCase): void {
       const reversed = newChange();
       await beginHere(reversed, latestId);
       expect(await last()).toBe(written.id);
-      await putBack(at, reversed.id, { code: 'platform_rejected', message: 'No.' });
+      await startCompensating(at, reversed.id, { code: 'platform_rejected', message: 'No.' });
       await finish(at, reversed.id, unknown);
       expect(await last()).toBe(written.id);
       await finish(at, reversed.id, refused);
@@ -358,7 +358,7 @@ export function changeContract(at: StoreCase): void {
       const change = newChange();
       const why = { code: 'platform_rejected', message: 'No.' } as const;
       await beginHere(change);
-      await putBack(at, change.id, why);
+      await startCompensating(at, change.id, why);
       await finish(at, change.id, unknown);
       await finish(at, change.id, unknown);
       await finish(at, change.id, refused);

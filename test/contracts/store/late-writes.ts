@@ -15,7 +15,7 @@ const notApplied: ChangeOutcome = {
 const over = () => 0;
 
 export function lateWriteContract(at: StoreCase): void {
-  /** `at.other` holds the change; `at.store` stalled during a write, and continues. */
+  /** Runs the recovery on `at.store`, which stalled during a write, after `at.other` has taken over the change. */
   const settle = async (change: ReturnType<typeof newChange>, leftMs = over) => {
     const reportLateWrite = vi.fn();
     const trust = { reportLateWrite } as unknown as PlatformTrust;

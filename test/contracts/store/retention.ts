@@ -54,7 +54,7 @@ export function retentionContract(at: StoreCase): void {
     const subjects = async () =>
       (await at.other.listAudit({ limit: 99, oldestFirst: true })).map(({ subject }) => subject);
 
-    /** Removes the events up to this one as retention does: it first records that. */
+    /** Removes the events up to this one, after an event that announces it, as retention does. */
     const pruneUpTo = async (upToId: number, limit: number) => {
       const { rows } = await at.store.auditChain({ afterId: upToId - 1, limit: 1 });
       const [upTo = chainStart] = rows;
@@ -84,7 +84,7 @@ export function retentionContract(at: StoreCase): void {
       expect(await at.store.pruneAudit({ upToId: 2, limit: 9 })).toBe(2);
       expect(await verifyAudit({ store: at.store })).toMatchObject({ rows: 0, head: { id: 2 } });
       await append('c');
-      const breaks = [{ kind: 'unexplained', id: 1, toId: 2 }]; // no event announced it
+      const breaks = [{ kind: 'unexplained', id: 1, toId: 2 }]; // no event announced the removal
       expect(await verifyAudit({ store: at.other })).toMatchObject({ rows: 1, head: { id: 3 }, breaks });
     });
   });

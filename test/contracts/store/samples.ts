@@ -31,7 +31,7 @@ export function newSecret(text: string): NewSecret {
   return { hash: createHash('sha256').update(text).digest('hex'), masked: `rk_live_${text.slice(0, 3)}…abc` };
 }
 
-/** The record of the key with this secret, as a new request gets it. */
+/** Looks up a key by its secret, like a new request. */
 export async function lookUp(store: Store, text: string, placeId = 42): Promise<KeyRecord | undefined> {
   await store.freshen();
   return store.lookUpKey({ hash: newSecret(text).hash, placeId });
@@ -43,7 +43,7 @@ export function newKey(name: string, rest: Partial<NewKey> = {}): NewKey {
 
 let changes = 0;
 
-/** A pending promotion of member 7, with a new id for each call. */
+/** Returns a pending promotion of member 7 with a new id. */
 export function newChange(rest: Partial<RankChange> = {}): RankChange {
   changes += 1;
   return {
@@ -82,7 +82,7 @@ export const refused: ChangeOutcome = {
 };
 export const unknown: ChangeOutcome = { state: 'unknown', code: 'outcome_unknown', message: 'Not confirmed.' };
 
-/** A member's demotion before its start. */
+/** Returns a pending demotion with a new id. */
 export function newDemotion(rankeeId: number, rest: Partial<RankChange> = {}): RankChange {
   return newChange({ rankeeId, demotion: true, newRankId: 1, ...rest });
 }
@@ -91,7 +91,7 @@ const member = { id: 100, name: 'Member', rank: 1, kind: 'base' } as const;
 const builder = { id: 200, name: 'Builder', rank: 10, kind: 'custom' } as const;
 const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
 
-/** The policy case of a promotion that all rules allow. */
+/** Returns the policy case of a promotion that all rules allow. */
 export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
   return {
     policy: { ...openPolicy, ...policy },
@@ -119,7 +119,7 @@ export interface Beginning {
   policy?: Partial<PolicyCase['policy']>;
 }
 
-/** The caller in tests that are not about keys: a key without restrictions. */
+/** Returns a caller without restrictions, for tests that are not about keys. */
 function callerOf({ keyId = 'key_main', placeId = 42 }: RankChange): Caller {
   return {
     workspace: { id: 'ws_1', name: 'default', plan: 'top', active: true, createdAt: 0 },
@@ -128,7 +128,7 @@ function callerOf({ keyId = 'key_main', placeId = 42 }: RankChange): Caller {
   };
 }
 
-/** Begins a change as judged by core: true if it has begun, false if it is stale. Throws its refusal. */
+/** Begins a change as core decides. Resolves with false if it is stale. Throws its refusal. */
 export async function begin(store: Store, change: RankChange, beginning: Beginning = {}): Promise<boolean> {
   const { after, secretId, limits = [], policy } = beginning;
   const recheck = policyRules;
@@ -140,32 +140,31 @@ export async function begin(store: Store, change: RankChange, beginning: Beginni
   return verdict.do === 'begin';
 }
 
-/** A handle on a store, and the time for its records. */
-type Keeper = Parameters<typeof recordOutcome>[0];
+/** A handle on a store, and the clock for its records. */
+type StoreAndClock = Parameters<typeof recordOutcome>[0];
 
-/** Ends an open change that this handle holds, or can take over; false if there is none. */
-export async function finish(keeper: Keeper, changeId: string, outcome: ChangeOutcome): Promise<boolean> {
-  await keeper.store.takeOver(changeId);
-  return (await recordOutcome(keeper, changeId, outcome)) !== undefined;
+/** Ends an open change that this handle holds or can take over. Resolves with false if there is none. */
+export async function finish(ports: StoreAndClock, changeId: string, outcome: ChangeOutcome): Promise<boolean> {
+  await ports.store.takeOver(changeId);
+  return (await recordOutcome(ports, changeId, outcome)) !== undefined;
 }
 
-/** Reverses an open change that this handle holds, or can take over. */
-export async function putBack(
-  keeper: Keeper,
+/** Starts the compensation of an open change that this handle holds or can take over. */
+export async function startCompensating(
+  ports: StoreAndClock,
   ...change: [string, Parameters<typeof recordCompensating>[2]]
 ): Promise<void> {
-  await keeper.store.takeOver(change[0]);
-  await recordCompensating(keeper, ...change);
+  await ports.store.takeOver(change[0]);
+  await recordCompensating(ports, ...change);
 }
 
-/** Stores a change as it is, with the event of its state. */
+/** Stores a change together with the event of its state. */
 export function record(store: Store, change: RankChange): Promise<void> {
   return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
 }
 
 /**
- * Changes by an operator, or by the configuration, to keys, places and the workspace, as judged by core; `by` is the
- * actor.
+ * Returns functions that change keys, places and the workspace as core decides. `by` is the actor.
  */
 export function operate({ store, clock = systemClock }: { store: Store; clock?: { now(): number } }) {
   const actor = (by: string) => ({ by, at: clock.now() });

@@ -7,11 +7,11 @@ import type { StoreCase } from './store-case.ts';
 type Selection = Omit<ChangeFilter, 'limit'>;
 
 export function searchContract(at: StoreCase): void {
-  const keep = async (...changes: RankChange[]) => {
+  const recordAll = async (...changes: RankChange[]) => {
     for (const change of changes) await record(at.store, change);
     return changes.map(({ id }) => id);
   };
-  /** The results, page by page, with at most `limit` each. */
+  /** Returns the ids on all pages of at most `limit` changes. */
   const search = async (selection: Selection, limit = 2) => {
     const found: string[] = [];
     let cursor: string | undefined;
@@ -33,9 +33,9 @@ export function searchContract(at: StoreCase): void {
       for (let n = 0; n < 30; n += 1) {
         const rest = { rankeeName: `Member_${n % 7}`, state: states[n % 5] ?? 'applied', requestedAt: 1_000 + n };
         const who = { rankeeId: 100 + (n % 7), rankerId: n % 3, placeId: 40 + (n % 2), keyId: `key_${n % 4}` };
-        await keep(newChange({ ...rest, ...who, ...(n % 6 === 0 && { undoId: 'undo_x' }) }));
+        await recordAll(newChange({ ...rest, ...who, ...(n % 6 === 0 && { undoId: 'undo_x' }) }));
       }
-      await keep({ ...byHand, requestedAt: 1_100, rankeeName: '' });
+      await recordAll({ ...byHand, requestedAt: 1_100, rankeeName: '' });
       const selections: Selection[] = [
         {},
         { rankeeId: 103 },
@@ -67,8 +67,8 @@ export function searchContract(at: StoreCase): void {
     });
 
     test('a member is found by the beginning of a given or stored name, ignoring case', async () => {
-      const [first] = await keep(newChange({ rankeeId: 1, rankeeName: 'Foo_Bar', state: 'applied' }));
-      const [, third] = await keep(
+      const [first] = await recordAll(newChange({ rankeeId: 1, rankeeName: 'Foo_Bar', state: 'applied' }));
+      const [, third] = await recordAll(
         newChange({ rankeeId: 2, rankeeName: 'FooXBar', state: 'applied' }),
         newChange({ rankeeId: 3, rankeeName: '', state: 'applied' }),
       );
@@ -85,9 +85,9 @@ export function searchContract(at: StoreCase): void {
       const changes = Array.from({ length: 40 }, (_, n) =>
         newChange({ rankeeId: n, rankeeName: `Ann${n}`, state: 'applied' }),
       );
-      const ids = await keep(...changes);
+      const ids = await recordAll(...changes);
       const first = await at.other.searchChanges({ rankeeName: 'ann', limit: 10 });
-      await keep(newChange({ rankeeId: 99, rankeeName: 'Ann99', state: 'applied' }));
+      await recordAll(newChange({ rankeeId: 99, rankeeName: 'Ann99', state: 'applied' }));
       const rest: string[] = [];
       let cursor = first.next;
       while (cursor !== undefined) {
@@ -100,7 +100,7 @@ export function searchContract(at: StoreCase): void {
 
     test('a search by time is ordered by time with any other filter, even if the clock was set back', async () => {
       const times = [3_000, 1_000, 2_000, 1_000];
-      const ids = await keep(
+      const ids = await recordAll(
         ...times.map((requestedAt, n) => newChange({ rankeeId: n, requestedAt, state: 'applied', rankeeName: 'Ann' })),
       );
       const byTime = [ids[0], ids[2], ids[3], ids[1]];
@@ -115,7 +115,7 @@ export function searchContract(at: StoreCase): void {
     });
 
     test('an invalid cursor gets an empty page', async () => {
-      await keep(newChange({ state: 'applied' }));
+      await recordAll(newChange({ state: 'applied' }));
       for (const cursor of ['x', '-1', "1' OR 1=1", 'nothing.1.1.1', '\u0000', '9'.repeat(400)])
         for (const since of [undefined, 0])
           expect(await at.other.searchChanges({ limit: 5, cursor, since })).toEqual({ changes: [] });
@@ -130,7 +130,7 @@ export function searchContract(at: StoreCase): void {
         ...byHand
       } = newChange({ by: operator, state: 'applied', requestedAt: 1_500 });
       const one = (rest: Partial<RankChange>) => newChange({ state: 'applied', requestedAt: 1_000, ...rest });
-      await keep(
+      await recordAll(
         one({}),
         one({ requestedAt: 1_999 }),
         one({ demotion: true }),

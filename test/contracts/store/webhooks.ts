@@ -22,7 +22,7 @@ export function webhookContract(at: StoreCase): void {
     ...{ webhookId: 'wh_a', sequence, type: 'rank.changed', state: 'waiting', tries: 1, nextTryAt: 9_000 },
     ...{ firstAt: 1, lastAt: 1, ...rest },
   });
-  const keep = (...put: Delivery[]) =>
+  const putDeliveries = (...put: Delivery[]) =>
     at.store.recordProgress({ webhookId: 'wh_a', sequences: [] }, () => ({ webhook: {}, put, events: [] }));
 
   describe('webhooks', () => {
@@ -60,9 +60,9 @@ export function webhookContract(at: StoreCase): void {
 
     test('a webhook that is removed during a delivery stays removed, with its deliveries', async () => {
       await add('a');
-      await keep(delivery(1));
+      await putDeliveries(delivery(1));
       await at.other.updateWebhooks(judgeOne('a', () => ({ change: 'removed', events: [] })));
-      await keep(delivery(2));
+      await putDeliveries(delivery(2));
       expect(await at.store.listWebhooks()).toEqual([]);
       await add('a');
       expect(await at.store.listDeliveries({ webhookId: 'wh_a', limit: 9 })).toEqual([]);
@@ -70,7 +70,7 @@ export function webhookContract(at: StoreCase): void {
 
     test('progress updates the webhook, and can make earlier failures due at once', async () => {
       await add('a');
-      await keep(delivery(1), delivery(2, { tries: 0 }), delivery(3, { state: 'failed', error: 'no' }));
+      await putDeliveries(delivery(1), delivery(2, { tries: 0 }), delivery(3, { state: 'failed', error: 'no' }));
       await at.other.recordProgress({ webhookId: 'wh_a', sequences: [3, 1] }, ({ webhook, deliveries }) => {
         expect(deliveries.map(({ sequence }) => sequence).sort()).toEqual([1, 3]);
         return {
@@ -92,7 +92,9 @@ export function webhookContract(at: StoreCase): void {
     test('trimming retains the newest deliveries and all waiting ones', async () => {
       await add('a');
       const states = ['delivered', 'delivered', 'delivered', 'failed', 'waiting', 'failed'] as const;
-      await keep(...states.map((state, index) => delivery(index + 1, { state, lastAt: index === 5 ? 1 : 10 })));
+      await putDeliveries(
+        ...states.map((state, index) => delivery(index + 1, { state, lastAt: index === 5 ? 1 : 10 })),
+      );
       await at.store.trimDeliveries({ before: 5, keep: 2 });
       const left = await at.store.listDeliveries({ webhookId: 'wh_a', oldestFirst: true, limit: 9 });
       expect(left.map(({ sequence }) => sequence)).toEqual([2, 3, 4, 5]);

@@ -11,14 +11,14 @@ test('requests get 503 while the server has no free connection; heartbeats have 
   const { user, database, password } = address;
   const admin = clientOf(address);
   await admin.connect();
-  const few = `few_${database}`; // a user whom the server counts
+  const limited = `limited_${database}`; // a user with a connection limit
   await admin.query(
-    `CREATE ROLE ${few} LOGIN PASSWORD ${admin.escapeLiteral(password?.() ?? '')}; GRANT "${user}" TO ${few}`,
+    `CREATE ROLE ${limited} LOGIN PASSWORD ${admin.escapeLiteral(password?.() ?? '')}; GRANT "${user}" TO ${limited}`,
   );
-  const store = await openPostgresStore({ address: { ...address, user: few }, clock: systemClock });
+  const store = await openPostgresStore({ address: { ...address, user: limited }, clock: systemClock });
   onTestFinished(async () => {
     await store.close();
-    await admin.query(`DROP ROLE ${few}`);
+    await admin.query(`DROP ROLE ${limited}`);
     await admin.end();
   });
   await store.nodes?.showNode({
@@ -29,10 +29,10 @@ test('requests get 503 while the server has no free connection; heartbeats have 
   const key = await app.createKey();
   expect((await app.verify(key)).status).toBe(200);
 
-  await admin.query(`ALTER ROLE ${few} CONNECTION LIMIT 1`);
+  await admin.query(`ALTER ROLE ${limited} CONNECTION LIMIT 1`);
   await admin.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND query NOT LIKE '%UPDATE rankd.nodes SET beat%'`,
-    [few],
+    [limited],
   );
   const beats = async () =>
     (await admin.query('SELECT beat, ended_by FROM rankd.nodes WHERE name IS NOT NULL')).rows[0];
@@ -48,9 +48,9 @@ test('requests get 503 while the server has no free connection; heartbeats have 
   await expect.poll(async () => Number((await beats()).beat)).toBeGreaterThan(Number(before.beat) + 1);
   expect(await beats()).toMatchObject({ ended_by: null });
 
-  await admin.query(`ALTER ROLE ${few} CONNECTION LIMIT -1`);
+  await admin.query(`ALTER ROLE ${limited} CONNECTION LIMIT -1`);
   await expect.poll(async () => (await app.verify(key)).status).toBe(200);
-  await expect.poll(async () => (await app.rank(key)).status).toBe(200); // over a separate connection, which recovers independently
+  await expect.poll(async () => (await app.rank(key)).status).toBe(200); // uses a different connection, which recovers independently
 });
 
 test('a request waits at most 2 s for its key on an unresponsive server, and requests recover with the server', async () => {
@@ -65,14 +65,14 @@ test('a request waits at most 2 s for its key on an unresponsive server, and req
   proxy.mode = 'hold';
   const since = performance.now();
   const asked = [app.verify(key), app.rank(key)];
-  await new Promise((resolve) => setTimeout(resolve, 100)); // this one arrives while the server is asked
+  await new Promise((resolve) => setTimeout(resolve, 100)); // the third request arrives during the lookups
   for (const { status, headers, ...answer } of await Promise.all([...asked, app.verify(key)]))
     expect([status, codeOf({ status, headers, ...answer }), headers['retry-after']]).toEqual([
       503,
       'store_unavailable',
       '1',
     ]);
-  expect(performance.now() - since).toBeLessThan(3_800); // statements have 5 s; two waits of 2 s would take 4
+  expect(performance.now() - since).toBeLessThan(3_800); // one wait of 2 s, not two, and not the 5 s of a statement
   proxy.mode = 'pass';
   await expect.poll(async () => (await app.verify(key)).status).toBe(200);
 });

@@ -8,11 +8,11 @@ import { onServer } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
 test('a write that the server lost in a crash is not reported as stored, even if another write got its transaction id', async () => {
-  // uncommitted data are only in its memory
+  // With this setting, uncommitted data is only in the server's memory.
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();
-  const leaseClock = new ManualClock(); // one of their beats would flush the data that the test wants lost
+  const leaseClock = new ManualClock(); // no heartbeats, which would flush the data that the test loses
   const at = { user: server.user, database: 'postgres', password: undefined, tls: false as const };
   const address = { ...at, host: server.socketDir, port: server.port };
   const near = await openPostgresStore({ address, clock, leaseClock });
@@ -26,13 +26,13 @@ test('a write that the server lost in a crash is not reported as stored, even if
   const breaking = {
     beginChange: (change, question, judge) =>
       far.beginChange(change, question, (facts) => {
-        proxy.mode = 'hold'; // it has its transaction and the lock; its next statements do not arrive
+        proxy.mode = 'hold'; // it has its transaction and the lock, but sends nothing more
         return judge(facts);
       }),
   } as Store;
 
   const lost = newChange({ rankeeId: 8 });
-  const told = expect(begin(breaking, lost)).rejects.toMatchObject({ code: 'store_unavailable' });
+  const rejected = expect(begin(breaking, lost)).rejects.toMatchObject({ code: 'store_unavailable' });
   await expect.poll(() => proxy.mode).toBe('hold');
   const held = await onServer(
     address,
@@ -43,7 +43,7 @@ test('a write that the server lost in a crash is not reported as stored, even if
   const next = () => begin(near, newChange({ rankeeId: 9 })).catch(() => false);
   await expect.poll(next).toBe(true);
   proxy.mode = 'pass';
-  await told;
+  await rejected;
   expect(await onServer(address, 'SELECT xmin::text AS id FROM rankd.rank_changes WHERE rankee_id = 9')).toEqual(held);
   expect(await near.findChange(lost.id)).toBeUndefined();
 });

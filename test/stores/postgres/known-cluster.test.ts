@@ -69,10 +69,10 @@ test('daemon and commands reject a different cluster on the same port until the 
   const accepted = await run('store', 'accept', '-y', '--json');
   expect(accepted.json()).toMatchObject({ server: { known: before, found: after, accepted: true } });
   expect((await run('store', 'accept', '--json')).json()).toMatchObject({ server: { known: after, accepted: false } });
-  expect(await acceptances()).toEqual([]); // the database there was empty
-  // the daemon may be making its tables there at this moment
+  expect(await acceptances()).toEqual([]); // the database was empty
+  // The daemon may still be creating the tables.
   await expect.poll(() => run('key', 'create', 'next')).toMatchObject({ code: 0 });
-  await expect.poll(async () => codeOf(await daemon.verify(key))).toBe('invalid_key'); // it knows the other one's keys now
+  await expect.poll(async () => codeOf(await daemon.verify(key))).toBe('invalid_key'); // it uses the other cluster's keys
 
   proxy.serverPort = address.port;
   proxy.cut();

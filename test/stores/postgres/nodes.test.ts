@@ -14,7 +14,7 @@ import { clientOf, onServer, postgresDatabase } from '../../support/postgres-dat
 import { send } from '../../support/send.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
-/** Two handles, each with a separate clock. */
+/** Opens two handles, each with a separate lease clock. */
 async function twoNodes() {
   const { address } = await postgresDatabase();
   const open = async () => {
@@ -27,7 +27,10 @@ async function twoNodes() {
     const leaseClock = { monotonic: () => time.monotonic(), sleep };
     const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock });
     onTestFinished(() => store.close());
-    /** Lets seconds pass one by one, each with a beat and its answer: then the node sleeps again, unless it was ended. */
+    /**
+     * Advances the clock second by second, and waits for the answer to each heartbeat, after which the node sleeps
+     * again.
+     */
     const pass = async (seconds: number, until: () => Promise<boolean> = async () => false) => {
       for (let second = 1; second <= seconds; second += 1) {
         const before = sleeps;
@@ -42,7 +45,7 @@ async function twoNodes() {
   return [await open(), await open()] as const;
 }
 
-/** From now on no beat is answered, until the returned function is called. */
+/** Blocks the answers to heartbeats until the returned function is called. */
 async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>> {
   const client = clientOf(address);
   await client.connect();
@@ -116,7 +119,7 @@ test('a node that was declared dead finds out with its next heartbeat, and rejoi
     [8, 'other'],
     [9, 'this'],
   ]);
-  expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the ended node's lease does not come back
+  expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the lease of the dead node has ended for good
   expect(await one.store.takeOver(change.id)).toStrictEqual(change);
   const ended = await recordOutcome({ store: one.store, clock: one.time }, change.id, applied);
   expect(ended).toMatchObject({ state: 'applied' });
@@ -172,7 +175,7 @@ const status = {
   ...{ callsWaiting: 0, budget: [], credentialProblem: null, serverAheadMs: 0, settings: {} },
 };
 
-/** A daemon as its operator names it. */
+/** Returns a daemon that ignores commands and notifications. */
 function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
   const deaf = { onNodesChanged: () => undefined, carryOut: async () => undefined };
   return { name, status: () => status, ...deaf, ...rest };
@@ -181,7 +184,7 @@ function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
 test('a registered daemon is listed with its current status until it is closed', async () => {
   const { address } = await postgresDatabase();
   const [one, other] = await Promise.all([1, 2].map(() => openPostgresStore({ address, clock: new ManualClock() })));
-  await other?.enqueue(7); // a command is not a daemon
+  await other?.enqueue(7); // a node that is not a daemon
   let isDraining = false;
   await one?.nodes?.showNode(daemonNamed('east', { status: () => ({ ...status, isDraining }) }));
   expect(await other?.nodes?.listNodes()).toMatchObject([{ name: 'east', state: 'serving', status }]);
@@ -382,9 +385,9 @@ test('a daemon is not ready without a lease, or once a later rankd has migrated 
     })
     .toBeUndefined();
   onTestFinished(async () => {
-    await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`); // the next test gets this database
+    await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`); // the next test reuses this database
   });
-  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`); // which it can work with
+  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`); // a compatible schema
   await time.advance(1_000);
   await store.nodes?.showNode(daemonNamed('east'));
   expect(store.outgrown()).toBeUndefined();

@@ -201,7 +201,7 @@ test('with store.tls: require, a server with an untrusted certificate is accepte
 
   const relay = createServer(async (plain) => {
     const upstream = connect(port, '127.0.0.1');
-    upstream.write(Buffer.of(0, 0, 0, 8, 4, 210, 22, 47)); // a request for TLS
+    upstream.write(Buffer.of(0, 0, 0, 8, 4, 210, 22, 47)); // an SSLRequest message
     const [client] = await Promise.all([acceptTls(plain, selfSigned({ name })), once(upstream, 'data')]);
     const server = connectTls({ socket: upstream, rejectUnauthorized: false });
     for (const socket of [plain, upstream, client, server]) socket.on('error', () => undefined);

@@ -7,7 +7,7 @@ import { postgresDatabase } from '../../support/postgres-database.ts';
 
 const serverAt = Date.UTC(2026, 5, 1);
 
-/** A server's clock that was read once, and a function that reads it again some seconds later, with the given difference. */
+/** Returns a clock that has read the server's time once, and a function that reads it again after some time. */
 async function asked() {
   const own = new ManualClock(0);
   const clock = new ServerClock(own);
@@ -29,7 +29,7 @@ test("time is the server's, advanced by this process's clock between readings", 
   expect(clock.now()).toBe(serverAt + 1_234);
   own.setWallClock(0);
   expect(clock.now()).toBe(serverAt + 1_234);
-  expect(new ServerClock(new ManualClock(7)).now()).toBe(7); // before the first reading there is no other
+  expect(new ServerClock(new ManualClock(7)).now()).toBe(7); // before the first reading, it is this machine's time
 });
 
 test('a jump of the server clock is followed and recorded; a slow response or drift is not a jump', async () => {

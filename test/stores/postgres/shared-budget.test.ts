@@ -11,7 +11,10 @@ import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 const limit = 60;
 const latencyMs = 80;
 
-/** Nodes that share a budget on one PostgreSQL, towards a platform that counts in windows of a minute. Time passes once every node has its answers. */
+/**
+ * Creates nodes that share a budget of calls to a platform with windows of a minute. Time passes only while no node
+ * awaits the ledger.
+ */
 async function nodesOn(options: { sendsHeaders: boolean }) {
   const { address } = await postgresDatabase();
   const clock = new ManualClock();
@@ -66,7 +69,7 @@ async function nodesOn(options: { sendsHeaders: boolean }) {
   };
   const pass = async (ms: number) => {
     await clock.advance(ms);
-    // An answer may lead to the next question a few turns later.
+    // A response can lead to the next request a few turns later.
     for (let idle = 0; idle < 5; idle = underWay > 0 ? 0 : idle + 1)
       await new Promise((resolve) => setImmediate(resolve));
   };
@@ -129,7 +132,7 @@ test.each([
     const asks = async ({ call }: Pick<Joined, 'call'>, calls: number, lane?: string) => {
       const before = carriedOut.length;
       for (let times = 0; times < calls; times += 1) void call(lane);
-      for (let steps = 0; steps < 200; steps += 1) await pass(20); // the spacing of slots: a late answer delays no start
+      for (let steps = 0; steps < 200; steps += 1) await pass(20); // the spacing of slots
       return carriedOut.length - before;
     };
     const spent = 40;
@@ -138,7 +141,7 @@ test.each([
     await onServer(address, 'DELETE FROM rankd.platform_budget');
     const next = who === 'a node that knew it' ? first : await join('next');
     const lostAt = clock.monotonic();
-    expect(await asks(next, 1)).toBe(1); // in a lane that has asked for much, too
+    expect(await asks(next, 1)).toBe(1); // even in a lane with many calls
     expect(await asks(next, limit, 'other')).toBe(sendsHeaders ? limit - spent - 1 : 0);
     await pass(lostAt + 59_000 - clock.monotonic());
     expect(await asks(next, 30, 'third')).toBe(30);

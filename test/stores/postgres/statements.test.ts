@@ -9,7 +9,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
-/** Records the statements that are sent to the server. */
+/** Starts a proxy that records the statements sent to the server. */
 async function tap(address: ServerAddress) {
   const heard: string[] = [];
   const sockets = new Set<Socket>();
@@ -44,9 +44,9 @@ test('a daemon has at most five connections and no session state, so that a pool
   const answers = await Promise.all([2001, 2002, 2003, 2003, 2003].map((userId) => app.rank(key, { userId })));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   await store.auditChain({ afterId: 0, limit: 1 });
-  await time.advance(1_000); // a beat
-  await expect.poll(() => line.most()).toBe(5); // each of its connections was needed
-  expect(line.sent()).toContain('SET LOCAL'); // the recorder sees statements
+  await time.advance(1_000); // a heartbeat
+  await expect.poll(() => line.most()).toBe(5); // each connection was in use
+  expect(line.sent()).toContain('SET LOCAL'); // the proxy records statements
   expect(line.sent()).not.toMatch(/[\0;]\s*SET (?!LOCAL )|Q\0[\s\S]{3}SET (?!LOCAL )/);
   expect(line.sent()).not.toMatch(/pg_(try_)?advisory_lock|CREATE TEMP|DECLARE |set_config\([^)]*false\)/);
 });
@@ -56,11 +56,11 @@ test('joining a member queue waits for uncommitted positions in the same queue',
   const store = await openPostgresStore({ address, clock: new ManualClock() });
   const other = new Database(address);
   onTestFinished(async () => void (await Promise.all([store.close(), other.close()])));
-  await store.enqueue(8); // it has joined
+  await store.enqueue(8); // starts its node
   let position: string | undefined;
   let entered: Promise<unknown> | undefined;
   await other.underLock(async (transaction) => {
-    await transaction.get('SELECT pg_advisory_xact_lock(7)'); // as another node does
+    await transaction.get('SELECT pg_advisory_xact_lock(7)'); // like another node
     await transaction.get(`INSERT INTO rankd.member_queue (rankee_id, node) VALUES (7, 'node_a')`);
     entered = store.enqueue(7).then((taken) => {
       position = taken;

@@ -20,15 +20,15 @@ async function open() {
 
 /** Makes each insert into a table take some tenths of a second. */
 function slowDown(file: string, table: string): void {
-  const hand = new Sqlite(file);
-  hand.exec(`
+  const database = new Sqlite(file);
+  database.exec(`
     CREATE TABLE numbers AS SELECT value FROM json_each('[${Array.from({ length: 200 }, (_, n) => n).join()}]');
     CREATE TRIGGER slow AFTER INSERT ON ${table}
       BEGIN SELECT count(*) FROM numbers AS a, numbers AS b, numbers AS c WHERE a.value + b.value + c.value < 0; END`);
-  hand.close();
+  database.close();
 }
 
-/** From now on, all time looks like a wait for the disk, or like work. */
+/** Makes all time count as a wait for the disk, or as CPU time. */
 function allTimeIs(kind: 'wait' | 'work'): void {
   const cpuTime = vi
     .spyOn(process, 'cpuUsage')
@@ -41,10 +41,10 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   await event('none');
   slowDown(file, 'audit_events');
   allTimeIs('wait');
-  for (const slow of ['one', 'two']) await event(slow); // then a thread waits for the disk
+  for (const slow of ['one', 'two']) await event(slow); // then commits run in a thread
   const before = commitsIn(file);
   const first = event('first');
-  await new Promise((resolve) => setTimeout(resolve, 50)); // it is being written to the disk
+  await new Promise((resolve) => setTimeout(resolve, 50)); // the first is being committed
   await Promise.all([first, event('second'), event('third')]);
   expect(commitsIn(file) - before).toBe(2);
 });
@@ -65,7 +65,7 @@ test('a slow disk delays changes, but from the third one on no key verifications
     expect(await app.verify(key)).toMatchObject({ status: 200, json });
     verified += 1;
   }
-  expect(verified).toBeGreaterThan(3); // at most a few, if they had to wait for the insert
+  expect(verified).toBeGreaterThan(3); // fewer, if they waited for the insert
   expect(await answer).toMatchObject({ status: 200, json: { success: true } });
 });
 
@@ -81,7 +81,7 @@ test('CPU time does not count as disk latency: slow work moves no write to a thr
   });
   let turns = 0;
   for (; !isWritten; turns += 1) await new Promise(setImmediate);
-  expect(turns).toBeLessThan(20); // hundreds, if a thread did the work
+  expect(turns).toBeLessThan(20); // hundreds, if a thread ran the write
   await written;
 });
 
@@ -95,8 +95,8 @@ test('closing waits for pending writes', async () => {
   expect(await again.listKeys()).toMatchObject([{ name: 'main' }]);
 });
 
-/** The kinds of damage to a daemon's file, each with its function. */
-const harms: Array<[string, (file: string) => void]> = [
+/** The kinds of damage to a daemon's file. */
+const damages: Array<[string, (file: string) => void]> = [
   ['removed', (file) => rmSync(file)],
   [
     'replaced',
@@ -109,17 +109,17 @@ const harms: Array<[string, (file: string) => void]> = [
   ['cut', (file) => truncateSync(file, statSync(file).size - 1)],
 ];
 const parts = ['rankd.db', 'rankd.db-wal', 'rankd.db-shm'];
-const harmedParts = parts.flatMap((part) => harms.map(([what, harm]) => [part, what, harm] as const));
-const theseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed, replaced or truncated') };
+const damagedParts = parts.flatMap((part) => damages.map(([what, damage]) => [part, what, damage] as const));
+const damagedFiles = { code: 'store_unavailable', message: expect.stringContaining('removed, replaced or truncated') };
 
-test.each(harmedParts)('reads and writes fail once %s is %s', async (part, _what, harm) => {
+test.each(damagedParts)('reads and writes fail once %s is %s', async (part, _what, damage) => {
   const { store, file } = await open();
   await operate({ store }).createKey(newKey('main'), operator);
   await store.ping();
-  harm(join(dirname(file), part));
-  await expect(operate({ store }).createKey(newKey('lost'), operator)).rejects.toMatchObject(theseFiles);
-  await expect(store.ping()).rejects.toMatchObject(theseFiles);
-  await expect(store.findKey('main')).rejects.toMatchObject(theseFiles);
+  damage(join(dirname(file), part));
+  await expect(operate({ store }).createKey(newKey('lost'), operator)).rejects.toMatchObject(damagedFiles);
+  await expect(store.ping()).rejects.toMatchObject(damagedFiles);
+  await expect(store.findKey('main')).rejects.toMatchObject(damagedFiles);
 });
 
 test('a log that is emptied in the middle of a commit is detected before any caller gets a response', async () => {
@@ -131,7 +131,7 @@ test('a log that is emptied in the middle of a commit is detected before any cal
     truncateSync(`${file}-wal`);
     return { change: { id: 'ws_1', name: 'x', plan: 'top' as const, active: true, createdAt: 0 }, events: [] };
   };
-  await expect(store.updateWorkspace(judge)).rejects.toMatchObject(theseFiles);
+  await expect(store.updateWorkspace(judge)).rejects.toMatchObject(damagedFiles);
 });
 
 test('a command that commits into replaced or removed files does not report success', async () => {
@@ -140,29 +140,29 @@ test('a command that commits into replaced or removed files does not report succ
   onTestFinished(() => command.close());
   await operate({ store: command }).createKey(newKey('main'), operator);
   rmSync(`${file}-shm`);
-  await expect(operate({ store: command }).createKey(newKey('lost'), operator)).rejects.toMatchObject(theseFiles);
+  await expect(operate({ store: command }).createKey(newKey('lost'), operator)).rejects.toMatchObject(damagedFiles);
 });
 
-/** A file of a daemon by its name, or by a pattern for its name. */
+/** A daemon's files, with the number of kinds of damage to test. */
 const namedParts: Array<[string, RegExp, number]> = [
   ['rankd.db', /^rankd\.db$/, 4],
   ['rankd.db-wal', /^rankd\.db-wal$/, 4],
-  ['rankd.db-shm', /^rankd\.db-shm$/, 2], // cutting it also removes its pages from memory, which may end the process at once
-  ["the daemon's lock", /^daemon\.lock$/, 2], // the locks are empty files
+  ['rankd.db-shm', /^rankd\.db-shm$/, 2], // truncating the mapped file can kill the process
+  ["the daemon's lock", /^daemon\.lock$/, 2], // lock files are empty
   ["its node's lock", /^node_\w+\.lock$/, 2],
 ];
 
 test.each(
   namedParts.flatMap(([name, pattern, count]) =>
-    harms.slice(0, count).map(([what, harm]) => ({ name, what, pattern, harm })),
+    damages.slice(0, count).map(([what, damage]) => ({ name, what, pattern, damage })),
   ),
-)('every request is refused once $name is $what', async ({ pattern, harm }) => {
+)('every request is refused once $name is $what', async ({ pattern, damage }) => {
   await using app = await openTestApp();
   const key = await app.createKey();
   expect((await app.verify(key)).status).toBe(200);
   expect((await app.rank(key)).status).toBe(200);
   const name = readdirSync(app.dataDir).find((one) => pattern.test(one)) ?? '';
-  harm(join(app.dataDir, name));
+  damage(join(app.dataDir, name));
   for (const answer of [await app.verify(key), await app.rank(key), await app.verify(key)])
     expect(answer).toMatchObject({ status: 503, json: { code: 'store_unavailable' } });
   expect((await send(`${app.url}/readyz`, {})).status).toBe(503);

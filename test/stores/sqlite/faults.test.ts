@@ -13,7 +13,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 
-/** A store, and its connection, through which tests cause faults. */
+/** Opens a store, with its database for causing faults. */
 async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<{ store: Store; db: SqliteDatabase }> {
   const dataDir = tempDir();
   await (await openSqliteStore({ dataDir, clock })).close();
@@ -111,13 +111,13 @@ test.each(['SQLITE_IOERR_WRITE', 'SQLITE_FULL', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_
 test('audit events can be neither edited nor deleted, even directly in the database', async () => {
   const { store, db } = await openForFaults();
   await operate({ store: store, clock }).createKey(newKey('main'), operator);
-  const hand = new Database(db.file);
-  onTestFinished(() => void hand.close());
-  expect(() => hand.exec("UPDATE audit_events SET done_by = 'nobody'")).toThrow('never edited');
-  expect(() => hand.exec('DELETE FROM audit_events')).toThrow('never deleted');
-  expect(() => hand.exec('REPLACE INTO audit_events SELECT * FROM audit_events')).toThrow('only added at the end');
-  expect(() => hand.exec('DELETE FROM audit_anchor')).toThrow('keeps its anchor');
-  expect(() => hand.exec('REPLACE INTO audit_anchor SELECT 1, id, hash FROM audit_events')).toThrow('one anchor');
-  expect(() => hand.exec('UPDATE audit_anchor SET last_id = 1')).toThrow('one of its own events');
+  const direct = new Database(db.file);
+  onTestFinished(() => void direct.close());
+  expect(() => direct.exec("UPDATE audit_events SET done_by = 'nobody'")).toThrow('never edited');
+  expect(() => direct.exec('DELETE FROM audit_events')).toThrow('never deleted');
+  expect(() => direct.exec('REPLACE INTO audit_events SELECT * FROM audit_events')).toThrow('only added at the end');
+  expect(() => direct.exec('DELETE FROM audit_anchor')).toThrow('keeps its anchor');
+  expect(() => direct.exec('REPLACE INTO audit_anchor SELECT 1, id, hash FROM audit_events')).toThrow('one anchor');
+  expect(() => direct.exec('UPDATE audit_anchor SET last_id = 1')).toThrow('one of its own events');
   expect(await store.listAudit({ limit: 9 })).toMatchObject([{ by: operator }]);
 });

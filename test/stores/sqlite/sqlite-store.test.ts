@@ -24,7 +24,7 @@ async function createDatabase(dir = new TempDir()): Promise<TestDatabase> {
   };
 }
 
-/** With the schema, which takes longer to create than most tests run. */
+/** Starts with a migrated database, because a migration takes longer than most tests. */
 const createMigrated = async () => createDatabase(await freshDataDir());
 
 async function createWithThread(): Promise<TestDatabase> {

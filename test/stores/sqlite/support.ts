@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** The number of commits in the write-ahead log of a database: frames that end one have the size of the database (https://sqlite.org/fileformat2.html#walformat). */
+/**
+ * Counts the commits in a write-ahead log: only their last frames have a database size
+ * (https://sqlite.org/fileformat2.html#walformat).
+ */
 export function commitsIn(file: string): number {
   const log = readFileSync(`${file}-wal`);
   const frameLength = 24 + log.readUInt32BE(8);

@@ -12,10 +12,13 @@ import { tempDir } from '../../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 
-/** The calls that change the data directory, apart from SQLite's own writes to the file that is not in place yet. */
+/** The calls that change the data directory, except SQLite's writes to the unfinished copy. */
 const calls = ['rmSync', 'openSync', 'fsyncSync', 'linkSync', 'renameSync'];
 
-/** Restores in a separate process, and copies the data directory before each call: the state that a kill at that call would leave. */
+/**
+ * Restores in a separate process, and copies the data directory before each call, as a kill at that point would leave
+ * it.
+ */
 async function snapshots({ dataDir, file }: { dataDir: string; file: string }): Promise<string[]> {
   const folder = tempDir();
   const made = await runNode<number>(`
@@ -36,8 +39,11 @@ async function snapshots({ dataDir, file }: { dataDir: string; file: string }): 
   return Array.from({ length: made }, (_, index) => join(folder, String(index)));
 }
 
-/** A data directory that a killed process left, with the new plan in its write-ahead log, and a backup with the old plan. */
-async function worn(): Promise<{ dataDir: string; file: string }> {
+/**
+ * Creates a data directory of a killed process, with the new plan in the write-ahead log, and a backup with the old
+ * plan.
+ */
+async function crashedDataDir(): Promise<{ dataDir: string; file: string }> {
   const [dataDir, left] = [tempDir(), tempDir()];
   const file = join(tempDir(), 'backup.db');
   const store = await openSqliteStore({ dataDir, clock });
@@ -48,7 +54,7 @@ async function worn(): Promise<{ dataDir: string; file: string }> {
   return { dataDir: left, file };
 }
 
-async function look(dataDir: string): Promise<{ plan: string; events: string[] }> {
+async function inspect(dataDir: string): Promise<{ plan: string; events: string[] }> {
   const store = await openSqliteStore({ dataDir, clock });
   const { plan } = await store.getWorkspace();
   const events = (await store.listAudit({ limit: 9 })).map(({ action }) => action);
@@ -61,15 +67,15 @@ const before = { plan: 'free', events: ['workspace.plan'] };
 const after = { plan: 'top', events: ['database.restore'] };
 
 test('a restore that is killed at any point leaves the old or the new database intact, and can be repeated', async () => {
-  const at = await worn();
+  const at = await crashedDataDir();
   const moments = await snapshots(at);
   const found = [];
   for (const dataDir of moments) {
     const copy = tempDir();
     cpSync(dataDir, copy, { recursive: true });
-    found.push(await look(copy));
+    found.push(await inspect(copy));
     restoreBackup({ dataDir, file: at.file, by: 'cli:ann@host' }, clock);
-    expect(await look(dataDir)).toEqual(after);
+    expect(await inspect(dataDir)).toEqual(after);
     expect(readdirSync(dataDir).filter((name) => /restoring/.test(name))).toEqual([]);
   }
   const swappedAt = found.findIndex(({ plan }) => plan === 'top');
