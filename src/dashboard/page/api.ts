@@ -11,8 +11,8 @@ export class ApiError extends Error {
   }
 }
 
-/** The state of the log-in; `asked`: not known yet. */
-export const entry = signal<'asked' | 'in' | 'out'>('asked');
+/** The state of the log-in. */
+export const loginState = signal<'unknown' | 'in' | 'out'>('unknown');
 
 /** The session, once the daemon has reported it. */
 export const session = signal<Session | undefined>(undefined);
@@ -21,7 +21,7 @@ export const session = signal<Session | undefined>(undefined);
 export const refusal = signal<ApiError | undefined>(undefined);
 
 /** The time of the daemon's last response; epoch milliseconds. */
-export const heardAt = signal(Date.now());
+export const respondedAt = signal(Date.now());
 
 /** True while the daemon does not respond. */
 export const isLost = signal(false);
@@ -59,20 +59,20 @@ export async function logIn(link: string): Promise<void> {
     const { session: made } = await send<{ session: Session & { token: string } }>('login', { link });
     localStorage.setItem(tokenName, made.token);
     session.value = made;
-    entry.value = 'in';
+    loginState.value = 'in';
   } catch (error) {
     refusal.value = error as ApiError;
-    entry.value = 'out';
+    loginState.value = 'out';
   }
 }
 
 /** Continues the previous session, if there is one. */
 export async function resumeSession(): Promise<void> {
   if (localStorage.getItem(tokenName) === null) {
-    entry.value = 'out';
+    loginState.value = 'out';
     return;
   }
-  entry.value = 'in';
+  loginState.value = 'in';
   session.value = (await read<{ session: Session }>('session')).session;
 }
 
@@ -83,14 +83,17 @@ export async function logOut(): Promise<void> {
 
 export function endSession(): void {
   localStorage.removeItem(tokenName);
-  entry.value = 'out';
+  loginState.value = 'out';
 }
 
 /**
- * Calls `heard` with the name of each event in the daemon's stream, until the stream ends or is refused. `EventSource`
+ * Calls `onEvent` with the name of each event in the daemon's stream, until the stream ends or is refused. `EventSource`
  * can't send the token.
  */
-export async function followEvents(heard: (event: string) => void, signal: AbortSignal): Promise<'broken' | 'refused'> {
+export async function followEvents(
+  onEvent: (event: string) => void,
+  signal: AbortSignal,
+): Promise<'broken' | 'refused'> {
   try {
     const response = await fetch(`${base}api/events`, { headers: ownHeaders(), signal });
     if (!response.ok || response.body === null) return 'refused';
@@ -102,7 +105,7 @@ export async function followEvents(heard: (event: string) => void, signal: Abort
       rest = events.pop() ?? '';
       for (const event of events) {
         const name = /^event: (\w+)$/m.exec(event)?.[1];
-        if (name !== undefined) heard(name);
+        if (name !== undefined) onEvent(name);
       }
     }
   } catch {
@@ -123,7 +126,7 @@ async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise
     isLost.value = true;
     throw new ApiError('rankd is not responding.', { try: 'rankd status' });
   });
-  heardAt.value = Date.now();
+  respondedAt.value = Date.now();
   isLost.value = false;
   const document = await response.json().catch(() => ({}));
   if (response.ok) return document as T;

@@ -14,7 +14,7 @@ import type { DaemonStatus, statusDocument } from '../../usecases/upkeep/status-
 import type { viewSetup } from '../../usecases/views/setup-document.ts';
 import type { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
 
-/** The documents that `/api` returns. Most are the same as `--json` on the command line. */
+/** The documents that `/api` returns. Most are the documents of `--json` on the command line. */
 
 export type Change = ReturnType<typeof changeDocument>;
 export type DetailedChange = ReturnType<typeof detailedChangeDocument>;

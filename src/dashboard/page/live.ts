@@ -1,6 +1,6 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type ApiError, endSession, entry, followEvents, heardAt, isLost, read } from './api.ts';
+import { type ApiError, endSession, followEvents, isLost, loginState, read, respondedAt } from './api.ts';
 import type { Budget, Chart, Hold, Key, Keys, Person, Roles, Setup, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
@@ -57,7 +57,7 @@ export class Live<T> {
   }
 
   async #fetch(): Promise<void> {
-    if (!document.hidden && entry.peek() === 'in') {
+    if (!document.hidden && loginState.peek() === 'in') {
       this.#isStale = false;
       this.#fetchedAt = performance.now();
       try {
@@ -135,11 +135,11 @@ export function listen(): void {
   };
   const open = () => {
     close();
-    if (document.hidden || entry.peek() !== 'in') return;
+    if (document.hidden || loginState.peek() !== 'in') return;
     const own = new AbortController();
     stream = own;
     setTimeout(() => isListening || begin(), listenTimeoutMs);
-    void followEvents(heard, own.signal).then((end) => {
+    void followEvents(handleEvent, own.signal).then((end) => {
       if (own !== stream) return;
       if (end === 'refused')
         begin(); // the session has ended, as the next response will show, or too many pages are open
@@ -148,16 +148,16 @@ export function listen(): void {
     });
   };
 
-  effect(() => (entry.value === 'in' ? open() : close()));
+  effect(() => (loginState.value === 'in' ? open() : close()));
   document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
   setInterval(() => {
-    if (document.hidden || entry.peek() !== 'in') return;
-    if (isLost.peek() || Date.now() - heardAt.peek() > silenceMs) status.touch();
+    if (document.hidden || loginState.peek() !== 'in') return;
+    if (isLost.peek() || Date.now() - respondedAt.peek() > silenceMs) status.touch();
   }, 2_000);
 }
 
-function heard(event: string): void {
-  heardAt.value = Date.now();
+function handleEvent(event: string): void {
+  respondedAt.value = Date.now();
   isLost.value = event === 'bye';
   if (event === 'hello') begin();
   if (event === 'hello' || event === 'bye') hasStopped.value = event === 'bye';

@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { base, entry, logIn, resumeSession, send } from './api.ts';
+import { base, logIn, loginState, resumeSession, send } from './api.ts';
 import { listen } from './live.ts';
 import { mayChange } from './parts/form.tsx';
 import { Frame } from './parts/frame.tsx';
@@ -27,8 +27,8 @@ const shown: Record<View, () => preact.JSX.Element> = {
 };
 
 function Page() {
-  if (entry.value === 'asked') return null;
-  if (entry.value === 'out') return <LogIn />;
+  if (loginState.value === 'unknown') return null;
+  if (loginState.value === 'out') return <LogIn />;
   const View = shown[route.value.view];
   return (
     <Frame isAway={isAway.value}>
@@ -50,7 +50,7 @@ let activeAt = Number.NEGATIVE_INFINITY;
 
 /** Reports activity to the daemon: an idle session can't change anything. */
 function reportActivity(): void {
-  if (entry.peek() !== 'in' || !mayChange.peek() || performance.now() - activeAt < activeGapMs) return;
+  if (loginState.peek() !== 'in' || !mayChange.peek() || performance.now() - activeAt < activeGapMs) return;
   activeAt = performance.now();
   send('active', {}).catch(() => undefined);
 }

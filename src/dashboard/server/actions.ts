@@ -288,14 +288,14 @@ function onPlaces(
 /** Builds the change of one member, as `rankd rank set`, `promote`, `demote` and `suspend` do. */
 async function changeOf(
   app: DaemonContext,
-  { user, does, rank, for: lasts, ifRank, reason }: Values<typeof oneMember>,
+  { user, does, rank, for: duration, ifRank, reason }: Values<typeof oneMember>,
   by: string,
 ): Promise<ChangeCommand> {
   const newRankId = roleOf({ does, rank });
-  if (does === 'suspend' && lasts === undefined)
+  if (does === 'suspend' && duration === undefined)
     throw new FieldError('for', 'is missing: give a duration such as 3d, or ever');
   const name = (await namesOf(app, [user])).get(user) ?? '';
-  const hold = await holdOf(app, does, lasts);
+  const hold = await holdOf(app, does, duration);
   return {
     caller: { by, dryRun: false },
     request: {
@@ -324,14 +324,14 @@ function roleOf({ does, rank }: Pick<Values<typeof oneMember>, 'does' | 'rank'>)
 async function holdOf(
   app: DaemonContext,
   does: Values<typeof oneMember>['does'],
-  lasts: number | 'ever' | undefined,
+  duration: number | 'ever' | undefined,
 ): Promise<HoldAsked | undefined> {
-  if (lasts === undefined) return undefined;
+  if (duration === undefined) return undefined;
   const kind = holdKinds[does];
   if (kind === undefined) throw new FieldError('for', `can only be used with suspend, set and give, not with ${does}`);
-  if (lasts === 'ever') return { kind };
-  await inField('for', () => requireLength(app, lasts));
-  return { kind, endsAt: app.clock.now() + lasts };
+  if (duration === 'ever') return { kind };
+  await inField('for', () => requireLength(app, duration));
+  return { kind, endsAt: app.clock.now() + duration };
 }
 
 /** Parses and checks a list of members, as `rankd rank set RANK --file FILE` does. */

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { heardAt, isLost, logOut, session } from '../api.ts';
+import { isLost, logOut, respondedAt, session } from '../api.ts';
 import type { Status } from '../documents.ts';
 import { hasStopped, status, useLive } from '../live.ts';
 import { addressOf } from '../route.ts';
@@ -16,7 +16,9 @@ setInterval(() => {
 }, 1_000);
 
 /** True once the daemon has been silent for five seconds, so the page may be out of date. */
-export const isAway = computed(() => isLost.value && Math.max(tick.value, Date.now()) - heardAt.value >= greyAfterMs);
+export const isAway = computed(
+  () => isLost.value && Math.max(tick.value, Date.now()) - respondedAt.value >= greyAfterMs,
+);
 
 /** The group, the daemon and its Roblox key, and their problems. */
 export function Head() {
@@ -73,7 +75,10 @@ function DaemonState({ data }: { data: Status | undefined }) {
   if (isLost.value) {
     if (isAway.value)
       return (
-        <Chip tone="bad" icon="no">{`no response since ${new Date(heardAt.value).toLocaleTimeString(locale)}`}</Chip>
+        <Chip
+          tone="bad"
+          icon="no"
+        >{`no response since ${new Date(respondedAt.value).toLocaleTimeString(locale)}`}</Chip>
       );
     return (
       <Chip tone="bad" icon="no">

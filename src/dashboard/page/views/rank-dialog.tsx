@@ -56,18 +56,18 @@ interface RankDialogProps {
 export function RankDialog({ does, member, name, among, onClose }: RankDialogProps) {
   const { verb, title, role, length }: Kind = kinds[does];
   const rank = useSignal<number | undefined>(undefined);
-  const lasts = useSignal(does === 'suspend' ? '3d' : '');
+  const duration = useSignal(does === 'suspend' ? '3d' : '');
   const tested = useSignal<RankTest | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
   const outcome = useSignal<Change | undefined>(undefined);
   const isBusy = useSignal(false);
   const once = useMemo(newKey, []);
   const isReady = role === undefined || rank.value !== undefined;
-  const lastTyped = useRef(lasts.value);
+  const lastTyped = useRef(duration.value);
   const body = {
     ...{ user: member.userId, does },
     ...(rank.value !== undefined && { rank: rank.value }),
-    ...(lasts.value !== '' && { for: lasts.value }),
+    ...(duration.value !== '' && { for: duration.value }),
   };
   useEffect(() => {
     tested.value = undefined;
@@ -83,8 +83,8 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
           if (!isGone) error.value = failed;
         },
       );
-    const timer = setTimeout(test, lasts.value === lastTyped.current ? 0 : typingMs);
-    lastTyped.current = lasts.value;
+    const timer = setTimeout(test, duration.value === lastTyped.current ? 0 : typingMs);
+    lastTyped.current = duration.value;
     return () => {
       isGone = true;
       clearTimeout(timer);
@@ -141,9 +141,9 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
             name="for"
             label={length[0]}
             hint={length[1]}
-            value={lasts.value}
+            value={duration.value}
             onInput={(text) => {
-              lasts.value = text.trim();
+              duration.value = text.trim();
             }}
           />
         )}
