@@ -47,7 +47,8 @@ function read(file: string): string {
 }
 
 /**
- * The document as plain data. Only this conversion detects an alias without an anchor, or one that expands endlessly.
+ * Converts the document to plain data. Only this step detects an alias without an anchor, or one that expands
+ * endlessly.
  */
 function plain(document: Document, file: string): unknown {
   try {
@@ -84,7 +85,7 @@ function invalid(problems: string[]): RankdError {
 
 const fields = Object.keys(groupDescription.shape);
 
-/** The offset of the value at `path`, or else of the nearest value around it. */
+/** Returns the offset of the value at `path`, or else of the nearest value around it. */
 function offsetOf(document: Document, path: Problem['path']): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = document.getIn(path.slice(0, length), true);
@@ -93,7 +94,7 @@ function offsetOf(document: Document, path: Problem['path']): number {
   return 0;
 }
 
-/** e.g. `members[2].roles[0]` */
+/** Formats a path, e.g. `members[2].roles[0]`. */
 function dotted(path: Problem['path']): string {
   return (
     path

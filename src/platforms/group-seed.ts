@@ -119,7 +119,7 @@ function withOwner({ owner }: GroupDescription, roles: Role[], members: Member[]
   return [...others, { userId: owner, roleIds: [...new Set([...listed, ...ownerRoleIds])] }];
 }
 
-/** The id does not change when other roles are added or moved. It is above 255, the highest rank. */
+/** Returns an id that does not change when other roles are added or moved. It is above 255, the highest rank. */
 function idFor(rank: number): number {
   return 10_000 + rank;
 }

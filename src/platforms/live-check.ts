@@ -61,7 +61,7 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
 /** The results of the first reads, for the later ones. */
 interface Seen {
   roles: ListedRole[];
-  /** True if the list of roles came with a token for a second page, which was read. */
+  /** True if the list of roles had a second page, which was read. */
   hasSecondPage: boolean;
   actingId: number | undefined;
   ownerId: number | undefined;
@@ -260,7 +260,7 @@ async function tryWrites(
   return details;
 }
 
-/** The role ids in the response to a write; `undefined` if it shows none, which rankd tolerates. */
+/** Returns the role ids in the response to a write; `undefined` if it shows none, which rankd tolerates. */
 function rolesShown(json: Json): number[] | undefined {
   try {
     return parseMembershipPage({ groupMemberships: [json] }).items.flatMap((answered) => memberOf(answered).roleIds);
@@ -405,7 +405,7 @@ function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) =
   }
 }
 
-/** Throws if the response is not a list of memberships. */
+/** Returns the differences of a list of memberships. Throws if the response is not such a list. */
 function memberFlaws(json: unknown): string[] {
   readable(json, 'ListGroupMembershipsResponse', parseMembershipPage);
   return departures(json, 'ListGroupMembershipsResponse');

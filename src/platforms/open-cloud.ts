@@ -53,7 +53,7 @@ export interface OpenCloudOptions {
   /** The host of the list of places, e.g. `https://develop.roblox.com`. */
   developBaseUrl: string;
   clock: Clock;
-  /** By default, the id is remembered only as long as the process runs. */
+  /** By default, the id is stored only in memory. */
   baseRoleMemory?: BaseRoleMemory;
   /** The ledger of the budget if other nodes share it. */
   ledger?: BudgetLedger | undefined;
@@ -134,7 +134,7 @@ export class OpenCloudPlatform implements Platform {
     this.#writeSpacing = new WriteSpacing(clock);
   }
 
-  /** Assumes one role given and one taken, as in most changes. */
+  /** The duration of a change that gives one role and takes one, as most changes do. */
   get changeMs(): number {
     const { assign, unassign } = this.#gates;
     return this.#openCloud.shortestTryMs(assign) + this.#openCloud.shortestTryMs(unassign);
@@ -160,7 +160,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Every member holds the base role, even if the list of roles omits it. Source: GroupService.GetRolesInGroupAsync.
+   * Returns the base role if the list omits it: every member holds it nevertheless. Source:
+   * GroupService.GetRolesInGroupAsync.
    */
   async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
     this.#surprises.note('roles', baseRoleOmitted);
@@ -209,7 +210,10 @@ export class OpenCloudPlatform implements Platform {
     });
   }
 
-  /** Open Cloud shows only the start place of an experience (GetUniverse); this older list takes no key. */
+  /**
+   * Lists the places with an older API that takes no key: Open Cloud shows only an experience's start place
+   * (GetUniverse).
+   */
   async placesOf(universeId: number, call: CallContext): Promise<Place[]> {
     const request = {
       operation: 'places',
@@ -276,7 +280,9 @@ export class OpenCloudPlatform implements Platform {
     return this.#surprises.list();
   }
 
-  /** Each call ends by its own deadline, and idle connections don't prevent the process from exiting. */
+  /**
+   * Refuses further calls. Calls in flight end by their deadlines, and idle connections don't keep the process running.
+   */
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#gates).map((gate) => gate.end()));
   }
@@ -308,12 +314,15 @@ export class OpenCloudPlatform implements Platform {
     return this.#openCloud.request({ ...request, method: 'GET' }, call);
   }
 
-  /** The other parameters must be the same for every page; otherwise Open Cloud refuses the token. */
+  /** Reads all pages. Open Cloud refuses a page token if another parameter differs. */
   #pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<Page<T>> {
     return readPages((cursor) => this.#get({ ...rest, path: `${path}${at('pageToken', cursor)}` }, call));
   }
 
-  /** A role that moves between pages during the read can appear twice. A group without roles does not exist. */
+  /**
+   * Reads all roles. A role that moves between pages during the read can appear twice. A group without roles does not
+   * exist.
+   */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
     for await (const { items } of this.#pages({ ...rolePage, path: '/roles?maxPageSize=20' }, call)) {
@@ -325,7 +334,7 @@ export class OpenCloudPlatform implements Platform {
     return [...roles.values()];
   }
 
-  /** The id of the role that the public list marks as the base role. */
+  /** Reads the id of the role that the public list marks as the base role. */
   #readPublicList(call: CallContext): Promise<number | undefined> {
     const request = {
       operation: 'publicRoles',
@@ -383,8 +392,8 @@ function at(parameter: string, cursor: string | undefined): string {
 }
 
 /**
- * The member in the response to a write; `undefined` if it shows none, or another user. The write was accepted
- * nevertheless.
+ * Returns the member in the response to a write; `undefined` if it shows none, or a different user. The write was
+ * accepted nevertheless.
  */
 function memberShown(json: unknown, userId: number): Member | undefined {
   try {
@@ -395,7 +404,10 @@ function memberShown(json: unknown, userId: number): Member | undefined {
   }
 }
 
-/** A failed name lookup is unrelated to the credential, and the caller can send the user id instead. */
+/**
+ * Returns the error of a failed name look-up. It is unrelated to the credential, and the caller can send the user id
+ * instead.
+ */
 function namesUnavailable(cause: unknown): RankdError {
   if (isRankdError(cause, 'platform_credential')) return namesEnded(cause);
   const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
@@ -415,8 +427,8 @@ function namesUnavailable(cause: unknown): RankdError {
 const giveTheId = "give the user id, the number in the profile page's address";
 
 /**
- * Roblox announced in April 2026 that it removes access without a log-in (devforum 4579220). A retry does not help
- * then.
+ * Returns the error of a look-up without a log-in, which Roblox announced to end (April 2026, devforum 4579220). A
+ * retry does not help.
  */
 function namesEnded(cause: RankdError): RankdError {
   const message = 'Roblox no longer looks up user names without a log-in. Send the user id.';
@@ -436,7 +448,7 @@ function placesUnlisted(universeId: number, cause: unknown): unknown {
   });
 }
 
-/** A response about another user proves nothing about the requested member. */
+/** Throws if the response is about a different user: it proves nothing about the requested one. */
 function sameUser(member: Member, userId: number): Member {
   if (member.userId === userId) return member;
   throw new RankdError('platform_rejected', `Roblox returned user ${member.userId} instead of user ${userId}.`);

@@ -15,16 +15,14 @@ export interface GroupSeed {
   roles: Role[];
   /** Includes the owner and the acting account. Everyone holds the base role, listed or not. */
   members: Member[];
-  /** The names of the users that have one. */
+  /** The users that have a name. */
   users?: NamedUser[];
 }
 
 /** Marks an SQLite file as a simulated group: `rksg`. */
 const applicationId = 0x726b7367;
 
-/**
- * The time that a call waits for another process to finish its write, in milliseconds. The wait blocks the event loop.
- */
+/** How long a call waits for another process's write, in milliseconds. The wait blocks the event loop. */
 const busyTimeoutMs = 1000;
 
 const anId = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;
@@ -96,7 +94,9 @@ function refuseOtherFile(db: Database.Database, file: string): void {
   });
 }
 
-/** SQLite does not wait if two processes switch a new file to WAL at the same moment, so this function does. */
+/**
+ * Switches the file to WAL. Retries if another process is doing the same, because SQLite does not wait in this case.
+ */
 function useWal(db: Database.Database): void {
   const pauseMs = 10;
   for (let waitedMs = 0; ; waitedMs += pauseMs) {

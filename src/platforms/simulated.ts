@@ -102,7 +102,7 @@ export class SimulatedPlatform implements Platform {
     return this.#write(change, call, 'DELETE FROM held_roles WHERE user_id = ? AND role_id = ?');
   }
 
-  /** Always valid. It may write if the acting account is in the group. */
+  /** Reports a valid credential, which can write if the acting account is in the group. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const userId = this.#actingUserId;
     return answer(call, () => ({ state: 'valid', userId, canWrite: this.#held(userId).length > 0 }));
@@ -154,8 +154,8 @@ export class SimulatedPlatform implements Platform {
   }
 
   /**
-   * Only members and roles strictly below the acting account's highest role can be changed: not itself, its peers or
-   * the owner.
+   * Throws unless `rank` is strictly below the acting account's highest rank: it can't change itself, its peers or the
+   * owner.
    */
   #refuseAboveActor(what: string, rank: number): void {
     const ceiling = highestRank(this.#held(this.#actingUserId));

@@ -59,7 +59,7 @@ export interface RateReading {
   resetMs?: number | undefined;
 }
 
-/** The wait in milliseconds that a `retry-after` header requests, at most `maxWaitMs`. */
+/** Returns the wait in milliseconds that a `retry-after` header requests, at most `maxWaitMs`. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
   const ms = retryAfterMs(value, nowMs);
   return ms === undefined ? undefined : Math.min(maxWaitMs, ms);

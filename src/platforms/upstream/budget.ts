@@ -94,7 +94,7 @@ export interface Release {
   for?: 'reserved' | 'guess';
 }
 
-/** An account with all of its slots free. */
+/** Returns an account with all of its slots free. */
 export function openAccount(options: Pick<Account, 'limit' | 'windowMs' | 'burstSpacingMs' | 'isExclusive'>): Account {
   return {
     ...{ ...options, spent: [], opensAt: 0, closedUntil: 0, heavyOpensAt: 0, spacingMs: 0 },
@@ -323,8 +323,8 @@ function addRelease(account: Account, release: Release): number {
 }
 
 /**
- * The release time of a slot that is spent now. A call near the end of the platform's window may arrive in the next
- * one.
+ * Returns the release time of a slot that is spent now. A call near the end of the platform's window may arrive in the
+ * next one.
  */
 function releaseAt({ windowEndsAt = Number.NEGATIVE_INFINITY, windowMs }: Account, now: number): number {
   return now + 2 * roundingMs < windowEndsAt ? windowEndsAt : now + windowMs;
@@ -341,7 +341,7 @@ function isInDoubt(account: Account, at: number): boolean {
   return account.doubt !== undefined && paceAt(account, at) < account.limit;
 }
 
-/** The pace in calls per window while the headers are in doubt. */
+/** Returns the pace in calls per window while the headers are in doubt. */
 function paceAt({ doubt, limit, windowMs }: Account, at: number): number {
   const { pace, since } = doubt ?? { pace: limit, since: at };
   return pace + (increase * limit * (at - since)) / windowMs;
@@ -351,7 +351,7 @@ function heavySpacingMs({ burstSpacingMs, windowMs, limit }: Account): number {
   return Math.min(burstSpacingMs, windowMs / (limit * heavyHaste));
 }
 
-/** The slots that are not free, earliest release first. */
+/** Returns the slots that are still spent, earliest release first. */
 export function stillSpent({ spent }: Account, now: number): Release[] {
   const first = spent.findIndex(({ at }) => at > now);
   spent.splice(0, first < 0 ? spent.length : first);
@@ -362,7 +362,7 @@ export function slotsOf(releases: readonly Release[]): number {
   return releases.reduce((sum, { slots }) => sum + slots, 0);
 }
 
-/** The number of calls that each lane has asked for, in two periods of a window's length. */
+/** By lane, the number of requested calls in two periods of a window's length. */
 export interface ShareCounts {
   current: Record<string, number>;
   previous: Record<string, number>;
@@ -386,7 +386,7 @@ export function countsAsHeavy(
   return calls > limit / (lanes + 1);
 }
 
-/** The key of a node's lane in `Account.asked`. */
+/** Returns the key of a node's lane in `Account.asked`. */
 export function laneOfNode(node: string, lane: string): string {
   return `${node} ${lane}`;
 }
@@ -407,7 +407,7 @@ function countCall(
   return callsOf(counts, lane, { now, windowMs });
 }
 
-/** The lane's number of calls over about the last window. */
+/** Returns the lane's number of calls over about the last window. */
 export function callsOf(
   counts: ShareCounts,
   lane: string,

@@ -145,10 +145,7 @@ export class UpstreamClient {
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
-  /**
-   * No call begins with less time left than this, in milliseconds, because the platform takes about this long to
-   * respond.
-   */
+  /** Returns the minimum time that a call needs, in milliseconds: the platform takes about this long to respond. */
   shortestTryMs(gate: Gate): number {
     return Math.max(this.#tuning.shortestTryMs, gate.answerMs);
   }
@@ -264,7 +261,7 @@ export class UpstreamClient {
     for (const what of surprises) this.#surprises.note(operation, what);
   }
 
-  /** Sends a write only while its lease lasts. */
+  /** Sends the request; a write only while its lease lasts. */
   async #send(
     { gate, method, path, body, isAnonymous }: UpstreamRequest<unknown>,
     call: CallContext,
@@ -322,16 +319,16 @@ export class UpstreamClient {
 }
 
 /**
- * The wait in milliseconds after `tries` retries (0 after the first attempt). Full jitter spreads the retries of many
- * calls.
+ * Returns a random wait in milliseconds after `tries` retries (0 after the first attempt). Full jitter spreads the
+ * retries of many calls.
  */
 export function backOffMs(tuning: UpstreamTuning, tries: number): number {
   return randomInt(Math.ceil(doubling(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
 }
 
 /**
- * `undefined` if the text is not JSON. The error is dropped, because it quotes the response, which can begin with the
- * key.
+ * Parses JSON; returns `undefined` for any other text. Drops the error, because it quotes the response, which can begin
+ * with the key.
  */
 function jsonOf(body = ''): unknown {
   try {

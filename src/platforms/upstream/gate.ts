@@ -49,8 +49,7 @@ type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 /** Enough for the usual number of concurrent callers, while a burst does not open hundreds of connections. */
 const defaultMaxInFlight = 64;
 /**
- * The maximum time left between a waiting call's start and its deadline, because timers can fire late. It is a tenth of
- * the wait.
+ * The maximum margin before a waiting call's deadline, because timers can fire late. The margin is a tenth of the wait.
  */
 const maxMarginMs = 100;
 /**
@@ -226,7 +225,7 @@ export class Gate {
     return { limit: account.limit, left: leftHere, waiting: this.#queue.size, ...this.#figures.admissions };
   }
 
-  /** Refuses the calls that wait and all later ones. Resolves once the ledger has all updates. */
+  /** Refuses all waiting calls and all later ones. Resolves once the ledger has all updates. */
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#timer?.abort();
@@ -374,7 +373,7 @@ export class Gate {
     }
   }
 
-  /** The calls that may be admitted if the budget allows it, in order. */
+  /** Returns the calls that may be admitted if the budget allows it, in order. */
   #startable(): QueuedCall[] {
     let room = this.#maxInFlight - this.#inFlight;
     const calls: QueuedCall[] = [];
@@ -480,7 +479,7 @@ export class Gate {
   }
 }
 
-/** The schedule of a budget without limits. */
+/** Returns the schedule of a budget without limits. */
 function allAtOnce(now: number): Schedule {
   return { next: () => now, take: () => now };
 }

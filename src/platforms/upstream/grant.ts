@@ -80,7 +80,7 @@ function noteDemand(account: Account, now: number, { node, ...demand }: Omit<Gra
   account.inFlight = Object.values(account.nodes).reduce((sum, one) => sum + one.inFlight, 0);
 }
 
-/** The number of calls that wait at other nodes. */
+/** Returns the number of calls that are waiting at other nodes. */
 export function waitingElsewhere({ nodes }: Account, now: number, node: string): number {
   const others = Object.entries(nodes).filter(([id]) => id !== node);
   return others.reduce((sum, [, other]) => sum + waitingAt(other, now), 0);

@@ -30,7 +30,8 @@ export type Gates = Record<Operation, Gate>;
 const burstSpacingMs = 20;
 
 /**
- * A gate for each operation, because each has a separate budget. Without a ledger, this process has the whole budget.
+ * Creates a gate for each operation, because each has a separate budget. Without a ledger, this process has the whole
+ * budget.
  */
 export function openGates(clock: Clock, ledger?: BudgetLedger): Gates {
   const node = newId('node');
@@ -83,7 +84,7 @@ export class WriteReservation implements Reservation {
     throw refusal.reason;
   }
 
-  /** The slot for the next write through `gate`; `undefined` if none is left. */
+  /** Returns the slot for the next write through `gate`; `undefined` if none is left. */
   take(gate: Gate): ReservedSlot | undefined {
     const next = this.#slots.find((each) => each.gate === gate && !each.isTaken);
     if (next !== undefined) next.isTaken = true;

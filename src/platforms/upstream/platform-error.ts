@@ -26,7 +26,7 @@ export function isTransient(refusal: Words): boolean {
   return status !== 401 && (isLocked(refusal) || /try again|migration in progress/i.test(wordsOf(refusal)));
 }
 
-/** True if the platform wants fewer calls. */
+/** True if the platform asks for fewer calls. */
 export function isBusy(refusal: Words): boolean {
   return refusal.status === 429 || (refusal.status !== 401 && /too ?many ?requests/i.test(wordsOf(refusal)));
 }
@@ -44,9 +44,9 @@ function wordsOf({ body }: Words): string {
 }
 
 /**
- * The RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the platform
- * did not carry it out. A transient refusal is `outcome_unknown`, because the platform can send it after it carried out
- * the write; `platform_busy` is the exception.
+ * Returns the RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the
+ * platform did not carry it out. A transient refusal is `outcome_unknown`, because the platform can send it after it
+ * carried out the write; `platform_busy` is the exception.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
@@ -78,19 +78,19 @@ export class ForbiddenRead extends RankdError {
   }
 }
 
-/** The error of a write that may have reached the platform, without a response that shows its effect. */
+/** Returns the error of a write that may have reached the platform, without a response that shows its effect. */
 export function unknownOutcome(what: string, rest: Pick<RankdErrorOptions, 'cause' | 'connection'> = {}): RankdError {
   const message = `The change was sent to Roblox, but its outcome is unknown: ${what}.`;
   return new RankdError('outcome_unknown', message, rest);
 }
 
-/** The error of a call that did not reach the platform and changed nothing. */
+/** Returns the error of a call that did not reach the platform and changed nothing. */
 export function unreached({ words, hint, cause: connection }: ConnectionFailure, cause: unknown): RankdError {
   const message = `Roblox can't be reached: ${words}. Nothing was changed.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs: recoveryMs, hint, connection, cause });
 }
 
-/** The error of a read whose response has an unexpected shape. */
+/** Returns the error of a read whose response has an unexpected shape. */
 export function unfamiliar(flaws: string[], cause: unknown): RankdError {
   const shown = flaws.length > 0 ? ` (${flaws.slice(0, maxFlaws).join(', ')})` : '';
   const message = `Roblox's response has an unexpected shape${shown}. Nothing was changed.`;
@@ -103,7 +103,7 @@ export function unfamiliar(flaws: string[], cause: unknown): RankdError {
 
 const maxFlaws = 3;
 
-/** The error of a call that got no usable response and changed nothing. */
+/** Returns the error of a call that got no usable response and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
   const message = `Roblox gave no usable response (${what}). Nothing was changed; try again later.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
@@ -123,8 +123,8 @@ export class RefusedKey extends RankdError {
 }
 
 /**
- * A 403 with "permission denied" concerns the acting account's permissions. Other 403s concern the key, the address or
- * a challenge.
+ * Returns the error of a 403. With "permission denied", it concerns the acting account's permissions; otherwise the
+ * key, the address or a challenge.
  */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
@@ -141,7 +141,7 @@ function busy({ retryAfterMs }: Refusal): RankdError {
   return limited('before it takes this again', retryAfterMs ?? recoveryMs);
 }
 
-/** The error of a call beyond Roblox's rate limit. `until` names the event that ends the wait. */
+/** Returns the error of a call beyond Roblox's rate limit. `until` names the event that ends the wait. */
 export function limited(until: string, waitMs: number): RankdError {
   const retryAfterMs = Math.ceil(waitMs);
   const seconds = Math.ceil(retryAfterMs / 1000);
@@ -163,7 +163,7 @@ function rejected(refusal: Refusal): RankdError {
   });
 }
 
-/** Observed by others: `Cannot assign a base role.` */
+/** True for a refusal such as `Cannot assign a base role.`, which others have observed. */
 function isAboutBaseRole({ status, body }: Refusal): boolean {
   return status === 400 && /\bbase role\b/i.test(problemOf(body).message);
 }
@@ -188,7 +188,7 @@ function isAboutGroup({ status, body }: Refusal): boolean {
 
 const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['’o]t exist/i;
 
-/** The refusal as quoted in an error, e.g. `403 PERMISSION_DENIED: …`. */
+/** Returns the refusal as quoted in an error, e.g. `403 PERMISSION_DENIED: …`. */
 function quote({ status, body }: Refusal): string {
   const { code, message } = problemOf(body);
   return `${[status, code].filter((part) => part !== undefined).join(' ')}${message === '' ? '' : `: ${message}`}`;
@@ -202,7 +202,7 @@ const codes = new Set([
   ...['0', '1'], // from the gateway, and from the public host for a group that does not exist
 ]);
 
-/** The status and the error code of a response, if they are undocumented. The key must be masked in `body`. */
+/** Returns the status and the error code of a response if they are undocumented. The key must be masked in `body`. */
 export function surprisesIn({ status, body = '' }: Pick<Answer, 'status' | 'body'>): string[] {
   const isSuccess = status >= 200 && status < 300;
   const code = isSuccess ? undefined : problemOf(body).code;

@@ -2,7 +2,7 @@ import type { RankdError } from '../../base/errors.ts';
 import type { Reachability } from '../../ports/index.ts';
 
 interface Host {
-  /** Attempts without a response since the last response. */
+  /** The number of failed attempts since the last response. */
   failures: number;
   hasAnswered: boolean;
   failing?: { error: RankdError; since: number; lastAt: number };
@@ -30,7 +30,10 @@ export class Reach {
     this.#hosts.set(baseUrl, { ...host, failures, ...(isNews && { failing: { error, since, lastAt } }) });
   }
 
-  /** The `Date` header is in whole seconds. It is compared with this machine's clock, whatever clock rankd uses. */
+  /**
+   * Records a response. Its `Date` header, in whole seconds, is compared with this machine's clock, whatever clock
+   * rankd uses.
+   */
   answered(baseUrl: string, headers: Headers): void {
     this.#hosts.set(baseUrl, { failures: 0, hasAnswered: true });
     const platformAt = Date.parse(headers.get('date') ?? '');

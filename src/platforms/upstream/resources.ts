@@ -17,7 +17,10 @@ export interface ListedRole {
   powers?: Power[];
 }
 
-/** GetGroup. A group without an owner has no `owner`. Name and count are only for display, so they may be missing. */
+/**
+ * Parses a GetGroup response. A group without an owner has no `owner`. Name and count are only for display, so they may
+ * be missing.
+ */
 export function parseGroup(json: unknown): Group {
   const group = record(json);
   const { displayName, owner, locked } = group;
@@ -32,12 +35,12 @@ export function parseGroup(json: unknown): Group {
   };
 }
 
-/** ListGroupRoles. */
+/** Parses a ListGroupRoles response. */
 export function parseRolePage(json: unknown): Page<ListedRole> {
   return parsePage(json, 'groupRoles', parseRole);
 }
 
-/** GroupRole. JSON made from protobuf may omit a rank of 0, the guest role's. */
+/** Parses a GroupRole. JSON made from protobuf may omit a rank of 0, the guest role's. */
 export function parseRole(json: unknown): ListedRole {
   const { id: roleId, displayName, rank = 0, permissions } = record(json);
   return {
@@ -91,12 +94,12 @@ export interface Membership {
   joinedAt: number | undefined;
 }
 
-/** ListGroupMemberships. */
+/** Parses a ListGroupMemberships response. */
 export function parseMembershipPage(json: unknown): Page<Membership> {
   return parsePage(json, 'groupMemberships', parseMembership);
 }
 
-/** GroupMembership. */
+/** Parses a GroupMembership. */
 export function parseMembership(json: unknown): Membership {
   const { user, role, roles, createTime } = record(json);
   const joinedAt = typeof createTime === 'string' ? Date.parse(createTime) : Number.NaN;
@@ -114,7 +117,7 @@ export function memberOf({ userId, role, roles = [], joinedAt }: Membership): Me
   return { userId, roleIds: [...roleIds].sort((a, b) => a - b), ...(joinedAt !== undefined && { joinedAt }) };
 }
 
-/** The id of the base role, from the legacy role list: no other list marks it. `undefined` if none is marked. */
+/** Returns the id of the base role from the legacy role list: no other list marks it. `undefined` if none is marked. */
 export function parseBaseRoleId(json: unknown): number | undefined {
   const base = list(record(json)['roles'])
     .map(record)
@@ -123,8 +126,8 @@ export function parseBaseRoleId(json: unknown): number | undefined {
 }
 
 /**
- * The response to usernames/users, which has no equivalent in Open Cloud. `asked` is the requested name, which may be a
- * previous one; `name` is the current name. Source: the OpenAPI document of users.roblox.com.
+ * Parses a response of usernames/users, which has no equivalent in Open Cloud. `asked` is the requested name, which may
+ * be a previous one; `name` is the current name. Source: the OpenAPI document of users.roblox.com.
  */
 export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: string }> {
   return list(record(json)['data'])
@@ -132,7 +135,7 @@ export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: strin
     .map((user) => ({ asked: text(user['requestedUsername']), id: id(user['id']), name: text(user['name']) }));
 }
 
-/** The places of an experience. Source: the OpenAPI document of develop.roblox.com. */
+/** Parses a page of an experience's places. Source: the OpenAPI document of develop.roblox.com. */
 export function parsePlacePage(json: unknown): Page<Place> {
   const { data, nextPageCursor } = record(json);
   const items = list(data)
@@ -141,14 +144,14 @@ export function parsePlacePage(json: unknown): Page<Place> {
   return { items, next: isNone(nextPageCursor) ? undefined : text(nextPageCursor) };
 }
 
-/** GetUser. */
+/** Parses a GetUser response. */
 export function parseUserName(json: unknown): string {
   return text(record(json)['name']);
 }
 
 /**
- * Introspection of an API key. An expiry in the year 1 means no expiry. `canWrite` is absent if the response has no
- * scopes in a known shape.
+ * Parses the introspection of an API key. An expiry in the year 1 means no expiry. `canWrite` is absent if the response
+ * has no scopes in a known shape.
  */
 export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
@@ -179,8 +182,8 @@ function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean |
 }
 
 /**
- * An empty list is valid, too: for a user who is not in the group, Roblox was observed to return `"groupMemberships":
- * []`.
+ * Parses a page. It may be empty: for a user who is not in the group, Roblox was observed to return
+ * `"groupMemberships": []`.
  */
 function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) => T): Page<T> {
   const { [field]: items, nextPageToken } = record(json);
@@ -190,12 +193,12 @@ function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) =
   };
 }
 
-/** JSON made from protobuf omits an empty field, or has null or an empty text instead. */
+/** True for an empty field: JSON made from protobuf omits it, or has null or an empty text. */
 function isNone(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** The id that follows `collection` in a path, e.g. 7 out of `groups/1/roles/7`. */
+/** Returns the id that follows `collection` in a path, e.g. 7 out of `groups/1/roles/7`. */
 function idIn(path: unknown, collection: string): number {
   const [, found] = new RegExp(`(?:^|/)${collection}/(\\d+)$`).exec(text(path)) ?? [];
   if (found === undefined) throw new TypeError(`no id under ${collection}`);

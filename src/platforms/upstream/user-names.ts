@@ -24,7 +24,7 @@ const knownForMs = 300_000;
 const unknownForMs = 30_000;
 const maxRemembered = 1_000;
 
-/** A name that callers wait for. */
+/** A name that callers are waiting for. */
 interface Wanted {
   name: string;
   /** The lanes that ask for it. The name is queued in each of them, so no lane waits behind the names of another. */
@@ -90,7 +90,7 @@ export class UserNames {
     this.#isAsking = false;
   }
 
-  /** The names of the next request, without those that no caller still waits for. */
+  /** Takes the names of the next request from the queue, without those that no caller is waiting for. */
   #nextBatch(): Wanted[] {
     const now = this.#options.clock.monotonic();
     const batch: Wanted[] = [];
@@ -105,7 +105,7 @@ export class UserNames {
     return batch;
   }
 
-  /** The earliest time of the next request. */
+  /** Returns the earliest time of the next request. */
   #openAt(): number {
     const { atOnce, spacingMs, windowMs } = pace;
     const since = this.#options.clock.monotonic() - windowMs;

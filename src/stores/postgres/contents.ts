@@ -137,7 +137,7 @@ function nothingIn(address: ServerAddress): RankdError {
 }
 
 function otherSchema(address: ServerAddress, schema: number): RankdError {
-  const message = `The database ${placeOf(address)} has schema ${schema}; only schema ${newestSchema} is copied.`;
+  const message = `The database ${placeOf(address)} has schema ${schema}; only schema ${newestSchema} can be copied.`;
   return new RankdError('conflict', message, { hint: 'run rankd db migrate with store.url set to this database' });
 }
 

@@ -2,7 +2,10 @@ import type { Clock } from '../../ports/index.ts';
 
 /** Other nodes end a node whose beat has not changed for this long. */
 export const endAfterMs = 6_000;
-/** The server must have answered this many of their own heartbeats in that time: a stalled server ends no node. */
+/**
+ * The server must have answered this many of their own heartbeats in that time: a stalled server must not make nodes
+ * look dead.
+ */
 const beatsToSee = 3;
 
 interface Numbered {
@@ -17,7 +20,7 @@ interface Seen {
   answered: number;
 }
 
-/** Detects nodes whose heartbeats have stopped, by this node's clock. A new connection starts again. */
+/** Detects nodes whose heartbeats have stopped, by this node's clock. A new connection restarts the observation. */
 export class FailureDetector {
   readonly #own: Pick<Clock, 'monotonic'>;
   readonly #seen = new Map<string, Seen>();

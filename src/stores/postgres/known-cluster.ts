@@ -93,7 +93,7 @@ function otherCluster(address: ServerAddress, { found, known }: { found: string;
   });
 }
 
-/** The name of a cluster in messages. */
+/** Returns the name of a cluster for messages. */
 function clusterTitle(cluster: string): string {
   return cluster === unreported ? 'one that does not report its system_identifier' : `cluster ${cluster}`;
 }

@@ -43,7 +43,7 @@ export class Nodes implements NodeStore, OwnNode {
   readonly #file: string | undefined;
   /** The other daemons that were alive at the last heartbeat. */
   #daemons = new Set<string>();
-  /** By task: the id with which this node took it. */
+  /** By task, the id of this node when it took the task. */
   readonly #tasks = new Map<string, string>();
   #shown: ShownNode | undefined;
   #mine: { id: string; leaseUntil: number } | undefined;
@@ -160,7 +160,7 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * Returns a function that returns the milliseconds left of the current node's lease: 0 once that node has ended, even
+   * Returns a function for the time left of the current node's lease, in milliseconds: 0 once that node has ended, even
    * if this handle has joined again.
    */
   leaseLeft(): () => number {
@@ -177,7 +177,7 @@ export class Nodes implements NodeStore, OwnNode {
     const mine = this.#mine;
     this.#mine = undefined;
     if (mine === undefined) return;
-    await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // the others then end it later
+    await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // otherwise, other nodes end it
   }
 
   async #join(): Promise<string> {

@@ -92,7 +92,7 @@ async function report(db: Database, schema: number): Promise<Omit<StoreReport, '
     ),
   ]);
   const checks: StoreCheck[] = [
-    flawsCheck('schema', missingOnes, `${schema}, the newest this rankd knows is ${newestSchema}`),
+    flawsCheck('schema', missingOnes, `${schema}; this rankd supports schemas up to ${newestSchema}`),
     flawsCheck('audit', headFlaws, 'its head is its newest event'),
     rowsCheck(rows ?? noRows),
     { name: 'size', ok: true, detail: `${server?.bytes} bytes, on PostgreSQL ${server?.version}` },

@@ -98,7 +98,7 @@ async function readBasis(db: Database, row: { credential: string; operation: str
   return kept === undefined ? { ...basis, facts } : basis;
 }
 
-/** Not an operation: its row has the time of the last change requested before the key's ledger was opened. */
+/** A pseudo-operation. Its row stores when the last change was requested before the key's ledger was opened. */
 const opening = 'opening';
 
 const openLedger = `

@@ -93,7 +93,7 @@ export class Database implements StoreDatabase {
     return this.#guard(async () => (await (await this.#links.work.session()).sendAlone<Row>(sql, bindings)).rows);
   }
 
-  /** Reads that run after the statements already passed to `work`. */
+  /** A reader whose statements run after those already passed to `work`. */
   get behindWork(): Reader {
     const all: Reader['all'] = (sql, bindings) => this.work(sql, bindings);
     return {
@@ -184,9 +184,9 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * True if a write whose commit got no response was committed: its last event is stored. Under the lock on the head
-   * the result is final, because that write has ended. A transaction id would prove nothing, because a server can reuse
-   * it after a crash. Throws if the server does not respond.
+   * Finds out whether a write whose commit got no response was committed: true if its last event is stored. Under the
+   * lock on the head the result is final, because that write has ended. A transaction id would prove nothing, because a
+   * server can reuse it after a crash. Throws if the server does not respond.
    */
   async #isStored({ id, hash }: ChainLink): Promise<boolean> {
     const giveUpAt = systemClock.monotonic() + findOutForMs;

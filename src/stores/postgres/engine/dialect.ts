@@ -25,7 +25,7 @@ export const postgresDialect: Dialect = {
   hasEnded,
 };
 
-/** SQL: true if the node has ended. A node without a row counts as alive. */
+/** Returns SQL that is true if the node has ended. A node without a row counts as alive. */
 export function hasEnded(node: string): string {
   return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
 }

@@ -44,7 +44,7 @@ export interface Answer<Row> {
 export interface LinkOptions {
   /** Receives each reading of the server's clock. */
   onTime: (reading: ClockReading) => void;
-  /** Receives the cluster's identifier. Throws to reject the connection. */
+  /** Receives the cluster's identifier. May throw, which rejects the connection. */
   checkCluster: (cluster: string) => void;
 }
 
@@ -66,7 +66,9 @@ export class Link {
     this.#checkCluster = checkCluster;
   }
 
-  /** Throws a RankdError if no connection can be made. */
+  /**
+   * Resolves with the open session, after connecting if necessary. Throws a RankdError if no connection can be made.
+   */
   session(): Promise<Session> {
     if (this.#isClosed) return Promise.reject(new RankdError('store_unavailable', "rankd's database is closed."));
     if (this.#client !== undefined && streamOf(this.#client).destroyed) this.#forget();

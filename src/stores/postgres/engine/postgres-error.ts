@@ -46,7 +46,7 @@ const byCode: Record<string, Wording> = {
   '08P01': fromPooler,
   '23505': (_, cause) => new RankdError('conflict', 'The new record conflicts with an existing one.', { cause }),
   '23': (_, cause) =>
-    new RankdError('internal', 'The database rejected a record that violates a constraint.', { cause }),
+    new RankdError('internal', 'The database rejected a record that violates its constraints.', { cause }),
   '28P01': wrongPassword,
   '28': notLetIn,
   '3D000': noDatabase,
@@ -130,7 +130,7 @@ export function standby(address: ServerAddress, cause?: unknown): RankdError {
   });
 }
 
-/** `source` is the column in `pg_settings`. */
+/** Returns the error of a database or server that is read-only. `source` is the column in `pg_settings`. */
 export function databaseReadOnly(address: ServerAddress, source: string): RankdError {
   const { database } = address;
   const lift = source === 'database' ? `ALTER DATABASE ${database} RESET` : 'ALTER SYSTEM RESET';
@@ -140,7 +140,7 @@ export function databaseReadOnly(address: ServerAddress, source: string): RankdE
   });
 }
 
-/** With `replica`, PostgreSQL runs no ordinary triggers and checks no foreign keys. */
+/** Returns the error of a session without triggers and foreign keys, which `replica` disables. */
 export function triggersDisabled({ user }: ServerAddress): RankdError {
   const message = `Triggers and foreign keys are disabled for ${user}: session_replication_role is not origin.`;
   return new RankdError('config_invalid', message, {
@@ -181,7 +181,7 @@ function pooler(cause: unknown): RankdError {
   });
 }
 
-/** PgBouncer uses one code for all of its own errors. */
+/** Converts an error of PgBouncer, which uses one code for all of its errors. */
 function fromPooler(address: ServerAddress, cause: unknown): RankdError {
   const message = messageOf(cause);
   if (message.includes('statement pooling'))

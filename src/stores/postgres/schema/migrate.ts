@@ -75,7 +75,7 @@ function notRankds(address: ServerAddress): RankdError {
 function schemaNewer({ version, rankd }: { version: number; rankd: string }, address: ServerAddress): RankdError {
   return new RankdError(
     'schema_newer',
-    `The database ${placeOf(address)} has schema ${version}, written by rankd ${rankd}; this is rankd ${rankdVersion}, which knows up to ${newestSchema}.`,
+    `The database ${placeOf(address)} has schema ${version}, written by rankd ${rankd}; this is rankd ${rankdVersion}, which supports schemas up to ${newestSchema}.`,
     { hint: `run rankd ${rankd} or a later one instead` },
   );
 }
