@@ -163,7 +163,7 @@ const name = 'localhost';
 test.each<[which: string, server: Credentials | undefined, says: RegExp]>([
   ['whose certificate another authority issued', new Authority().issue({ name }), /certificate is not trusted/],
   ['whose certificate is self-signed', selfSigned({ name }), /certificate is not trusted/],
-  ['whose certificate is for another name', authority.issue({ name: 'db.example.com' }), /for another name/],
+  ['whose certificate is for another name', authority.issue({ name: 'db.example.com' }), /for a different name/],
   ['whose certificate has expired', authority.issue({ name, endsInDays: -1 }), /certificate has expired/],
   ['whose certificate is not valid yet', authority.issue({ name, beginsInDays: 1 }), /not valid yet/],
   ['without TLS', undefined, /offers no TLS/],
