@@ -174,7 +174,10 @@ test('a backup of PostgreSQL is a file that can be restored into a data director
   expect(made.json()).toMatchObject({ backup: { keys: 2, changes: 2, file: at.path('copy.db') } });
   expect((await at.here(['backup', 'copy.db'], { env })).code).toBe(4);
   const nowhere = await at.here(['backup', 'gone/copy.db'], { env });
-  expect(nowhere).toMatchObject({ code: 3, stderr: expect.stringContaining(`no folder ${at.path('gone')}.`) });
+  expect(nowhere).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining(`The folder ${at.path('gone')} does not exist.`),
+  });
   const piped = await at.shell(`"${binary}" backup - > piped.db`, { env });
   expect(piped).toMatchObject({ code: 0 });
   expect(readFileSync(at.path('piped.db')).length).toBe(readFileSync(at.path('copy.db')).length);
@@ -217,7 +220,7 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
       'backup.db',
       '/dev/null/new',
       78,
-      /is not a directory[\s\S]*try: name a .*--from or --to\n/,
+      /is not a directory[\s\S]*try: choose a directory with --from or --to\n/,
     ],
     ['a URL with a parameter', 'postgres://a@b/c?ssl=1', 'new', 78, /--from: has the parameter ssl,/],
     ['an empty database', 'EMPTY', 'new', 3, /There is no rankd data in/],
