@@ -26,7 +26,7 @@ export interface Rankd extends AsyncDisposable {
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 
-/** Installs rankd into a new home. `config`: further lines of `rankd.yaml`. */
+/** Creates a home with one key. `config`: further lines of `rankd.yaml`. */
 export async function openRankd(config = 'platform:\n  kind: simulated\n'): Promise<Rankd> {
   const home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), config + limits);

@@ -1,8 +1,8 @@
 import Fastify from 'fastify';
 
 /**
- * Bare Fastify: parses the body as rankd does, and returns a constant JSON string. The minimum cost of any
- * verification. Plain JavaScript, because the type stripper would count as its memory.
+ * Bare Fastify that parses the body as rankd does and returns a constant JSON string: the minimum cost of a
+ * verification. It is plain JavaScript, so that the type stripper does not count towards its memory.
  */
 const server = Fastify();
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -19,7 +19,7 @@ export interface OpenBrowser extends AsyncDisposable {
  */
 export async function openBrowser(): Promise<OpenBrowser> {
   const { chromium } = await import('playwright-core').catch(() => {
-    throw new Error('The browser of the tests is not installed: npm run browser');
+    throw new Error('The browser for the tests is not installed. Run: npm run browser');
   });
   const folder = mkdtempSync(join(tmpdir(), 'rankd-browser-'));
   try {

@@ -178,7 +178,7 @@ export class Visitor implements AsyncDisposable {
   async soon(shown: Locator): Promise<void> {
     let passedMs = 0;
     while (!(await shown.isVisible())) {
-      if (passedMs > 2_000) throw new Error(`It did not show within 2 s: ${shown}`);
+      if (passedMs > 2_000) throw new Error(`Not visible within 2 s: ${shown}`);
       const begunAt = performance.now();
       await Promise.all([
         this.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20))),

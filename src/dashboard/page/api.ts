@@ -29,7 +29,7 @@ export const isLost = signal(false);
 /** The path of the page, which ends with a slash. */
 export const base = new URL('.', import.meta.url).pathname;
 
-/** The token is needed in addition to the cookie, which browsers send to every port of this machine. */
+/** Where the token is stored. It is needed because browsers send the cookie to every port of this machine. */
 const tokenName = 'rankd-token';
 
 const readTimeoutMs = 10_000;

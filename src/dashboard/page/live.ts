@@ -73,8 +73,7 @@ export class Live<T> {
 }
 
 /**
- * True once the daemon's stream is open, or after a short wait: until then, the page would miss changes to a document
- * that it has fetched.
+ * True once the daemon's stream is open, or after a short wait. Before, the page would miss changes to fetched documents.
  */
 let isListening = false;
 const listenTimeoutMs = 500;

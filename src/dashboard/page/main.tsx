@@ -37,7 +37,7 @@ function Page() {
   );
 }
 
-/** Logs in with the link, and removes it from the address, where others could read it. */
+/** Logs in with a link, which is removed from the address so that others can't read it, or resumes the session. */
 function begin(): Promise<void> {
   if (location.pathname !== `${base}login`) return resumeSession();
   const link = location.hash.slice(1);

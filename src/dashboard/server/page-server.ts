@@ -107,7 +107,7 @@ function servePage(
   server.addHook('onRequest', (request, reply, done) => {
     if (isMounted) {
       reply.headers(safeHeaders);
-      request.notes.level = 'debug'; // a page polls every few seconds
+      request.notes.level = 'debug'; // pages send many requests
     }
     requireOwnHost(request, site().origins);
     if (!/^[/*]/.test(request.raw.url ?? '')) throw noAddress();

@@ -11,9 +11,9 @@ import { RoleField } from '../parts/roles.tsx';
 interface Kind {
   verb: string;
   title: (name: string) => string;
-  /** The label of the role, if one is to be chosen. */
+  /** The label of the role, if the user has to choose one. */
   role?: string;
-  /** The label of the length and its explanation, if the change can end by itself. */
+  /** The label and the hint of the duration, if the change can have an end. */
   length?: [label: string, hint: string];
 }
 

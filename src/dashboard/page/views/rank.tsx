@@ -15,7 +15,7 @@ import { kinds, RankDialog } from './rank-dialog.tsx';
 import { ListForm } from './rank-list.tsx';
 import { holdName, Lift } from './suspensions.tsx';
 
-/** One member, or a list of members, and everything that can be done with their ranks. */
+/** Changes the ranks of one member, or of a list of members. */
 export function Rank() {
   const user = route.value.params.get('user') ?? '';
   return (

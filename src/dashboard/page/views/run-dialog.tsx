@@ -52,7 +52,7 @@ interface MemberOutcomesProps<State extends string> {
   /** The appearance of each state. */
   looks: Record<State, Look & { words: string }>;
   stoppedBy: { message: string } | null;
-  /** Further remarks above the table. */
+  /** Notices above the table. */
   children: ComponentChildren;
 }
 

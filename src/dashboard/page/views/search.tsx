@@ -32,7 +32,7 @@ export function Search({ active, error }: { active: Record<string, string>; erro
   const box = useRef<HTMLDetailsElement>(null);
   const wrong = error?.details.field;
   useEffect(() => {
-    // In narrow windows, which have no room above the table, the search opens on demand.
+    // Narrow windows have no room above the table, so the search opens on demand.
     if (isWide.value && box.current !== null) box.current.open = true;
   }, [isWide.value]);
   useEffect(() => {
