@@ -233,7 +233,7 @@ describe('a moderator who changes the member during the change', () => {
   );
 
   test.concurrent(
-    'and takes the old role: the change succeeds nevertheless',
+    'and takes the old role: the change still succeeds',
     onOpenCloud(async (system) => {
       const { fake } = system;
       duringFirstWrite(system, () => fake.group.change(bob, [], fake.now()));

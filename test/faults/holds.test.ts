@@ -140,7 +140,7 @@ test.concurrent(
 );
 
 /** Events during a suspension of half an hour, and its outcome. */
-const courses: Record<
+const scenarios: Record<
   string,
   { events: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
 > = {
@@ -246,7 +246,7 @@ const courses: Record<
   },
 };
 
-test.concurrent.each(Object.entries(courses))('during a suspension, %s', (_, { events, state, roles }) =>
+test.concurrent.each(Object.entries(scenarios))('during a suspension, %s', (_, { events, state, roles }) =>
   withHolds(async (system) => {
     const { suspend, pass, hold, fake } = system;
     await suspend(ann, { forMs: 30 * minute });

@@ -78,7 +78,7 @@ test.concurrent(
     await reload();
     await clock.advance(1_000);
     expect((await ask(bob)).status).toBe(200);
-    await clock.advance(lagMs - 500); // the earlier verification has passed
+    await clock.advance(lagMs - 500); // the earlier change has been verified
     expect([reads(ann), reads(bob)]).toEqual([2, 1]);
     expect((await ask(eve)).status).toBe(200);
     await clock.advance(60_000);

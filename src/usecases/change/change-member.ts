@@ -22,7 +22,7 @@ import type { ApprovedChange } from './plan-change.ts';
 import { type Ranking, withSlack } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-/** A change that the history has. `error` is the reason if it was not applied. */
+/** A change that is stored in the history. `error` is the reason if it was not applied. */
 export interface FinishedChange {
   change: RankChange;
   error?: RankdError | undefined;

@@ -29,9 +29,9 @@ export interface ChangeAnswer extends FinishedChange {
 }
 
 /**
- * Changes one member's rank, and returns the outcome that the history has. Throws only if there is none to record: an
- * idempotency conflict, too many concurrent changes of the member, a step or name that matches no rank, or a failure of
- * the store.
+ * Changes one member's rank, and returns the outcome as recorded in the history. Throws only if no change can be
+ * recorded: an idempotency conflict, too many concurrent changes of the member, a step or name that matches no rank, or
+ * a store failure.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];
@@ -156,7 +156,7 @@ async function findDoneByList(
 /** The result of planning and checking. `change` is the record so far. */
 type Approval =
   | { change: RankChange; approved: ApprovedChange; success: string }
-  /** A dry run, which ends here. */
+  /** The result of a dry run. */
   | { change: RankChange; result: ChangeResult }
   | { change: RankChange | undefined; error: RankdError };
 

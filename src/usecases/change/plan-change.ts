@@ -26,7 +26,7 @@ type PlanContext = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
 export interface PlannedChange {
   plan: RolePlan;
   scheme: GroupScheme;
-  /** The requested rank, or the rank that a step or a role name led to. */
+  /** The requested rank, or the rank that a step or a role name resolved to. */
   newRankId: number;
   /** `undefined` if the platform does not report the acting account. */
   acting: ActingAccount | undefined;
@@ -197,7 +197,7 @@ export async function findMember(
 ): Promise<{ member: Member; scheme: GroupScheme }> {
   const inTime = readInTime(app, call);
   const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(expected, inTime)]);
-  await app.group.confirm(expected, inTime); // reads nothing unless the read of the member took long
+  await app.group.confirm(expected, inTime); // reads again only if reading the member took too long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user must join the group first, and a join request counts only once it is accepted',

@@ -20,7 +20,7 @@ export interface Ranking extends Ports {
   turns: MemberTurns;
   /** The ids of open changes that this process is working on. */
   ownedChangeIds: Set<string>;
-  /** The monotonic times at which this process last changed each member: the wall clock of the history may be set. */
+  /** When this process last changed each member, by the monotonic clock, because the wall clock may be adjusted. */
   recentWrites: LatestWrites;
   trust: PlatformTrust;
 }

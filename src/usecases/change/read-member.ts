@@ -11,9 +11,8 @@ type ReadContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'
 export type MemberReading = ReadContext & Pick<Ranking, 'group'>;
 
 /**
- * Reads the member's roles from after rankd's last change, because a plan from stale roles would be wrong. Repeats the
- * read until it shows the roles that the change left, or until reads can no longer lag: then someone else has changed
- * the member. `written`: rankd's last change of the member.
+ * Reads the member. Repeats the read until it shows the roles that rankd's last change left, or until reads can no
+ * longer lag, because a plan from stale roles would be wrong. `written`: rankd's last change of the member.
  */
 export async function readMember(
   app: MemberReading,

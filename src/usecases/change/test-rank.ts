@@ -72,7 +72,7 @@ async function checkAccess(
   }
 }
 
-/** Adds the reason for which a key is refused, which only the operator may see. */
+/** Replaces the message of a refused key with the reason, which only the operator may see. */
 function forOperator(refusal: RankdError | undefined): RankdError | undefined {
   if (refusal?.code !== 'invalid_key' || refusal.details === undefined) return refusal;
   const { code, details, hint } = refusal;

@@ -92,7 +92,7 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
   try {
     await app.platform.findUser(name, call);
     const text =
-      'Roblox looks up user names without a login; if that ends, users whom the history does not name need an id';
+      'Roblox looks up user names without a login; if that ends, rankd needs the ids of users whom the history does not name';
     return [ok('names', text)];
   } catch (error) {
     if (!isRankdError(error, 'platform_rejected')) return []; // another check reports an unreachable host

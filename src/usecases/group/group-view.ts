@@ -99,12 +99,12 @@ export class GroupView {
     return this.#misfits;
   }
 
-  /** Makes entries for which `isRenewed` is true be resolved again. Must be called before the first read. */
+  /** Ignores the stored meanings of entries for which `isRenewed` is true. Must be called before the first read. */
   relearn(isRenewed: TakenUp['isRenewed']): void {
     this.#isRenewed = isRenewed;
   }
 
-  /** Starts to store the meanings of newly resolved entries. `prunes`: also deletes the meanings of removed entries. */
+  /** Starts storing the meanings of newly resolved entries. `prunes`: also deletes the meanings of removed entries. */
   async takeEffect({ prunes }: { prunes: boolean }): Promise<void> {
     this.#isInForce = true;
     if (this.#unstored !== undefined) await this.#store({ ...this.#unstored, prunes });

@@ -55,7 +55,7 @@ export interface ListedRole {
   role: Role;
   /** `undefined` if there is no ladder. */
   isOnLadder: boolean | undefined;
-  /** `undefined` if neither the platform nor policy.privileged_roles shows it. */
+  /** `undefined` if neither the platform nor `policy.privileged_roles` determines it. */
   isPrivileged: boolean | undefined;
 }
 
@@ -83,7 +83,7 @@ export async function listGroupRoles(
 
 export interface MemberRoles {
   userId: number;
-  /** The highest counting rank. */
+  /** The member's highest rank, on the ladder if there is one; 0 if there is none. */
   rank: number;
   /** The role with that rank. */
   highest: Role | undefined;

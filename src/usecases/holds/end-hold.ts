@@ -138,7 +138,7 @@ function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number)
   return isResting(hold) || (force && (state === 'superseded' || state === 'forfeited'));
 }
 
-/** A change that is not checked against the rules yet. `approve` checks it, and throws the refusal. */
+/** A change that has not been checked against the rules. `approve` checks it, and throws the refusal. */
 interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
   approve: () => Promise<ApprovedChange>;
 }

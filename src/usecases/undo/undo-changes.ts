@@ -28,7 +28,7 @@ export interface UndoTargets {
   undoId: string;
   /** The number of selected changes. */
   changes: number;
-  /** Their ids, newest first. */
+  /** The ids of the selected changes, newest first. */
   ids: string[];
   /** The number of changes that were not selected because an undo made them. */
   leftOut: number;
