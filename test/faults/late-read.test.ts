@@ -111,7 +111,7 @@ test.concurrent(
       expect((await changeOf(answer)).state).toBe('applied');
       await clock.advance(lagMs + 100);
       expect((await changeOf(answer)).state).toBe('unknown');
-      expect(alarms('error')).toEqual([expect.stringContaining('does not hold a change')]);
+      expect(alarms('error')).toEqual([expect.stringContaining('does not show a change')]);
       expect(sampleOf(await scrape(metricsUrl), 'rankd_platform_surprises_total', { what: 'not_held' })).toBe(1);
       await clock.advance(lagMs + 4_000);
       expect(await changeOf(answer)).toMatchObject({
@@ -153,9 +153,9 @@ test.concurrent.each<Partial<Fault> & Pick<Fault, 'kind'>>([
         await clock.advance(lagMs + 100);
         expect(await changeOf(answer)).toMatchObject({
           state: 'unknown',
-          message: expect.stringContaining('to hold a change that it had refused'),
+          message: expect.stringContaining('shows a change that it had refused'),
         });
-        expect(alarms('error')).toEqual([expect.stringContaining('carried out a change that it had refused')]);
+        expect(alarms('error')).toEqual([expect.stringContaining('shows a change that it had refused')]);
         expect(
           sampleOf(await scrape(metricsUrl), 'rankd_platform_surprises_total', { what: 'held_though_refused' }),
         ).toBe(1);
@@ -235,7 +235,7 @@ test.concurrent(
     await clock.advance(1_000);
     fake.group.change(ann, [], fake.now());
     await clock.advance(2 * lagMs + 4_000);
-    expect(alarms('error')).toEqual([expect.stringContaining('does not hold a change')]);
+    expect(alarms('error')).toEqual([expect.stringContaining('does not show a change')]);
     await clock.advance(lagMs + 4_000); // rankd trusts no responses to writes now, and reads can lag
     expect(await changeOf(answer)).toMatchObject({
       state: 'failed',
