@@ -28,17 +28,17 @@ export interface AppOptions {
   config: Config;
   /** Absolute path. */
   dataDir: string;
-  /** Ports to use instead of the configured ones; the caller closes them. */
+  /** Replacements for the configured ports; the caller closes them. */
   overrides?: Partial<Ports & { sender: WebhookSender }>;
   watch?: Instrumentation;
 }
 
 const unwatched: Instrumentation = { store: (store) => store, platform: (platform) => platform };
 
-/** The wired context for rank changes. Disposing it closes the resources that it opened, last in, first out. */
+/** The wired context for rank changes. Disposing it closes the opened resources in reverse order. */
 export type RankingApp = Ranking & AsyncDisposable;
 
-/** The application behind the CLI's commands. */
+/** Opens the application for the CLI's commands. */
 export async function openRanking(
   options: AppOptions & Pick<OpenOptions, 'onNew' | 'onMigrated' | 'isReading'> & { report?: (alarm: Alarm) => void },
 ): Promise<RankingApp> {
@@ -60,25 +60,25 @@ export async function checkLivePlatform(
   return checkLive({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, apiKey: apiKey.reveal(), ...rest });
 }
 
-/** The application behind the HTTP API. Disposing it closes the resources that it opened, last in, first out. */
+/** The application behind the HTTP API. Disposing it closes the opened resources in reverse order. */
 export interface ServedApp extends LiveContext, AsyncDisposable {
-  /** The longest deadline of a running request, in milliseconds: a request retains its original one. */
+  /** The longest deadline of any configuration so far, in milliseconds, because running requests retain theirs. */
   readonly maxDeadlineMs: number;
   /**
-   * Makes another configuration the current one, unless `check` throws for the resulting context. Running requests
-   * continue with their original context.
+   * Applies a configuration, unless `check` throws for the resulting context. Running requests continue with their
+   * original context.
    */
   applyConfig(
     config: Config,
     check: (candidate: DaemonContext) => Promise<void>,
     options?: ApplyOptions,
   ): Promise<void>;
-  /** Stores the meaning of entries that name roles, for the daemon's initial configuration. */
+  /** Stores the roles that the initial configuration's role names mean. */
   takeEffect(): Promise<void>;
 }
 
 export interface ApplyOptions {
-  /** True to resolve every entry that names roles again; otherwise, only new entries are resolved. */
+  /** True to resolve all role names again, instead of only new ones. */
   relearns?: boolean;
 }
 
@@ -126,7 +126,7 @@ export async function openApp(
         await context.group.takeEffect({ prunes: isAlone() });
         return { platform, context, opened };
       });
-      // requests in flight may still use the earlier platform, so that one stays open as well
+      // the previous platform stays open for requests in flight
       closers.push(...next.opened);
       unchanging.trust.renew();
       inForce = { config, platform: next.platform };
@@ -137,7 +137,7 @@ export async function openApp(
   };
 }
 
-/** Sends requests to webhooks. Its modules are loaded with the first request. */
+/** Creates the sender for webhooks. Loads its modules with the first request. */
 export function openWebhookSender(clock: Clock): WebhookSender {
   const loaded = async () => (await import('./webhooks/http-sender.ts')).httpWebhookSender(clock);
   return {
@@ -146,7 +146,7 @@ export function openWebhookSender(clock: Clock): WebhookSender {
   };
 }
 
-/** The parts of a daemon's context that depend on the configuration. */
+/** Creates the parts of a daemon's context that depend on the configuration. */
 function configuredParts(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
     ...ports,
@@ -220,7 +220,7 @@ function rulesOf(
 /** Longer than the lag of reads on any platform. */
 const recentMs = 60_000;
 
-/** The work in progress in this process: none yet. */
+/** Creates the state of this process's work, initially empty. */
 function processState(
   { clock }: Ports,
   report: (alarm: Alarm) => void,

@@ -1,6 +1,8 @@
 import { version } from './base/version.ts';
 
-/** Runs the command line of this process. Scripts often ask for the version alone: nothing else is loaded for it. */
+/**
+ * Runs this process's command line. Prints the version without loading other modules, because scripts often need it.
+ */
 export async function main(): Promise<void> {
   const line = process.argv.slice(2);
   if (line.length === 1 && ['-V', '--version'].includes(`${line[0]}`)) {

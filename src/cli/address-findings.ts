@@ -11,23 +11,21 @@ import { isoDay } from '../base/time.ts';
 import { proofHeader, proofOf, questionHeader } from '../core/proof.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
-/**
- * Checks the address where games reach rankd from the outside: its name, its certificate, and the program that answers.
- */
+/** Checks the public address of rankd: its name, its certificate, and the program that answers. */
 
 const requestTimeoutMs = 5_000;
 const dayMs = 86_400_000;
-/** Let's Encrypt's certificates are renewed a month before their end: https://letsencrypt.org/docs/faq/ */
+/** Let's Encrypt's certificates are renewed a month before they expire: https://letsencrypt.org/docs/faq/ */
 const soonDays = 14;
 
 interface SoughtDaemon {
-  /** The identity that its proofs are made with. */
+  /** The secret that its proofs are made with. */
   identity: string;
-  /** The address where it listens on this machine. */
+  /** Its address on this machine. */
   url: string;
 }
 
-/** `daemon`: the daemon of this data directory, if one runs. */
+/** `daemon`: the running daemon of this data directory, if any. */
 export async function addressFindings(url: string, daemon: SoughtDaemon | undefined): Promise<Finding[]> {
   const target = new URL(url);
   const { port, protocol } = target;
@@ -36,7 +34,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   if (!Array.isArray(addresses)) return [...portFindings(port), addresses];
   const findings = [...portFindings(port), nameFinding(host, addresses)];
   const question = crypto().randomBytes(16).toString('base64url');
-  const authorization = `Bearer ${question}`; // sent the way a key would be
+  const authorization = `Bearer ${question}`; // shows whether a game's key would get through
   const visit = await visited(`${url}/healthz`, { [questionHeader]: question, authorization });
   if ('failure' in visit) return [...findings, silence(url, visit.failure, addresses)];
   const { certificate, distrust } = visit;
@@ -48,7 +46,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   return [...findings, ...ofTls, answerFinding(visit, { daemon, isProven, isStripped: !isProven && isProof() })];
 }
 
-/** Whether the address that Discord posts to leads to this daemon: an unsigned request is refused there, by it. */
+/** Checks that the address for Discord reaches this daemon, which must refuse an unsigned request. */
 export async function discordAddressFinding(url: string, daemon: SoughtDaemon): Promise<Finding> {
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
@@ -63,7 +61,7 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
   return fail('discord', `requests to ${endpoint} reach a different program`, fix);
 }
 
-/** Game servers may use these only: https://create.roblox.com/docs/cloud-services/http-service */
+/** Game servers can call only these ports: https://create.roblox.com/docs/cloud-services/http-service */
 function portFindings(port: string): Finding[] {
   const number = Number(port || 443);
   const isOpen = number === 80 || number === 443 || (number >= 1024 && number !== 1194);
@@ -100,7 +98,7 @@ interface Visit {
   distrust: string | undefined;
 }
 
-/** Makes one request, whether or not the certificate is valid: it sends nothing secret. */
+/** Sends one request. It contains no secret, so the certificate may be invalid. */
 async function visited(
   url: string,
   headers: Record<string, string>,
@@ -173,10 +171,7 @@ function certificateFinding(
 
 const automatic = 'Caddy and the tunnels get certificates automatically';
 
-/**
- * Explanations by OpenSSL's error code: details that its message leaves out, and the fix for the owner of the
- * certificate.
- */
+/** By OpenSSL's error code: a detail that its message lacks, and the fix for the owner of the certificate. */
 const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]

@@ -25,10 +25,10 @@ import { TerminalLine, whileWaiting } from './output/terminal.ts';
 import { jsonLine, printableLines } from './output/text.ts';
 import { refuseRoot } from './refuse-root.ts';
 
-/** Variables whose settings matter to a command that needs no configuration. */
+/** Variables that can affect even a command that needs no configuration. */
 const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 
-/** The context of a command: the options of this run, and the application, opened as far as the command needs it. */
+/** The context of a command: its options, its output, and the parts of the application that it opens. */
 export class Cli {
   readonly io: Io;
   /** Shows the progress of slow work. */
@@ -50,7 +50,9 @@ export class Cli {
     this.#run = run;
   }
 
-  /** A console that runs further commands in this process, and this command with the console's environment. */
+  /**
+   * Creates a console that runs more commands in this process, and a copy of this command that uses its environment.
+   */
   onConsole(): { console: Console; cli: Cli } {
     const run = this.#run;
     const console = new Console(this.io, run);
@@ -66,7 +68,7 @@ export class Cli {
     return this.io.operator;
   }
 
-  /** The absolute path of the data directory, which need not exist. */
+  /** The absolute path of the data directory, which may not exist yet. */
   get dataDir(): string {
     return this.#temporaryDir ?? this.#usualDataDir;
   }
@@ -76,8 +78,8 @@ export class Cli {
   }
 
   /**
-   * Runs before every command. On PostgreSQL, uses a temporary directory if this user can have none in the usual place. The command itself
-   * reports a store that can't be found.
+   * Runs before every command. On PostgreSQL, chooses a temporary directory if this user can't create the usual one. The
+   * command itself reports a store that can't be found.
    */
   async chooseDataDir(): Promise<void> {
     const { options, io, dataDir } = this;
@@ -95,7 +97,7 @@ export class Cli {
     );
   }
 
-  /** Runs before every command that uses the data directory. Closes it to other users. Throws `no_permission` if they could write to it. */
+  /** Closes the data directory to other users. Throws `no_permission` if they could already write to it. */
   enterDataDir(): void {
     const { dataDir, io } = this;
     this.refuseRootIn(dataDir);
@@ -113,7 +115,7 @@ export class Cli {
     return this.#engine.operations;
   }
 
-  /** True if the database is on a server, which daemons of several machines can share. */
+  /** True if the database is on a server, where daemons on several machines can share it. */
   async isOnServer(): Promise<boolean> {
     return (await this.#engine.place()).isServer;
   }
@@ -123,13 +125,13 @@ export class Cli {
     return engineOf({ dataDir, clock: systemClock, server: storeFinder(configSources) });
   }
 
-  /** Prints the result: `parts` for a person, each on separate lines, or `document` as one JSON document. */
+  /** Prints the result: `parts`, each on separate lines, or with `--json` the document. */
   print(document: Record<string, unknown>, ...parts: Array<string | Shown>): void {
     const text = this.shown(parts);
     this.printAsIs(document, text && `${text}\n`);
   }
 
-  /** The parts, formatted for the output of results. */
+  /** Formats the parts for standard output. */
   shown(parts: Array<string | Shown>): string {
     const screen = screenOf(this.io, systemClock.now());
     const texts = parts.map((part) => (typeof part === 'string' ? printableLines(part) : part(screen)));
@@ -137,14 +139,13 @@ export class Cli {
   }
 
   /**
-   * Prints a name that a script may need next. A person has already read it in the message, so a terminal shows it only
-   * with -q.
+   * Prints a name for scripts. On a terminal, only with -q, because a message already has it.
    */
   printName(document: Record<string, unknown>, name: string): void {
     this.print(document, this.io.stdoutIsTerminal && !this.options.quiet ? '' : name);
   }
 
-  /** Prints the result, with the text exactly as it is. */
+  /** Prints the result without escaping the text. */
   printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
     this.io.stdout(this.#shape(document, text));
@@ -163,7 +164,7 @@ export class Cli {
     return this.options.json ? jsonLine({ v: 1, ...document, ...resolved, ...simulated, ...warnings }) : text;
   }
 
-  /** Reports which file the command has written to, after all other output. Every command calls this at its end. */
+  /** Reports where the command has stored data. Runs after every command, because it comes after all other output. */
   sayWhereKept(): void {
     if (this.#whereKept !== undefined) this.say(this.#whereKept);
     this.#whereKept = undefined;
@@ -176,7 +177,7 @@ export class Cli {
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
   }
 
-  /** Reports on stderr, even with -q and --json, that an older database was migrated: an older rankd can't use it from now on. */
+  /** Reports a migration even with -q and --json, because an older rankd can no longer use the database. */
   readonly onMigrated = ({ database, from, to, copy }: Migration): void => {
     this.line.clear();
     const text = `The database ${database} was migrated from schema ${from} to ${to}; ${copy === null ? 'rankd made no copy of it' : `a copy from before the migration is ${copy}`}.`;
@@ -184,26 +185,26 @@ export class Cli {
     this.io.stderr(this.options.json ? jsonLine(document) : `${printableLines(text)}\n`);
   };
 
-  /** Reports which user, rank or key a name stood for; with `--json`, the document has it as `resolved`. */
+  /** Reports the user, rank or key that a name means; with `--json`, as `resolved` in the document. */
   tell(text: string, facts: Record<string, unknown>): void {
     this.#resolved.push(facts);
     this.say(text);
   }
 
-  /** Warns of a problem that does not stop the command; `--json` has it in the document, as `warnings`. */
+  /** Warns of a problem that does not stop the command; with `--json`, as `warnings` in the document. */
   warn(problem: RankdError): void {
     const warning = `${problem.message}\ntry: ${hintOf(problem)}`;
     this.#warnings.push(this.asTyped(warning));
     this.say(`warning: ${warning}`);
   }
 
-  /** Asks a person and resolves with the line typed. */
+  /** Asks a question. Resolves with the typed line. */
   async ask(question: string): Promise<string> {
     using _held = this.line.hold();
     return await this.io.ask(printableLines(question));
   }
 
-  /** The text with its commands as the user would type them here. */
+  /** Replaces `rankd` in the text's commands with the command that starts rankd here. */
   asTyped(text: string, { isJson = false } = {}): string {
     return hintsAsTyped(text, { ...this, isJson });
   }
@@ -214,7 +215,7 @@ export class Cli {
     return { configFile: this.options.config, env, cwd, user, node: { version, options } };
   }
 
-  /** The configuration; loads the YAML parser and the schema only for commands that need them. */
+  /** Loads the configuration. Imports the YAML parser and the schema only when called. */
   async loadConfig(flags: Record<string, string> = {}): Promise<LoadedConfig> {
     const { loadConfig } = await import('../config/load.ts');
     const loaded = loadConfig({ ...this.configSources, flags });
@@ -222,10 +223,7 @@ export class Cli {
     return loaded;
   }
 
-  /**
-   * Runs `work` on the store alone, without reading the configuration. If it writes, the running daemon must see its
-   * writes.
-   */
+  /** Runs `work` on the store, without the platform. If `isWriting`, like `withWrites`. */
   async withStore<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>,
     { isWriting = false } = {},
@@ -233,7 +231,10 @@ export class Cli {
     return isWriting ? this.withWrites(work) : this.#withStore(work, { isReading: true });
   }
 
-  /** Runs `work`, which writes, on the store alone. `isSimulated` is true if the objects made here belong to a simulated group. */
+  /**
+   * Runs `work`, which writes, on the store, without the platform. Throws `store_unavailable` if the running daemon would
+   * not see the writes. `isSimulated`: true if new objects belong to a simulated group.
+   */
   async withWrites<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
   ): Promise<T> {
@@ -256,10 +257,7 @@ export class Cli {
     }
   }
 
-  /**
-   * A mistyped directory would look like one that has lost everything, so the command reports that the directory is
-   * new, and names an existing one if there is one.
-   */
+  /** Reports a new database and a service's data directory: a mistyped directory would look like lost data. */
   async #open<Opened>(
     engine: Pick<StoreEngine, 'place'>,
     open: (onNew: () => void) => Promise<Opened>,
@@ -282,8 +280,8 @@ export class Cli {
   }
 
   /**
-   * Runs `work` on the store and the platform, within the configured deadline. If it writes, the running daemon must
-   * see its writes and work in the same group.
+   * Runs `work` on the store and the platform, within the configured deadline. If `isWriting`, throws if the running
+   * daemon would not see the writes, or serves a different group.
    */
   async withRanking<T>(
     work: (app: RankingApp, call: CallContext) => Promise<T>,
@@ -311,7 +309,7 @@ export class Cli {
     });
   }
 
-  /** Reports that the command works on a simulated group; with `--json`, the document has it. */
+  /** Reports that the group is simulated; with `--json`, in the document. */
   tellSimulated(): void {
     if (this.#isSimulated) return;
     this.#isSimulated = true;
@@ -319,9 +317,8 @@ export class Cli {
   }
 
   /**
-   * Runs work that writes to the store. The running daemon must see that. If no daemon answers, the new heads of the
-   * audit are noted here, in the file that the configuration names. If that fails, the command only warns, because its
-   * work is done.
+   * Runs work that writes to a store that the running daemon uses. If no daemon responds, this command records the new
+   * audit heads. If that fails, it only warns, because its work is done.
    */
   async #whileNoting<T>(
     ports: Pick<Ports, 'store' | 'clock'>,
@@ -338,8 +335,8 @@ export class Cli {
   }
 
   /**
-   * The daemons that serve the store if the daemon of this data directory does not respond: `silent` for that daemon,
-   * or the names of daemons on other machines.
+   * For a data directory whose daemon did not respond: `silent` if that daemon is running, otherwise the names of the
+   * daemons on other machines that serve the store.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
     if (await this.operations.isDaemonRunning()) return 'silent';
@@ -357,7 +354,7 @@ export class Cli {
     }
   }
 
-  /** Whether ranks are changed on a simulated group here, by the daemon or else by the configuration. */
+  /** True if the daemon, or without a daemon the configuration, uses a simulated group. */
   async simulates(): Promise<boolean> {
     const daemon = await askStatus(this.dataDir);
     if (daemon !== undefined) return daemon.simulated;
@@ -365,9 +362,7 @@ export class Cli {
     return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
   }
 
-  /**
-   * A broken configuration must not stop a command that needs none. If there is no configuration, nothing is loaded.
-   */
+  /** Never throws: a broken configuration must not stop a command that does not need one. */
   async #configAround(): Promise<DaemonAndConfig['config']> {
     const sources = this.configSources;
     const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
@@ -381,8 +376,7 @@ export class Cli {
   }
 
   /**
-   * Like `withRanking`, but for reading only. Warns about settings that no longer fit the group, because reading helps to
-   * fix them.
+   * Runs `work` like `withRanking`, but read-only, so settings that no longer fit the group cause only a warning.
    */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {

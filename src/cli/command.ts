@@ -2,16 +2,16 @@ import { Argument, type Command, Option } from 'commander';
 import type { Cli } from './cli.ts';
 import { examples } from './output/help.ts';
 
-/** Adds a command, with all below it, to its parent. */
+/** Adds a command and its subcommands to its parent. */
 type AddCommand = (parent: Command, cli: Cli) => void;
 
 declare const valueType: unique symbol;
-/** An option or argument of commander that remembers the type of its value. */
+/** A commander option or argument with the type of its value. */
 type Typed<Target, Value> = Target & { readonly [valueType]: Value };
 type Options = Readonly<Record<string, Typed<Option | Option[], unknown>>>;
 type Arguments = ReadonlyArray<Typed<Argument, unknown>>;
 
-/** The values of options, by name. One that may be left out is an optional field. */
+/** The values of options, by name. Options that may be omitted are optional fields. */
 export type ValuesOf<Given extends Options> = {
   [Name in keyof Given as undefined extends Given[Name][typeof valueType]
     ? never
@@ -27,10 +27,10 @@ type ValuesIn<Given extends Arguments> = { [Index in keyof Given]: Given[Index][
 interface CommandSpec<Args extends Arguments, Opts extends Options> {
   name: string;
   about: string;
-  /** Shown after the name in the help text, if the arguments are not enough. */
+  /** Overrides the usage line that commander derives from the arguments. */
   usage?: string;
   args?: Args;
-  /** By the name under which `run` gets the value: `dryRun` for `--dry-run`. */
+  /** By the name of the value in `run`: `dryRun` for `--dry-run`. */
   options?: Opts;
   /** The part of the help text between the options and the examples. */
   help?: string;
@@ -66,7 +66,7 @@ function isFlag(target: Option | Option[]): boolean {
   return !Array.isArray(target) && !target.required && !target.optional;
 }
 
-/** A command that only has others below it. */
+/** A command that only has subcommands. */
 export function commandGroup(spec: {
   name: string;
   about: string;
@@ -80,7 +80,7 @@ export function commandGroup(spec: {
   };
 }
 
-/** An option with a value, such as `--limit <n>`. A value that `parse` refuses is a usage error, which names the option. */
+/** An option with a value, such as `--limit <n>`. If `parse` rejects the value, the usage error names the option. */
 export function option(flags: string, about: string): Typed<Option, string | undefined>;
 export function option<Value>(
   flags: string,
@@ -98,7 +98,7 @@ export function option(flags: string, about: string, parse?: (text: string) => u
   return parse === undefined ? made : made.argParser(parse);
 }
 
-/** The same, for an option that the command requires. */
+/** A required option with a value. */
 export function neededOption<Value>(
   flags: string,
   about: string,
@@ -112,7 +112,7 @@ export function flag(flags: string, about: string): Typed<Option, boolean> {
   return new Option(flags, about) as Typed<Option, boolean>;
 }
 
-/** Two options for yes and no: undefined if neither is given. */
+/** A pair of options for yes and no. The value is undefined if neither is given. */
 export function either(
   [yes, aboutYes]: [flags: string, about: string],
   [no, aboutNo]: [flags: string, about: string],
@@ -120,7 +120,7 @@ export function either(
   return [new Option(yes, aboutYes), new Option(no, aboutNo)] as unknown as Typed<Option[], boolean | undefined>;
 }
 
-/** An option whose value is one of a few words. */
+/** An option whose value is one of the predefined words. */
 export function choice<const Word extends string>(
   flags: string,
   about: string,
@@ -129,7 +129,7 @@ export function choice<const Word extends string>(
   return new Option(flags, about).choices(words) as Typed<Option, Word | undefined>;
 }
 
-/** An option with several of a few words, such as `--state <state...>`. */
+/** An option whose value is a list of predefined words, such as `--state <state...>`. */
 export function choices<Word extends string, Preset extends Word[] | undefined = undefined>(
   flags: string,
   about: string,
@@ -145,7 +145,7 @@ type ValueOfArgument<Name extends string, Value> = Name extends `${string}...${s
     ? Value | undefined
     : Value;
 
-/** An argument: `<user>`, `[user]` if it may be left out, `[user...]` if there may be any number. */
+/** An argument: `<user>`, `[user]` if it is optional, `[user...]` for any number. */
 export function argument<Name extends string>(
   name: Name,
   about: string,
@@ -162,7 +162,7 @@ export function argument(name: string, about: string, parse?: (text: string) => 
   return made.argParser((text) => parse(text));
 }
 
-/** An argument that is one of a few words. */
+/** An argument that is one of the predefined words. */
 export function oneOf<Name extends string, const Word extends string>(
   name: Name,
   about: string,

@@ -3,23 +3,22 @@ import { suggest } from '../base/text.ts';
 import type { Io } from './io.ts';
 import { ExitCode, formatError } from './output/errors.ts';
 
-/** Runs one command line, without Node.js and rankd. Resolves with the exit code; never throws. */
+/** Runs the arguments of one command line. Resolves with the exit code; never rejects. */
 export type RunLine = (line: string[], io: Io) => Promise<number>;
 
 /**
- * The console of a daemon, for hosts without a shell: each line of standard input is a command, which runs in this
- * process. Commands print to standard output only. The log goes to standard error, so no secret that a command prints
- * gets into it.
+ * A daemon's console, for hosts without a shell: runs each line of standard input as a command in this process. Commands
+ * print only to standard output, and the log goes to standard error, so a printed secret is never in the log.
  */
 export class Console implements AsyncDisposable {
-  /** The environment of the commands, and of the daemon, whose hints are lines to type here. */
+  /** The environment of the commands and of the daemon, whose hints are then lines for this console. */
   readonly io: Io;
-  /** Resolves with `stop` once that line is typed. */
+  /** Resolves with the cause once the console begins to stop. */
   readonly stopped: Promise<string>;
   readonly #stop = Promise.withResolvers<string>();
   readonly #run: RunLine;
   #input: Disposable | undefined;
-  /** Ends after the last command. */
+  /** Settles after the last command. */
   #commands: Promise<unknown> = Promise.resolve();
   #question: PromiseWithResolvers<string> | undefined;
   #interrupt: (() => void) | undefined;
@@ -50,7 +49,7 @@ export class Console implements AsyncDisposable {
     });
   }
 
-  /** Takes lines from now on. Commands use the data directory and the configuration file that the daemon uses. */
+  /** Starts reading lines. Commands use the daemon's data directory and configuration file. */
   async open({ dataDir, configFile }: { dataDir: string; configFile: string | undefined }): Promise<void> {
     const env = {
       ...this.io.env,
@@ -60,7 +59,7 @@ export class Console implements AsyncDisposable {
     this.#input = await this.io.readLines((line) => this.#take(line.trim(), env));
   }
 
-  /** Waits for the running command. */
+  /** Stops reading, and waits for the running command. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#input?.[Symbol.dispose]();
     this.#end('stop');
@@ -68,7 +67,7 @@ export class Console implements AsyncDisposable {
     await this.#commands;
   }
 
-  /** No command begins from now on. */
+  /** Prevents further commands from starting. */
   #end(cause: string): void {
     this.#isStopping = true;
     this.#stop.resolve(cause);
@@ -92,7 +91,10 @@ export class Console implements AsyncDisposable {
     this.#interrupt = undefined;
   }
 
-  /** On a separate line, because panels show whole lines. The next line typed is the answer. */
+  /**
+   * Prints the question on a separate line, because hosting panels show only complete lines. The next line is the
+   * answer.
+   */
   async #ask(question: string): Promise<string> {
     this.io.stdout(`${question.trimEnd()}\n`);
     this.#question = Promise.withResolvers();
@@ -104,12 +106,12 @@ export class Console implements AsyncDisposable {
   }
 }
 
-/** Reads the unchanged fields from `base` when they are requested. */
+/** Overrides fields of `base`. The other fields are read from `base` on access. */
 function derived(base: Io, changed: Partial<Io>): Io {
   return Object.create(base, Object.getOwnPropertyDescriptors(changed)) as Io;
 }
 
-/** The words of a line; quoted text is one word. A leading `rankd`, as in the docs, is left out. */
+/** Splits a line into words; quoted text is one word. Removes a leading `rankd` or `npx rankd`, as in the docs. */
 function wordsOf(line: string): string[] {
   const words = line.match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? [];
   const plain = words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, '$1$2'));
@@ -117,7 +119,7 @@ function wordsOf(line: string): string[] {
   return plain.slice(plain[start] === 'rankd' ? start + 1 : 0);
 }
 
-/** True for a typo of `stop`, which the program does not suggest because it is none of its commands. */
+/** True for a typo of `stop`, which commander does not know and so cannot suggest. */
 function meansStop(line: string): boolean {
   return suggest(line, ['stop', 'exit', 'quit']) !== undefined;
 }

@@ -8,18 +8,16 @@ import type { Ports } from '../ports/index.ts';
 import { servesRealGroup } from '../usecases/group/served-group.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
-/**
- * A command works on the store directly, even while a daemon serves it. These checks find out whether the two disagree.
- */
+/** Commands use the store directly, even while a daemon serves it. These checks detect whether the two disagree. */
 
 export interface DaemonAndConfig {
-  /** The daemon of the data directory; `undefined` if none answers. */
+  /** The daemon of the data directory; `undefined` if none responds. */
   daemon: DaemonStatus | undefined;
-  /** The configuration that a daemon started here would have; `none` if a daemon answered. */
+  /** The configuration for a new daemon; `none` if there is none, or if a daemon responded. */
   config: Config | 'none' | 'unreadable';
 }
 
-/** Whether ranks are changed on a simulated group here. The daemon decides, or else the one that could be started here. */
+/** True if the daemon, or without one a daemon started here, would change ranks in a simulated group. */
 export async function isSimulatedHere(
   ports: Pick<Ports, 'store'>,
   { daemon, config }: DaemonAndConfig,
@@ -32,9 +30,9 @@ export async function isSimulatedHere(
 }
 
 /**
- * Throws `store_unavailable` if the daemon of the data directory has lost its database: it would not see the command's writes. Call it
- * once the command has opened the store, which notices later changes of its files itself. Resolves with the daemon's status;
- * `undefined` if none answers.
+ * Resolves with the daemon's status; `undefined` if none responds. Throws `store_unavailable` if the daemon has lost its
+ * database, because it would not see the command's writes. Call it after opening the store, which detects later changes
+ * of its files itself.
  */
 export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus | undefined> {
   const daemon = await askStatus(dataDir);
@@ -48,9 +46,8 @@ export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus 
 }
 
 /**
- * The conflict if the daemon of the data directory changes ranks in another group than the one in `config`, such as a
- * simulated group for trying things out: both would share one history. `undefined` if no daemon answers, or if both use
- * the same group.
+ * Returns an error if the daemon uses a different group than `config`, such as a simulated group: both would share one
+ * history. `undefined` if no daemon responded, or if both use the same group.
  */
 export function otherGroup(
   daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined,
@@ -67,14 +64,14 @@ export function otherGroup(
   );
 }
 
-/** The configuration of a command. If the running daemon serves the same simulated group, the command's simulation counts as chosen, not as a default. */
+/** If the running daemon serves the same simulated group, marks the simulation as chosen instead of a default. */
 export function chosenWith(daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined, config: Config): Config {
   const { platform } = config;
   if (platform.kind !== 'simulated' || daemon?.changesRanksIn !== groupTitle(platform)) return config;
   return { ...config, platform: { ...platform, isDefault: false } };
 }
 
-/** If another daemon holds the lock of the data directory, the error with its process and address; any other error as it is. */
+/** Adds the running daemon's process and address to a `conflict`. Returns other errors unchanged. */
 export async function namingDaemon(dataDir: string, error: unknown): Promise<unknown> {
   if (!isRankdError(error, 'conflict')) return error;
   const daemon = await askStatus(dataDir);
@@ -86,7 +83,7 @@ export async function namingDaemon(dataDir: string, error: unknown): Promise<unk
   });
 }
 
-/** The file that commands read here, if the daemon reads another one: edits of it do not reach the daemon. */
+/** Returns the file that commands read here, if the daemon reads a different one and so ignores edits of this file. */
 export function otherConfigHere(
   { configSources }: { configSources: ConfigLocationSources },
   daemonFile: string | null,
@@ -96,7 +93,7 @@ export function otherConfigHere(
   return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;
 }
 
-/** `daemonFile` is null if the daemon reads none. */
+/** `daemonFile` is null if the daemon has no configuration file. */
 export function notItsFile(daemonFile: string | null, file: string): string {
   const its =
     daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;

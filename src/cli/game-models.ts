@@ -5,7 +5,7 @@ import type { NewFile } from '../base/files.ts';
 import { suggest } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 
-/** A model for a game. */
+/** A model that is inserted into a game. */
 export interface Model {
   name: string;
   scripts: GameScript[];
@@ -29,12 +29,12 @@ export const systemNames: readonly string[] = Object.keys(described).filter(
   (name) => described[name]?.typed !== undefined,
 );
 
-/** Scripts without a stated place go next to Rankd. */
+/** Scripts without a described place go next to Rankd. */
 export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(described[name] ?? { place: 'ServerScriptService' }) };
 }
 
-/** The model with this name, for an admin system or, if `pieces` are given, of a script that ranks by itself. Throws `not_found`. */
+/** Finds the model of an admin system or, with `pieces`, of a ranking script. Throws `not_found`. */
 export function modelNamed(
   { systems, pieces = new Map() }: Pick<GameScripts, 'systems'> & Partial<GameScripts>,
   asked: string,
@@ -54,21 +54,18 @@ export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
   return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
 }
 
-/** The values for the scripts of a game. */
+/** The values in a game's scripts. */
 export interface GameValues {
   /** The address where games reach rankd. */
   url: string;
-  /** The name of the secret of the game that holds the key. */
+  /** The name of the game's secret with the key. */
   secret: string;
   groupId?: number | undefined;
-  /** The lowest rank in the group with which a player may use the commands. */
+  /** The lowest group rank that may use the commands. */
   minGroupRank?: number | undefined;
 }
 
-/**
- * The address where games reach rankd, from the command line or else the configuration. `command`: the command to type
- * with `--url`.
- */
+/** Returns the public address, from the command line or else the configuration. `command`: for the hint. */
 export function gameUrl(url: string | undefined, { server }: Pick<Config, 'server'>, command: string): string {
   const known = url ?? server.publicUrl;
   if (known !== undefined) return known;
@@ -77,12 +74,12 @@ export function gameUrl(url: string | undefined, { server }: Pick<Config, 'serve
   });
 }
 
-/** The module Rankd as one script that needs no other. */
+/** The Rankd module as a single script. */
 export function standalone({ source }: GameScript, { url, secret }: GameValues): string {
   return withFields(source, { url, secret });
 }
 
-/** The module Rankd with the values in the script Config below it. */
+/** Sets the values in the Config script below the Rankd module. */
 export function configured(rankd: GameScript, values: GameValues): GameScript {
   const children = rankd.children.map((child) =>
     child.name === 'Config' ? { ...child, source: withFields(child.source, { ...values }) } : child,
@@ -90,7 +87,7 @@ export function configured(rankd: GameScript, values: GameValues): GameScript {
   return { ...rankd, children };
 }
 
-/** A script for a game, or a folder of them, as in Roblox. */
+/** A Roblox script, or a folder of scripts. */
 export interface GameScript {
   name: string;
   class: 'ModuleScript' | 'Script' | 'Folder';
@@ -98,20 +95,20 @@ export interface GameScript {
   children: GameScript[];
 }
 
-/** The scripts for games in this package. */
+/** The game scripts in this package. */
 export interface GameScripts {
-  /** The module Rankd, with the modules that belong to it below. */
+  /** The Rankd module, with its submodules as children. */
   rankd: GameScript;
   /** The scripts for each admin system, by its name. */
   systems: ReadonlyMap<string, GameScript[]>;
-  /** Scripts that rank by themselves, ready to insert, by name. */
+  /** Ready-made scripts that change ranks, by name. */
   pieces: ReadonlyMap<string, GameScript[]>;
 }
 
-/** A file with COMMAND in its name becomes one script for each of these commands, which differ only in their names. */
+/** A file with COMMAND in its name becomes one script per command; the scripts differ only in their names. */
 const commands = ['demote', 'promote', 'setrank', 'suspend', 'unsuspend'];
 
-/** A file `Name.luau` is the ModuleScript of that name, and `Name.server.luau` a Script, as in Rojo. */
+/** Reads `Name.luau` as a ModuleScript and `Name.server.luau` as a Script, as Rojo does. */
 export function readGameScripts(packageDir: string): GameScripts {
   const folder = join(packageDir, 'dist', 'game');
   const all = scriptsIn(folder);
@@ -121,7 +118,7 @@ export function readGameScripts(packageDir: string): GameScripts {
   return { rankd: { ...rankd, children: [config, ...rankd.children] }, systems: pluginsOf(folder), pieces };
 }
 
-/** The scripts for each admin system, from the folder that holds `plugins`. */
+/** Reads the scripts of each admin system from `plugins` in this folder. */
 export function pluginsOf(folder: string): ReadonlyMap<string, GameScript[]> {
   return new Map(scriptsIn(join(folder, 'plugins')).map(({ name, children }) => [name, children]));
 }
@@ -141,17 +138,14 @@ function scriptsIn(folder: string): GameScript[] {
     });
 }
 
-/** A folder with a script `init` in it is that script, with the others below it. */
+/** A folder that contains `init` becomes that script, with the other scripts as its children. */
 function asScript(name: string, children: GameScript[]): GameScript {
   const init = children.find((child) => child.name === 'init');
   if (init === undefined) return { name, class: 'Folder', source: '', children };
   return { ...init, name, children: children.filter((child) => child !== init) };
 }
 
-/**
- * The source of a script with these values in its table, where each value has its own line: `name = value,`. A value
- * that is `undefined` is left unchanged.
- */
+/** Sets values in a script's table, which has one line per value: `name = value,`. Skips `undefined` values. */
 function withFields(source: string, fields: Record<string, string | number | undefined>): string {
   return Object.entries(fields).reduce((text, [name, value]) => {
     if (value === undefined) return text;
@@ -161,10 +155,7 @@ function withFields(source: string, fields: Record<string, string | number | und
   }, source);
 }
 
-/**
- * The value as Luau source. In a text, only characters without a special meaning stay as they are; all others are written as
- * numeric escapes.
- */
+/** Formats the value as Luau source. In strings, all but a few harmless characters become numeric escapes. */
 function luauOf(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const characters = [...Buffer.from(value)].map((byte) => {
@@ -174,7 +165,7 @@ function luauOf(value: string | number): string {
   return `"${characters.join('')}"`;
 }
 
-/** A model in Roblox's XML format, which Studio opens with Insert from File. */
+/** Formats a model in Roblox's XML format, for Insert from File in Studio. */
 export function toModel(scripts: GameScript[]): string {
   let count = 0;
   const item = ({ name, class: kind, source, children }: GameScript, indent: string): string => {
@@ -196,7 +187,7 @@ function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** The text unchanged, except that a sequence that would end the section is split in two. */
+/** Wraps the text in CDATA sections, split wherever it contains the end marker. */
 function sectioned(text: string): string {
   return `<![CDATA[${text.replaceAll(']]>', ']]]]><![CDATA[>')}]]>`;
 }

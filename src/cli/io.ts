@@ -1,31 +1,28 @@
 import type { System, SystemUser } from '../base/system.ts';
 
-/** The environment of a command: its input, its outputs, and the user who runs it. `main.ts` makes the real one. */
+/** A command's environment: its input, its outputs, and the user who runs it. `process-io.ts` has the real one. */
 export interface Io {
   /** Writes results. */
   stdout(text: string): void;
-  /** Resolves once there is room for more results, so that a long stream of them needs little memory. */
+  /** Resolves once the output buffer has room, so that streaming results needs little memory. */
   drained(): Promise<void>;
-  /** Writes a piece of a result that is not text, or that must not be lost. Rejects if the output is closed. */
+  /** Writes binary results, or results that must not be lost. Rejects if the output is closed. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
-  /** Writes messages, separate from the results: progress, hints, errors. */
+  /** Writes messages other than results: progress, hints, errors. */
   stderr(text: string): void;
-  /** Writes a line of a daemon's log, in order with what `stderr` writes. */
+  /** Writes a log line, in order with `stderr`. */
   log(line: string): void;
-  /** True while so much of the log is waiting to be read that no more can be buffered. */
+  /** True while the buffer of unread log lines is full. */
   isLogFull(): boolean;
-  /** True if a person sees the output and can answer. */
+  /** True if a person can read the output and answer questions. */
   isTerminal: boolean;
-  /** True if a person sees on a screen what `stderr` writes, so that a line may be overwritten. */
+  /** True if `stderr` is a terminal, where a line can be overwritten. */
   showsProgress: boolean;
-  /** True if results go to a screen. */
+  /** True if results go to a terminal. */
   stdoutIsTerminal: boolean;
-  /**
-   * The size of the screen that shows the results; undefined if there is no screen or its size is unknown. It changes
-   * with the window.
-   */
+  /** The current size of the terminal that shows the results; undefined if unknown. */
   readonly screenSize: { columns: number; rows: number } | undefined;
-  /** Asks a question on the terminal and resolves with the line typed. */
+  /** Asks a question on the terminal. Resolves with the typed line. */
   ask(question: string): Promise<string>;
   /** Asks for a secret without showing the typed text. */
   askHidden(question: string): Promise<string>;
@@ -39,7 +36,7 @@ export interface Io {
   stdinBytes(): AsyncIterable<Uint8Array>;
   /** True if standard input is a terminal. */
   stdinIsTerminal: boolean;
-  /** Reads a secret from standard input. On a terminal, it asks `question` and does not show what is typed. */
+  /** Reads a secret from standard input. On a terminal, asks `question` and hides the typed text. */
   readSecret(question: string): Promise<string>;
   /** The operating system. */
   system: System;
@@ -52,14 +49,14 @@ export interface Io {
   /** The options of Node.js on the command line. */
   nodeOptions: readonly string[];
   pid: number;
-  /** The start of this command line: Node.js and rankd, as absolute paths. */
+  /** The absolute paths of Node.js and of rankd's script. */
   command: [node: string, rankd: string];
   /** The command for `rankd` here, e.g. `npx rankd`. */
   readonly typedAs: string;
   /** The folder with rankd's own files. */
   packageDir: string;
   home: string;
-  /** The data directory that a service on this machine would use, if it can have one. */
+  /** The default data directory of a service on this system, if it has one. */
   serviceDataDir: string | undefined;
   /** The actor in the audit: `cli:<user>@<host>`. */
   operator: string;
@@ -67,7 +64,7 @@ export interface Io {
   stopSignal: Promise<string>;
   /** Calls `listener` at each signal that asks for a reload of the configuration. */
   onReload(listener: () => void): void;
-  /** Resolves once the reader of the results is gone. */
+  /** Resolves once the reader of the results has closed the pipe. */
   readerGone: Promise<void>;
 }
 

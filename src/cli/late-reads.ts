@@ -5,8 +5,8 @@ import { withLateReads } from '../usecases/change/late-read.ts';
 import type { Cli } from './cli.ts';
 
 /**
- * Runs work that changes ranks, and makes sure that the ranks are read again: by the daemon of the data directory,
- * or else here, before the answer is printed. A signal ends the wait.
+ * Runs work that changes ranks, and has each change verified by a later read: by the daemon of the data directory, or
+ * else here, before the result is printed. A signal skips the wait.
  */
 export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
   const stopping = new AbortController();

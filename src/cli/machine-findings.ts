@@ -14,10 +14,7 @@ import { openGroupIn } from './windows-access.ts';
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
 
-/**
- * Features that may be missing because of options such as --jitless, other builds or other runtimes, whatever version
- * they report.
- */
+/** Features that other builds, other runtimes, or options such as --jitless may lack, regardless of the version. */
 const features: ReadonlyArray<[name: string, works: () => unknown]> = [
   ['fetch, which calls Roblox', () => typeof fetch === 'function' && 'WebAssembly' in globalThis],
   ['encryption (TLS)', () => crypto().getRandomValues(new Uint8Array(1)) && https().Agent],
@@ -42,7 +39,7 @@ function isTrue(works: () => unknown): boolean {
   }
 }
 
-/** The sources of read permissions: the system, and its access lists on Windows. */
+/** Dependencies for reading permissions; Windows has access lists instead of modes. */
 interface AccessSources {
   system?: System;
   readAccessList(path: string): Promise<string | undefined>;
@@ -65,7 +62,7 @@ async function accessFindings(
   dataDir: string,
   { system = thisSystem, readAccessList }: AccessSources,
 ): Promise<Finding[]> {
-  isInDataDir(dataDir, 'any-file'); // throws if this user may not look
+  isInDataDir(dataDir, 'any-file'); // throws if this user can't read the directory
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
   if (isOnReadOnlyFileSystem(dataDir)) {
@@ -86,7 +83,7 @@ async function accessFindings(
   return [ok('data', `${dataDir} is private and writable`)];
 }
 
-/** By the access list of the folder, which the files in it inherit. */
+/** Checks only the folder's access list, because its files inherit it. */
 function listFindings(dataDir: string, { system, list }: { system: System; list: string | undefined }): Finding[] {
   const group = list === undefined ? undefined : openGroupIn(list);
   const close = system.commands.closeFolder(dataDir);
@@ -109,7 +106,7 @@ function fileSystemFinding(dataDir: string): Finding {
   return warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
 }
 
-/** A trial write also finds a quota and a failing disk. Throws if it fails. */
+/** Throws if a trial write fails, which also detects quotas and failing disks. */
 function roomFindings(dataDir: string): Finding[] {
   requireSpace(dataDir);
   const { bavail, bsize } = statfsSync(dataDir);
@@ -118,7 +115,7 @@ function roomFindings(dataDir: string): Finding[] {
   return [warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'free up space on it')];
 }
 
-/** Whether the daemon could listen, or already does. */
+/** Checks that the port is free, unless the daemon is already listening. */
 export async function portFindings(
   { host, port }: { host: string; port: number },
   isRunning: boolean | undefined,
@@ -143,7 +140,7 @@ function whyNotFree(where: { host: string; port: number }): Promise<string | und
   });
 }
 
-/** `skewMs`: how far this machine's clock is ahead of Roblox's; `undefined` if no answer showed that. */
+/** `skewMs`: how far this machine's clock is ahead of Roblox's; `undefined` if unknown. */
 export function clockFindings(skewMs: number | undefined): Finding[] {
   if (skewMs === undefined) return [];
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);

@@ -13,29 +13,26 @@ import { commandFor } from './output/help.ts';
 import { runCli } from './program.ts';
 import { Signals } from './signals.ts';
 
-/**
- * The edge of the process: the command's input, its outputs, and the signals. Only this file and main.ts touch
- * `process`.
- */
+/** The process's input, outputs and signals. Only this file and main.ts use `process`. */
 const signals = new Signals(process, thisSystem, () => io.isTerminal && !isatty(1));
 const readerGone = Promise.withResolvers<void>();
-/** True for a command that handles failed writes of its results itself. */
+/** True once a command handles failed writes of its results itself. */
 let hearsOfOutput = false;
 
-// An older Node.js started this process (`bin/rankd.js`). If the older one is killed, this one stops too.
+// `bin/rankd.js` may run in an older Node.js and start this process; it stops when that parent is killed
 process.on('disconnect', () => signals.stopOn('SIGTERM'));
 process.channel?.unref();
 stopWithNpx();
-// the reader of the error is gone, and without a listener the event would end the process
+// without a listener, a closed stderr would end the process
 process.stderr.on('error', () => undefined);
 
-/** Written once per turn of the event loop: a write for each line would cost as much as the request that it reports. */
+/** Buffered and written once per turn of the event loop: a write per line would cost as much as a request. */
 let logged = '';
 process.on('exit', writeLog);
-process.on('exit', () => process.exit()); // at once: otherwise Node closes a database that was left open on purpose
-/** The limit for log output that waits to be read, in bytes. */
+process.on('exit', () => process.exit()); // exits before Node.js closes a database that was left open on purpose
+/** The limit for unread log output, in bytes. */
 const maxWaitingLog = 1_048_576;
-/** How long a stopped daemon waits for its log to be read. */
+/** How long a stopped daemon waits until its log has been read. */
 const lastWordsMs = 1_000;
 
 const packageDir = join(import.meta.dirname, '..');
@@ -43,7 +40,7 @@ const io: Io = {
   stdout: (output) => void process.stdout.write(output),
   drained: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
-    await nextTurn(); // Node.js frees written chunks only then
+    await nextTurn(); // Node.js frees written chunks only in the next turn
   },
   stdoutBytes,
   stderr: (output) => {
@@ -97,10 +94,10 @@ const io: Io = {
 export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
   process.stdout.on('error', (error) => {
     readerGone.resolve();
-    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon keeps serving if its output has no reader
+    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon continues to serve without a reader
   });
   process.exitCode = await runCli(line, io);
-  // a late server must not block the shell
+  // a slow database server must not block the shell
   if (line[0] === questionWord) process.stdout.write('', () => process.exit());
   if (signals.hasReload) setTimeout(() => process.exit(), lastWordsMs).unref();
 }
@@ -118,10 +115,7 @@ function stdoutBytes(chunk: Uint8Array): Promise<void> {
   });
 }
 
-/**
- * A signal to `npx` ends npm and its shell, but never reaches the shell's child. The child stops when it finds its
- * parent gone.
- */
+/** Stops this process once its parent has ended: a signal to `npx` ends npm and its shell, but does not reach rankd. */
 function stopWithNpx(): void {
   if (process.env['npm_command'] !== 'exec') return;
   const parent = process.ppid;
@@ -135,7 +129,7 @@ function stopWithNpx(): void {
 async function readLines(listener: (line: string) => void): Promise<Disposable> {
   const { createInterface } = await import('node:readline');
   const lines = createInterface({ input: process.stdin });
-  process.stdin.on('error', () => lines.close()); // as at the end of the input
+  process.stdin.on('error', () => lines.close()); // treat an error as the end of the input
   lines.on('line', listener);
   return { [Symbol.dispose]: () => lines.close() };
 }
@@ -153,7 +147,7 @@ async function askHidden(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const { Writable } = await import('node:stream');
   const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
-  // from here on, typed text is not shown
+  // hides typed text from here on
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(question);
   const typed = await answer(lines, '');
@@ -161,7 +155,7 @@ async function askHidden(question: string): Promise<string> {
   return typed;
 }
 
-/** The line typed. Ctrl-C, or the end of the input, ends the process as a signal would. */
+/** Resolves with the typed line. Ctrl-C or the end of the input exits with 130. */
 async function answer(lines: Interface, question: string): Promise<string> {
   const leave = () => {
     process.stderr.write(`\n${io.farewell === undefined ? '' : `${io.farewell}\n`}`);
@@ -173,7 +167,7 @@ async function answer(lines: Interface, question: string): Promise<string> {
   return line;
 }
 
-/** The current folder. It may have been removed since the shell entered it. */
+/** Throws `not_found` if the current folder has been removed. */
 function currentFolder(): string {
   try {
     return process.cwd();
@@ -185,7 +179,7 @@ function currentFolder(): string {
   }
 }
 
-/** `npm run portable` puts Node.js into the folder of rankd, and a program that starts both next to it. */
+/** The start program of a portable rankd (`npm run portable`), which contains its own Node.js. */
 function launcher(): string | undefined {
   const isPortable = process.execPath.startsWith(join(packageDir, 'runtime') + sep);
   return isPortable ? join(packageDir, thisSystem.name === 'windows' ? 'rankd.cmd' : 'rankd') : undefined;
@@ -204,7 +198,7 @@ function processUser(): SystemUser | undefined {
   return geteuid && getegid && { uid: geteuid(), gid: getegid() };
 }
 
-/** Containers may run as a user id that has no name. */
+/** Falls back to the user id, because containers may run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -38,7 +38,7 @@ import { jsonLine } from './output/text.ts';
 
 const versionAsked = 'rankd.version';
 
-/** Runs one command line (without node and script). Resolves with the exit code; never throws. */
+/** Runs the arguments of one command line. Resolves with the exit code; never rejects. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const program = createProgram(io, argv);
   const [first, ...line] = argv;
@@ -56,7 +56,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     return 0;
   } catch (cause) {
     if (cause instanceof ExitCode) return cause.code;
-    // Parsing may have stopped before the flag.
+    // parsing may have failed before the --json flag
     const asJson = program.opts()['json'] === true || argv.includes('--json');
     if (cause instanceof CommanderError && cause.exitCode === 0) {
       if (cause.code === versionAsked) io.stdout(asJson ? jsonLine({ v: 1, version }) : `${version}\n`);
@@ -69,10 +69,10 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   }
 }
 
-/** The only word of a line that a double click on `rankd.cmd` runs, in a new window. */
+/** The argument that `rankd.cmd` passes after a double click, which opens a new window. */
 const windowWord = '__window';
 
-/** Offers the step that comes first. */
+/** Offers to set rankd up or, once it is set up, to start it. */
 async function greetInWindow(io: Io): Promise<number> {
   if (!io.isTerminal) return runCli([], io);
   const { env, cwd } = io;
@@ -84,7 +84,7 @@ async function greetInWindow(io: Io): Promise<number> {
   return runCli(isWanted ? [next] : [], io);
 }
 
-/** The answer to `rankd` alone. */
+/** The output of `rankd` without arguments. */
 const firstHelp = `rankd changes the ranks of one Roblox group for your games.
 
   rankd serve              run it; without a configuration, on a simulated group
@@ -133,7 +133,7 @@ const commands = [
   versionCommand,
 ];
 
-/** The tree of commands, writing to `io`. */
+/** Creates the command tree. */
 export function createProgram(io: Io, line: readonly string[] = []): Command {
   const program = new Command('rankd');
   const { defaults } = io.system;
@@ -156,7 +156,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     );
   const cli = new Cli(io, program, { line, run: runCli });
   program.hook('preAction', async (_, command) => {
-    if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init makes it
+    if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init creates the file
     await cli.chooseDataDir();
     if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
   });
@@ -179,7 +179,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
   return program;
 }
 
-/** The commands that do not use the data directory, and those that enter one by themselves: `doctor` changes nothing, `store copy` names two. */
+/** Commands that do not use the data directory, or open it themselves, such as `doctor` and `store copy`. */
 const withoutDataDir =
   /^rankd (?:completion|config|doctor|game|key hash|man|openapi|script|service|store copy|version)(?: |$)/;
 
@@ -192,7 +192,7 @@ const severalUsers = (path: string) => `several members: put one on each line of
 const addressApart = (path: string) =>
   `the address is as sensitive as a password, so it is never an argument: ${path} NAME asks for it, or give --url-file FILE`;
 
-/** Hints for commands where people expect another form. */
+/** Hints for commands that people often use in a different form. */
 const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['promote', 'demote', 'set'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),
@@ -200,10 +200,10 @@ const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
 };
 
-/** An argument whose only choice is its own name is a word that may follow the command, such as `dashboard logout`. */
+/** Describes an argument that has only one possible value, such as `dashboard logout`. */
 const loneWord = "unknown command '$1'; only $2 can follow.";
 
-/** commander's own message as one sentence, with a hint. */
+/** Converts commander's message to one sentence with a hint. */
 function usageError({ code, message }: CommanderError, command: Command): RankdError {
   const path = pathOf(command);
   const help = `${path} --help`;

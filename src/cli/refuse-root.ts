@@ -6,9 +6,8 @@ import { withoutKeys } from '../core/api-key.ts';
 import type { Io } from './io.ts';
 
 /**
- * Throws `no_permission` if root uses a data directory of another user, or would create one in such a user's folder.
- * The owner decides where each name in it points, and could point root at any file of the machine. `line`: the
- * arguments that root typed.
+ * Throws `no_permission` if root uses another user's data directory, or would create one in another user's folder: with
+ * links, the owner could make root read or overwrite any file. `line`: the typed arguments, for the hint.
  */
 export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'system'>, line: readonly string[]): void {
   if (io.user?.uid !== rootId) return;
@@ -24,7 +23,7 @@ export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'syste
 
 const rootId = 0;
 
-/** The path, or the nearest folder above it that exists. `undefined` if it can't be read: opening the directory reports why. */
+/** Returns the path or its nearest existing parent. `undefined` if it can't be read, which is reported later. */
 function existing(path: string): { path: string; uid: number } | undefined {
   let stats: Stats | undefined;
   try {
@@ -35,7 +34,7 @@ function existing(path: string): { path: string; uid: number } | undefined {
   return stats === undefined ? existing(dirname(path)) : { path, uid: stats.uid };
 }
 
-/** The same command, run as that user. sudo drops all variables except those that its configuration keeps. */
+/** Returns the command to run as that user. sudo drops variables unless they are preserved explicitly. */
 function asOwner(name: string, { env, system }: Pick<Io, 'env' | 'system'>, line: readonly string[]): string {
   const settings = Object.keys(env).filter((variable) => /^RANKD_\w+$/.test(variable));
   const keep = settings.length === 0 ? [] : [`--preserve-env=${settings.sort().join(',')}`];

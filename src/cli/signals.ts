@@ -1,13 +1,13 @@
 import type { System } from '../base/system.ts';
 
-/** Handles signals to this process: they end a command, stop a daemon, and make a daemon reload its configuration. */
+/** Handles signals: they end a command, stop a daemon, or make a daemon reload its configuration. */
 export class Signals {
   readonly #exit: (code: number) => void;
   readonly #stop = Promise.withResolvers<string>();
   #stage: 'command' | 'serving' | 'stopping' = 'command';
   #reload: (() => void) | undefined;
 
-  /** `isTerminalGone`: whether it was started on a terminal that has been closed since. */
+  /** `isTerminalGone`: true if the process's terminal has been closed. */
   constructor(
     process: { on(signal: NodeJS.Signals, listener: () => void): unknown; exit(code: number): void },
     { stopSignals, hangUp }: Pick<System, 'stopSignals' | 'hangUp'>,
@@ -17,16 +17,13 @@ export class Signals {
     for (const signal of stopSignals) process.on(signal, () => this.stopOn(signal));
     process.on('SIGHUP', () => {
       if (this.#stage === 'command') return this.#exit(129);
-      // A terminal that is closed sends the same signal; then no one can stop the daemon by hand.
+      // a closed terminal also sends SIGHUP; the daemon then stops, because it could not be stopped by hand
       if (hangUp === 'stop' || isTerminalGone()) this.#stopWith('SIGHUP');
       else this.#reload?.();
     });
   }
 
-  /**
-   * Resolves with the name of the first signal that asks to stop. Once a command calls this, signals no longer end the
-   * process.
-   */
+  /** Resolves with the first stop signal. Once this is read, a first signal no longer ends the process. */
   get stop(): Promise<string> {
     this.#stage = 'serving';
     return this.#stop.promise;
@@ -46,8 +43,7 @@ export class Signals {
   }
 
   /**
-   * A command that does not wait for the signal ends at once, and so does any command at a second signal: open changes
-   * are reconciled later.
+   * Ends the process at once if nothing waits for the signal, or at a second signal: open changes are reconciled later.
    */
   stopOn(signal: NodeJS.Signals): void {
     if (this.#stage === 'serving') this.#stopWith(signal);

@@ -1,13 +1,13 @@
 import { win32 } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The access list of a file or folder on Windows as text (SDDL); `undefined` if Windows does not report it. */
+/** Reads the access list of a file or folder on Windows as text (SDDL); `undefined` if that fails. */
 export async function readAccessList(
   path: string,
   env: Record<string, string | undefined>,
 ): Promise<string | undefined> {
   const { execFile } = await import('node:child_process');
-  // An absolute path: Windows looks for a bare name in the current folder first.
+  // absolute, because Windows searches the current folder first
   const powershell = win32.join(systemFolder(env), 'WindowsPowerShell', 'v1.0', 'powershell.exe');
   const line = ['-NoProfile', '-NonInteractive', '-Command', '(Get-Acl -LiteralPath $env:RANKD_ASKED_PATH).Sddl'];
   const output = promisify(execFile)(powershell, line, { env: { ...env, RANKD_ASKED_PATH: path }, timeout: timeoutMs });
@@ -17,7 +17,7 @@ export async function readAccessList(
   );
 }
 
-/** The folder of Windows's own programs. */
+/** The folder with Windows's own programs. */
 export function systemFolder(env: Record<string, string | undefined>): string {
   return win32.join(env['SystemRoot'] ?? 'C:\\Windows', 'System32');
 }
@@ -25,9 +25,8 @@ export function systemFolder(env: Record<string, string | undefined>): string {
 const timeoutMs = 20_000;
 
 /**
- * Other users who may read or write, by a file's access list on Windows: the name of a group that includes every user
- * of the machine; `undefined` if there is none. `sddl`: the list as text
- * (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
+ * Returns the first large group of users that an access list allows to read or write; `undefined` if there is none.
+ * `sddl`: the list as text (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
  */
 export function openGroupIn(sddl: string): string | undefined {
   if (/D:[A-Z]*NO_ACCESS_CONTROL/.test(sddl)) return 'Everyone';
@@ -39,7 +38,7 @@ export function openGroupIn(sddl: string): string | undefined {
   return undefined;
 }
 
-/** By their abbreviations and ids (https://learn.microsoft.com/windows/win32/secauthz/sid-strings). */
+/** Abbreviations and ids: https://learn.microsoft.com/windows/win32/secauthz/sid-strings */
 const openGroups: Record<string, string> = {
   WD: 'Everyone',
   'S-1-1-0': 'Everyone',
@@ -53,7 +52,7 @@ const openGroups: Record<string, string> = {
   DU: 'every user of the domain',
 };
 
-/** Entries that allow something; the others deny or record it. */
+/** Types of entries that allow access; the others deny or audit it. */
 const allowing = new Set(['A', 'XA']);
 
 /** FILE_READ_DATA and FILE_WRITE_DATA, or rights that include one of them. */

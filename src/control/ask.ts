@@ -14,21 +14,21 @@ import {
   sessionHeader,
 } from './control.ts';
 
-/** The timeout of a command for the daemon's response. A healthy one needs far less. */
+/** A healthy daemon responds far sooner. */
 const answerTimeoutMs = 3_000;
 
-/** The status of the daemon of a data directory; `undefined` if there is none, or it does not respond in time. */
+/** Requests the daemon's status; `undefined` if there is no daemon, or it does not respond in time. */
 export async function askStatus(dataDir: string): Promise<DaemonStatus | undefined> {
   return ask<DaemonStatus>({ dataDir, path: '/status' }, answerTimeoutMs);
 }
 
-/** The identity behind the proofs of the daemon of a data directory; `undefined` if none responds in time. */
+/** Requests the secret of the daemon's proofs; `undefined` if no daemon responds in time. */
 export async function askIdentity(dataDir: string): Promise<string | undefined> {
   const what = { dataDir, path: '/identity' };
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
 }
 
-/** Makes the daemon of a data directory reload its configuration; `undefined` if it does not respond in time. */
+/** Makes the daemon reload its configuration; `undefined` if it does not respond in time. */
 export function askReload(
   { dataDir, by, relearns }: { dataDir: string; by: string; relearns: boolean },
   timeoutMs: number,
@@ -38,14 +38,14 @@ export function askReload(
   return ask<ReloadOutcome>({ dataDir, path, method: 'POST', headers }, timeoutMs);
 }
 
-/** Makes the daemon of a data directory verify a change by a late read. False if there is none. */
+/** Makes the daemon verify a change with a late read. False if no daemon accepts the task. */
 export async function askLateRead(dataDir: string, changeId: string): Promise<boolean> {
   const headers = { [changeHeader]: changeId };
   const what = { dataDir, path: '/late-read', method: 'POST', headers };
   return (await ask<LateReadOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
-/** Requests a link to the page from the daemon of a data directory; `undefined` if none responds in time. */
+/** Requests a link to the page; `undefined` if no daemon responds in time. */
 export function askDashboardLink({ isViewOnly, hours, ...asking }: AskedLink & { dataDir: string }) {
   const session = { [sessionHeader]: `${hours}${isViewOnly ? ' view' : ''}` };
   return askDashboard<LinkOutcome>(asking, '/dashboard', session);

@@ -5,18 +5,18 @@ import { ownUid, thisSystem } from '../base/system.ts';
 import type { ChangedSettings } from '../config/compare.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
-/** The requests of commands to a daemon. Its answers are sent as JSON. */
+/** The daemon's operations for commands. Results are sent as JSON. */
 export interface Control {
   status(): Promise<DaemonStatus>;
-  /** The identity behind its proofs (`src/core/proof.ts`). */
+  /** The secret of its proofs (`src/core/proof.ts`). */
   identity(): Promise<{ identity: string }>;
   /** `by`: the actor in the audit. */
   reload(by: string): Promise<ReloadOutcome>;
-  /** The same, but resolves every entry that names roles again. */
+  /** Reloads, and resolves all role names again. */
   relearn(by: string): Promise<ReloadOutcome>;
   /** Asks for a late read of a change that a command reported as applied. */
   lateRead(changeId: string): Promise<LateReadOutcome>;
-  /** A link to the page. The page listens from then on. */
+  /** Creates a link to the page, and starts serving the page. */
   dashboardLink(asked: AskedLink): Promise<LinkOutcome>;
   /** Ends all sessions of the page. `by`: the actor in the audit. */
   dashboardLogout(by: string): Promise<{ sessions: number }>;
@@ -24,15 +24,15 @@ export interface Control {
 
 /** A requested link to the page. */
 export interface AskedLink {
-  /** The operator. */
+  /** The actor in the audit. */
   by: string;
-  /** True if its session can change nothing. */
+  /** True for a session that can't change anything. */
   isViewOnly: boolean;
-  /** The length of its session. */
+  /** The length of the session. */
   hours: number;
 }
 
-/** The length of a session by default, and at most: a week. */
+/** The default and the maximum length of a session. */
 export const usualHours = 12;
 export const maxHours = 168;
 
@@ -46,31 +46,31 @@ export type ReloadOutcome =
   | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
   | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
 
-/** True if the daemon makes the late read. */
+/** `isTaken`: true if the daemon makes the late read. */
 export interface LateReadOutcome {
   isTaken: boolean;
 }
 
-/** Has the id of the change for the late read. */
+/** The id of the change for a late read. */
 export const changeHeader = 'x-rankd-change';
 
-/** Has the requesting operator, percent-encoded. Everyone who can open the socket could also write the audit. */
+/** The operator, percent-encoded. Trusted, because any user who can open the socket could also write the audit. */
 export const operatorHeader = 'x-rankd-operator';
 
-/** Has the kind of session that a link begins: its hours, and `view` for one that can change nothing. */
+/** The session of a link: its hours, and `view` if it can't change anything. */
 export const sessionHeader = 'x-rankd-session';
 
-/** In the data directory, unless that can't hold a socket. */
+/** In the data directory, unless that can't contain a socket. */
 export const socketName = 'daemon.sock';
 
 /**
- * The file in the data directory with the path of the socket, if the directory can't hold it: CIFS and exFAT have no
- * sockets, and a path may have at most 107 bytes (unix(7); 103 on macOS). On Windows, it has the name of the pipe,
- * which is random: another user could create a pipe with a known name first, and answer in place of the daemon.
+ * The file in the data directory with the socket's path, if the directory can't contain the socket: CIFS and exFAT have no
+ * sockets, and a path can have at most 107 bytes (unix(7); 103 on macOS). On Windows, the file has the name of the pipe,
+ * which is random, because another user could create a pipe with a known name first and impersonate the daemon.
  */
 export const addressName = 'daemon.address';
 
-/** The address at which the daemon of a data directory answers commands; `undefined` if none does. */
+/** Returns the path of the daemon's socket or pipe; `undefined` if there is none. */
 export function controlPath(dataDir: string): string | undefined {
   const socket = join(dataDir, socketName);
   if (thisSystem.hasSocketFiles && existsSync(socket)) return socket;
@@ -78,18 +78,18 @@ export function controlPath(dataDir: string): string | undefined {
   return address !== undefined && (!thisSystem.hasSocketFiles || isPrivate(dirname(address))) ? address : undefined;
 }
 
-/** The address of the latest daemon's socket, as it stored it. */
+/** Reads the address that the latest daemon stored. */
 export function addressIn(dataDir: string): string | undefined {
   try {
     return readFileSync(join(dataDir, addressName), 'utf8').trim() || undefined;
   } catch {
-    return undefined; // whatever the reason, no socket is known
+    return undefined; // for any error, no socket is known
   }
 }
 
 /**
- * True if only this user can use a folder: after the system has cleaned its temporary folder, another user could create
- * one with that name.
+ * True if only this user can use the folder: once the system has cleaned up its temporary folder, another user could
+ * create a folder with this name.
  */
 function isPrivate(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false });

@@ -23,17 +23,16 @@ import {
 
 export interface Place {
   dataDir: string;
-  /** Has the candidate folders for sockets. */
+  /** Names candidate folders for the socket. */
   env: Record<string, string | undefined>;
 }
 
 /**
- * Answers commands on a socket in the data directory or, if that can't hold one, in a private temporary folder; on
- * Windows, on a named pipe. Only rankd's user and administrators can write to it, so it needs no key. (A pipe's default
- * access list, which Node.js does not change, allows others at most to read:
- * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) The caller holds the daemon's
- * lock, so an existing socket is left over from an earlier daemon and is replaced. A daemon that can't create one
- * serves without.
+ * Answers commands on a socket in the data directory or, if that can't contain one, in a private temporary folder; on
+ * Windows, on a named pipe. Needs no key, because only rankd's user and administrators can write to it (a pipe's default
+ * access list lets others at most read:
+ * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). Replaces an existing socket: the
+ * caller holds the daemon's lock, so it is left over from an earlier daemon. Logs a warning if no socket can be created.
  */
 export async function listenForCommands(
   { log, ...place }: Place & { log: Logger },
@@ -53,7 +52,7 @@ export async function listenForCommands(
   return { [Symbol.asyncDispose]: path === undefined ? async () => undefined : closing(server, path, dataDir) };
 }
 
-/** Stores the path of the socket, unless commands find it anyway. Returns the reason if it can't, in words. */
+/** Stores the socket's path unless it is in the data directory. Returns the reason if that fails. */
 function whyNotStored(dataDir: string, path: string): string | undefined {
   if (dirname(path) === dataDir) return undefined;
   const file = join(dataDir, addressName);
@@ -65,13 +64,10 @@ function whyNotStored(dataDir: string, path: string): string | undefined {
   }
 }
 
-/**
- * The reason a daemon could not create a socket, in words; `undefined` if it could. Does not touch the socket of a
- * running daemon.
- */
+/** Returns the reason why a daemon can't create a socket; `undefined` if it can. Does not touch an existing socket. */
 export async function whyNoSocket(place: Place): Promise<string | undefined> {
   const server = createServer();
-  // as long as the real name
+  // as long as the real name, because paths have a maximum length
   const { path, problem } = await listenSomewhere(server, { ...place, name: 'daemon.test' });
   if (path === undefined) return problem;
   server.close();
@@ -99,14 +95,14 @@ async function listenSomewhere(
   return { problem: `no socket can be created in ${tried.join(' or ')}` };
 }
 
-/** The folders that a socket may be in, best first. */
+/** Returns the possible folders for the socket, best first. */
 function parentsOf(dataDir: string, env: Place['env']): string[] {
   if (!thisSystem.hasSocketFiles) return ['\\\\.\\pipe'];
   const others = [env['RUNTIME_DIRECTORY']?.split(':')[0], env['XDG_RUNTIME_DIR'], tmpdir()];
   return [dataDir, ...new Set(others.filter((folder) => folder !== undefined && isAbsolute(folder)))] as string[];
 }
 
-/** Outside of the data directory, the socket is in a new private folder with a random name. */
+/** Outside the data directory, creates a private folder with a random name for the socket. */
 function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: string }): string {
   if (!thisSystem.hasSocketFiles) return `${parent}\\rankd-${crypto().randomBytes(16).toString('hex')}`;
   return join(parent === dataDir ? dataDir : mkdtempSync(join(parent, folderPrefix)), name);
@@ -114,7 +110,7 @@ function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: stri
 
 const folderPrefix = 'rankd-socket-';
 
-/** macOS allows one byte more with the final zero, Linux five. Node.js 22.14 cuts off the rest and makes the socket there. */
+/** The limit of macOS; Linux allows 107. Node.js 22.14 silently truncates longer paths. */
 const maxPathBytes = 103;
 
 async function listenOn(server: Server, path: string): Promise<void> {
@@ -139,13 +135,13 @@ function removeFolderOf(socket: string): void {
   try {
     rmSync(dirname(socket), { recursive: true, force: true });
   } catch {
-    return; // another user's
+    return; // it belongs to another user
   }
 }
 
 /**
- * Closing a socket removes any file at its path, so a socket that another daemon has replaced stays open until the
- * process ends.
+ * Leaves the server open until the process ends if another daemon has replaced the socket: closing would remove the other
+ * daemon's file.
  */
 function closing(server: HttpServer, path: string, dataDir: string): () => Promise<void> {
   const ours = numberOf(path);
@@ -160,7 +156,7 @@ function closing(server: HttpServer, path: string, dataDir: string): () => Promi
   };
 }
 
-/** Identifies a file in the file system; a named pipe has no number. */
+/** Returns the file's inode number, to detect a replaced file; named pipes have none. */
 function numberOf(path: string): number | undefined {
   if (!thisSystem.hasSocketFiles) return undefined;
   return statSync(path, { throwIfNoEntry: false })?.ino;
@@ -207,9 +203,7 @@ function linkOf(request: IncomingMessage): AskedLink | undefined {
 
 const maxOperatorLength = 200;
 
-/**
- * The requesting operator; `undefined` if the header is not percent-encoded, as names with special characters require.
- */
+/** Returns the requesting operator; `undefined` if the header is not percent-encoded. */
 function operatorOf({ headers }: IncomingMessage): string | undefined {
   try {
     return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, maxOperatorLength);

@@ -3,7 +3,7 @@ import { appendTo } from '../base/files.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
 
-/** Records the heads of the audit while a daemon runs, including those of commands next to it. */
+/** Records audit heads while a daemon is running, including the heads of events by commands. */
 export class AuditHeadWriter {
   #lastId: number | undefined;
   #isFailing = false;
@@ -12,7 +12,7 @@ export class AuditHeadWriter {
     return this.#isFailing;
   }
 
-  /** Records new heads in the configured file. The first time, only the newest one. Throws like `noteHeads`. */
+  /** Appends new heads to the configured file; the first call appends only the newest. Throws like `noteHeads`. */
   async note(app: Pick<DaemonContext, 'store' | 'clock' | 'headFile'>): Promise<void> {
     if (app.headFile === undefined) return;
     if (this.#lastId === undefined) await requireWritable(app.headFile);
@@ -20,7 +20,7 @@ export class AuditHeadWriter {
     this.#lastId = await noteHeads(app, { file: app.headFile, afterId: this.#lastId });
   }
 
-  /** The same, but logs an error once and retries the next time. */
+  /** Calls `note`. Logs only the first of consecutive errors; the next call retries. */
   async noteOrLog(app: DaemonContext): Promise<void> {
     try {
       await this.note(app);
@@ -33,7 +33,7 @@ export class AuditHeadWriter {
   }
 }
 
-/** A file that can't be written ends the start, with the setting that names it. */
+/** Throws an error that names the setting if the file can't be written, which stops the start. */
 async function requireWritable(headFile: string): Promise<void> {
   await appendTo(headFile, '').catch((error: unknown) => {
     const { code, message, hint, cause } = asRankdError(error);

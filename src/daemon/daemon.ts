@@ -19,15 +19,15 @@ import { startWorkers, warnOfPlatform } from './workers.ts';
 
 interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigrated'> {
   log: Logger;
-  /** The variable with the port, if no setting has it. */
+  /** The environment variable that set the port, instead of a setting. */
   portFrom?: string | undefined;
-  /** How to choose another port, if no options can be typed. */
+  /** The hint for a port that is taken. */
   portHint?: string | undefined;
-  /** Adds to the API's listener before it listens. */
+  /** Called before the API's server listens, to add routes. */
   beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
 
-/** A daemon that listens. */
+/** A listening daemon. */
 export interface Daemon {
   app: ServedApp;
   /** e.g. `http://127.0.0.1:7265` */
@@ -35,13 +35,13 @@ export interface Daemon {
   /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` if metrics are off. */
   metricsUrl: string | undefined;
   heads: AuditHeadWriter;
-  /** Refuses new requests, finishes running ones, saves buffered data, and closes everything. */
+  /** Rejects new requests, finishes running ones, saves buffered data, and closes everything. */
   stop(): Promise<void>;
 }
 
 const drainPollMs = 20;
 
-/** Starts the HTTP API and its workers on a data directory without another daemon. */
+/** Locks the data directory, then starts the HTTP API and its workers. */
 export function startDaemon(options: DaemonOptions): Promise<Daemon> {
   return openAll(async (closers) => {
     const clock = options.overrides?.clock ?? systemClock;
@@ -77,7 +77,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
 }
 
-/** The library is loaded only if it is needed. */
+/** Loads the metrics library only if metrics are enabled. */
 async function loadMetrics(clock: Clock): Promise<Metrics> {
   const { openMetrics } = await import('../metrics/open-metrics.ts');
   return openMetrics(clock);
@@ -106,14 +106,14 @@ const plainHttp =
 const haveProxy =
   'if there is already such a proxy, set server.public_url to its https address, or list it in server.trusted_proxies and have it send X-Forwarded-Proto: https';
 
-/** Waits until every request has its answer; none takes longer than its deadline. */
+/** Waits until every request has its response, or for at most the longest deadline. */
 async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp): Promise<void> {
   requests.isDraining = true;
   const giveUpAt = clock.monotonic() + maxDeadlineMs + 1_000;
   while (requests.count > 0 && clock.monotonic() < giveUpAt) await clock.sleep(drainPollMs);
 }
 
-/** The operator's page. It is loaded on first use, so it costs nothing for operators who never use it. */
+/** The dashboard, loaded on first use because many operators never use it. */
 export class LazyDashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   #loading: Promise<Dashboard> | undefined;
@@ -131,13 +131,13 @@ export class LazyDashboard implements AsyncDisposable {
     return this.#dashboard?.lastingUrl ?? null;
   }
 
-  /** Serves the page with the API, if `dashboard.path` is set. */
+  /** Serves the page on the API's server if `dashboard.path` is set. */
   async mount(server: FastifyInstance): Promise<void> {
     const { path } = this.#options.config;
     if (path !== undefined) await (await this.#load()).mount(server, path);
   }
 
-  /** The API listens at `url`. Throws like `Dashboard.open`. */
+  /** `url`: the API's address. Throws like `Dashboard.open`. */
   async openIfEnabled(url: string): Promise<void> {
     const { path } = this.#options.config;
     if (path !== undefined) this.#dashboard?.listensWith(Number(new URL(url).port || 80), path);
@@ -154,7 +154,7 @@ export class LazyDashboard implements AsyncDisposable {
     }
   }
 
-  /** Also invalidates links in the store, which may be older than this process. */
+  /** Ends all sessions. Also invalidates stored links, which may be older than this process. */
   async logAllOut(by: string): Promise<{ sessions: number }> {
     return { sessions: await (await this.#load()).logAllOut(by) };
   }

@@ -17,13 +17,13 @@ interface LiveConfigOptions {
   /** The configuration at the start. */
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
-  /** Called with each applied configuration. Resolves with notes for the operator, one sentence each. */
+  /** Called with each applied configuration. Resolves with warnings for the operator, one sentence each. */
   onApplied: (config: Config) => Promise<string[]>;
 }
 
 const credentialTimeoutMs = 5_000;
 
-/** The configuration of a running daemon. A new one is applied as a whole, or not at all. */
+/** A running daemon's configuration. Applies a new one completely or not at all. */
 export class LiveConfig implements AsyncDisposable {
   readonly #options: LiveConfigOptions;
   #loaded: LoadedConfig;
@@ -37,12 +37,12 @@ export class LiveConfig implements AsyncDisposable {
     this.#loaded = options.started;
   }
 
-  /** The one in force. */
+  /** The current configuration. */
   get config(): Config {
     return this.#loaded.config;
   }
 
-  /** The same, with the origin of each setting. */
+  /** The current configuration with the origin of each setting. */
   get loaded(): LoadedConfig {
     return this.#loaded;
   }
@@ -57,14 +57,13 @@ export class LiveConfig implements AsyncDisposable {
     return this.#isRefused;
   }
 
-  /** Settings that differ from those at the start, and that only a restart applies. */
+  /** Settings that changed since the start and need a restart. */
   get needRestart(): string[] {
     return this.#needRestart;
   }
 
   /**
-   * Reloads the configuration, one reload at a time. The log and the audit, which names `by`, also have the outcome.
-   * Never rejects.
+   * Reloads the configuration, one reload at a time. Also records the outcome in the log and the audit. Never rejects.
    */
   reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome> {
     const outcome = this.#last.then(() => this.#applyConfig(by, options));
@@ -88,7 +87,7 @@ export class LiveConfig implements AsyncDisposable {
     return declared;
   }
 
-  /** Waits for the running reload, and refuses later ones. */
+  /** Waits for the running reload, and rejects later ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     await this.#last;
@@ -114,12 +113,12 @@ export class LiveConfig implements AsyncDisposable {
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });
       this.#needRestart = changed.needRestart.map(({ name }) => name);
-      await tellApplied(app.current, { by, file: fileOf(after) }, changed);
+      await recordApplied(app.current, { by, file: fileOf(after) }, changed);
       const warnings = [...after.warnings, ...stray, ...notes, ...(await checkCredential(app.current))];
       return { state: 'applied', file: after.file ?? null, warnings, ...changed };
     } catch (cause) {
       this.#isRefused = true;
-      await tellRefused(app.current, { by, file: fileOf(before) }, cause);
+      await recordRefused(app.current, { by, file: fileOf(before) }, cause);
       return refusal(asRankdError(cause));
     }
   }
@@ -135,13 +134,17 @@ function refusal(error: RankdError): ReloadOutcome {
   return { state: 'refused', code, message, withExcerpts, hint };
 }
 
-/** The requester, and the file. */
+/** A reload's requester and configuration file. */
 interface Asked {
   by: string;
   file: string;
 }
 
-async function tellApplied(app: DaemonContext, asked: Asked, { applied, needRestart }: ChangedSettings): Promise<void> {
+async function recordApplied(
+  app: DaemonContext,
+  asked: Asked,
+  { applied, needRestart }: ChangedSettings,
+): Promise<void> {
   const names = {
     applied: applied.map(({ name }) => name),
     needRestart: needRestart.map(({ name }) => name),
@@ -150,13 +153,13 @@ async function tellApplied(app: DaemonContext, asked: Asked, { applied, needRest
   await auditReload(app, { ...asked, ...names });
 }
 
-async function tellRefused(app: DaemonContext, asked: Asked, cause: unknown): Promise<void> {
+async function recordRefused(app: DaemonContext, asked: Asked, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
   app.log.error({ ...why, problem: 'configuration' }, 'the new configuration was refused; the old one stays in force');
   await auditReload(app, { ...asked, refused: asRankdError(cause).message });
 }
 
-/** Checked at once, so that an unusable credential is noticed before the next change. */
+/** Checks the credential at once, instead of at the next change. */
 async function checkCredential(app: DaemonContext): Promise<string[]> {
   using call = callWithin(app.clock, credentialTimeoutMs, 'credential');
   try {

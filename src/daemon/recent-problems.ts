@@ -1,7 +1,7 @@
 import { isoTime } from '../base/time.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 
-/** A problem that lasts until it is fixed, by the field `problem` of its log line. */
+/** Problems that last until they are fixed: values of the `problem` field of a log line. */
 type Lasting =
   | 'audit heads'
   | 'configuration'
@@ -24,18 +24,18 @@ interface Problem {
   changeId: string | undefined;
 }
 
-/** The daemon's present state, which decides if a problem is over. */
+/** The daemon's current state, which shows whether a problem is over. */
 export interface Standing {
   lasting: Record<Lasting, boolean>;
-  /** Ids. */
+  /** Ids of keys that their breaker has paused. */
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
-  /** The times of the last successful read and write of the platform, in epoch milliseconds. */
+  /** The times of the last successful read from and write to the platform, in epoch milliseconds. */
   platformWorkedAt: { read: number; write: number };
   /** True if the database accepts writes. */
   storeWorks: () => Promise<boolean>;
   isChangeOpen: (changeId: string) => Promise<boolean>;
-  /** Names of webhooks that fail or are disabled. */
+  /** Names of webhooks that are failing or disabled. */
   failingWebhooks: ReadonlySet<string>;
 }
 
@@ -45,7 +45,7 @@ export interface Standing {
 export class RecentProblems {
   #kept: Problem[] = [];
 
-  /** Takes a line of the log, as JSON. */
+  /** Records a JSON log line if it is a warning or an error. */
   note(line: string): void {
     if (!/^\{"level":"(warn|error|fatal)"/.test(line)) return;
     const problem = problemOf(JSON.parse(line));
@@ -53,14 +53,14 @@ export class RecentProblems {
     this.#kept = [problem, ...others].slice(0, maxKept);
   }
 
-  /** The keys whose pause is a problem. */
+  /** The ids of keys with a `paused key` problem. */
   get keyIds(): string[] {
     return this.#kept.flatMap(({ keyId, lasting }) => (keyId !== undefined && lasting === pausedKey ? [keyId] : []));
   }
 
   /**
-   * Leaves out problems that are over: a success of the same kind ends a problem, and a day ends any other. `now` is in
-   * epoch milliseconds.
+   * Returns the problems that are not over: a success of the same kind ends a problem, and most end after a day. `now`:
+   * in epoch milliseconds.
    */
   async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
@@ -72,7 +72,7 @@ export class RecentProblems {
   }
 }
 
-/** The field `problem` of a line about a key that its breaker paused. */
+/** The `problem` field of a log line about a key that its breaker paused. */
 const pausedKey = 'paused key';
 const maxKept = 5;
 const momentKeptMs = 86_400_000;
@@ -89,7 +89,7 @@ async function isOver(problem: Problem, standing: Standing, now: number): Promis
     case 'platform_busy':
     case 'platform_rejected':
       return Math.max(read, write) > at;
-    case 'platform_credential': // a key that may read can still lack the right to write
+    case 'platform_credential': // a key that can read may still lack permission to write
       return !standing.isCredentialDead && (changeId === undefined ? read : write) > at;
     case 'store_unavailable':
       return standing.storeWorks();
@@ -134,11 +134,11 @@ function problemOf({ time, msg, problem, err, method, path, status, code, why, .
 
 const everyMs = 86_400_000;
 
-/** Warns of problems in any call to the platform. Call `warn` every second. */
+/** Logs warnings about calls to the platform. Call `warn` every second. */
 export class PlatformWarnings {
-  /** By kind: the last logged surprise, and the time (on `Clock.monotonic()`) until which no other is logged. */
+  /** By kind: the last logged surprise, and the time (`Clock.monotonic()`) until which further ones are not logged. */
   readonly #logged = new Map<string, { lastAt: number; until: number }>();
-  /** The hosts that were logged as unreachable, each with the reason. */
+  /** The hosts that were logged as unreachable, with the logged message. */
   #unreached = new Map<string, string>();
 
   warn({ current }: LiveContext): void {
@@ -146,7 +146,7 @@ export class PlatformWarnings {
     this.#warnOfUnreached(current);
   }
 
-  /** Each kind is logged at most once a day. A surprise in a change was logged with the change. */
+  /** Logs each kind of surprise at most once a day. */
   #warnOfSurprises({ platform, clock, log }: DaemonContext): void {
     const now = clock.monotonic();
     for (const { operation, what, count, lastAt } of platform.surprises()) {
@@ -161,7 +161,7 @@ export class PlatformWarnings {
     }
   }
 
-  /** Logged at the first failure, long before the retries of a call are over, and again if the reason changes. */
+  /** Logs an unreachable host at its first failure, before the retries end, and again if the reason changes. */
   #warnOfUnreached({ platform, log }: DaemonContext): void {
     const { unreached, reached } = platform.reachability();
     for (const { host, error, since } of unreached) {

@@ -37,20 +37,20 @@ export interface RunOptions {
     env: Record<string, string | undefined>;
     /** Writes a line of the log. */
     log(line: string): void;
-    /** True while too much of the log waits for its reader. */
+    /** True while the buffer of unread log lines is full. */
     isLogFull(): boolean;
-    /** The folder of rankd's own files. */
+    /** The folder with rankd's own files. */
     packageDir: string;
     /** The command for `rankd` here. */
     typedAs: string;
   };
   logLevelOf: (config: Config) => LogLevel;
-  /** Readable lines in these colors instead of JSON. */
+  /** If set, logs readable lines in these colors instead of JSON. */
   readableLog: Paints | false;
-  /** A log line with its commands as an operator types them here. */
+  /** Replaces `rankd` in a log line's commands with the command that starts rankd here. */
   asTyped: (line: string) => string;
   onMigrated: (migration: Migration) => void;
-  /** Called if nothing was stored before. */
+  /** Called if the store is new. */
   onNew: () => void;
 }
 
@@ -60,13 +60,13 @@ interface RunningDaemon extends AsyncDisposable {
   /** `by`: the actor in the audit. Never rejects. */
   reload(by: string): Promise<ReloadOutcome>;
   /**
-   * Notifies the service manager that the daemon serves, and stops it on the signal. Throws `schema_newer` if it stops
-   * because of that.
+   * Notifies the service manager that the daemon is ready, and stops the daemon on the signal. Throws `schema_newer` if a
+   * newer rankd has migrated the database in the meantime.
    */
   stopOn(signal: Promise<string>): Promise<void>;
 }
 
-/** A daemon with its environment: its log, reload, the socket for commands, and the service manager. */
+/** Starts a daemon with its log, reloads, and the socket for commands. */
 export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   return openAll(async (closers) => {
     const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated, onNew } = options;
@@ -83,7 +83,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     let door: LazyDashboard | undefined;
     const daemon = await startDaemon({
       ...{ config, dataDir, log, onMigrated, onNew, portFrom: started.portFrom },
-      portHint: process.typedAs === '' ? 'set server.port' : undefined, // a console takes no commands yet
+      portHint: process.typedAs === '' ? 'set server.port' : undefined, // the console does not accept commands yet
       beforeListening: async (live, server) => {
         door = new LazyDashboard({
           ...{ live, config: config.dashboard, status: () => status(), typedAs: process.typedAs },
@@ -96,7 +96,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       await door?.[Symbol.asyncDispose]();
       throw error;
     });
-    closers.push(() => daemon.stop()); // closed last, because it unlocks the data directory
+    closers.push(() => daemon.stop()); // runs last, because it unlocks the data directory
     await storeServedGroup(daemon.app.current, started);
     const live = new LiveConfig({
       ...{ app: daemon.app, started, load },
@@ -189,13 +189,13 @@ async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): 
   for (;;) {
     const why = outgrownOf(store, log);
     if (why !== undefined) return why;
-    await systemClock.sleep(lookAtSchemaEveryMs, stop).catch(() => new Promise(() => undefined));
+    await systemClock.sleep(checkSchemaEveryMs, stop).catch(() => new Promise(() => undefined));
   }
 }
 
-const lookAtSchemaEveryMs = 1_000;
+const checkSchemaEveryMs = 1_000;
 
-/** An unreadable database is not outgrown; requests report it. */
+/** Ignores an unreadable database, which requests report. */
 function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
   try {
     return store.outgrown();
@@ -208,7 +208,7 @@ function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): R
 const isTrue = () => true;
 const isFalse = () => false;
 
-/** True also if the state can't be read. */
+/** True if the change is open, or if that can't be read. */
 async function isOpenChange({ store }: DaemonContext, id: string): Promise<boolean> {
   try {
     const change = await store.findChange(id);
@@ -222,7 +222,7 @@ function nameIfFailing({ name, state }: ReturnType<typeof webhookDocument>): str
   return state === 'enabled' ? [] : [name];
 }
 
-/** The error of the work, in words; `undefined` if there is none. */
+/** Resolves with the error's message; `undefined` if there is none. */
 function problemOf(work: Promise<void>): Promise<string | undefined> {
   return work.then(
     () => undefined,
@@ -238,7 +238,7 @@ function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   );
 }
 
-/** A game with a key from the simulation would only see that the key is refused. */
+/** Warns about keys from the simulation: a game would only see that its key is refused. */
 async function warnOfSimulatedKeys(app: DaemonContext): Promise<string[]> {
   const keys = await keysOfSimulation(app, app.group, { limit: maxKeysNamed });
   if (keys.length === 0) return [];

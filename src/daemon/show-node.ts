@@ -22,7 +22,7 @@ interface ShownDaemon {
   startedAt: number;
 }
 
-/** Publishes a daemon's status to all nodes on its store, if others can use it. */
+/** Publishes a daemon's status to the other nodes, if its store can be shared. */
 export async function showNode({ daemon: { app, url }, live, page, startedAt }: ShownDaemon): Promise<void> {
   const { nodes } = app.current.store;
   if (nodes === undefined) return;
@@ -43,15 +43,15 @@ export async function showNode({ daemon: { app, url }, live, page, startedAt }: 
   await nodes.showNode({
     name,
     status,
-    onLost: (range) => void tellLost({ ...app.current, name }, range),
+    onLost: (range) => void recordLost({ ...app.current, name }, range),
     onNodesChanged: () => void live.redeclare(),
     carryOut: async ({ does, by }) =>
       does === 'logout' ? page.logAllOut(by) : withoutExcerpts(await live.reload(by, { relearns: does === 'relearn' })),
   });
 }
 
-/** Records events that the database lost in the audit and the log. */
-async function tellLost(
+/** Logs and audits that the database lost confirmed events. */
+async function recordLost(
   { store, clock, log, name }: Pick<Daemon['app']['current'], 'store' | 'clock' | 'log'> & { name: string },
   range: { fromId: number; toId: number },
 ): Promise<void> {
@@ -65,7 +65,7 @@ async function tellLost(
     .catch((error: unknown) => log.error({ err: error }, 'store.lost could not be recorded in the audit'));
 }
 
-/** Lines of a file must not leave its machine. */
+/** Removes excerpts, because a file's content must not leave its machine. */
 function withoutExcerpts(outcome: ReloadOutcome): ReloadOutcome {
   return outcome.state === 'refused' ? { ...outcome, withExcerpts: outcome.message } : outcome;
 }

@@ -14,9 +14,8 @@ const timeoutMs = 10_000;
 const againAfterMs = 5_000;
 
 /**
- * Logs once, as soon as Roblox can be reached, the daemon's real group, its account and its number of keys, or the
- * reason that account can't rank. Disposing it ends the attempt. The check of the credential reports a wrong group or
- * key.
+ * Once Roblox is reachable, logs the real group, the acting account and the number of keys, or why the account can't
+ * change ranks. Disposing it stops the attempts. The credential check reports a wrong group or Roblox key.
  */
 export function logStartupSummary(app: DaemonContext, { platform }: Config): AsyncDisposable {
   const stopping = new AbortController();
@@ -35,7 +34,7 @@ async function logOnceReached(app: DaemonContext, groupId: number, stop: AbortSi
     await app.clock.sleep(againAfterMs, stop).catch(() => undefined);
 }
 
-/** False if the platform could not be reached. */
+/** Resolves with false if the platform could not be reached. */
 async function logGroup(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<boolean> {
   using within = callWithin(app.clock, timeoutMs, 'start');
   const call = { ...within, signal: AbortSignal.any([within.signal, stop]) };

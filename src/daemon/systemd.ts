@@ -9,9 +9,8 @@ export interface ServiceManagerOptions {
 }
 
 /**
- * Notifies systemd that the daemon serves, then regularly that its event loop and its database respond, if the unit
- * asks for it (sd_notify(3)). Disposing it reports that the daemon stops. It does nothing if systemd did not start the
- * daemon.
+ * Notifies systemd that the daemon is ready and, if the unit has a watchdog, regularly that its event loop and database
+ * respond (sd_notify(3)). Disposing it reports that the daemon is stopping. Does nothing unless systemd started it.
  */
 export async function reportToServiceManager(options: ServiceManagerOptions): Promise<AsyncDisposable> {
   const { env, log } = options;
@@ -30,7 +29,7 @@ export async function reportToServiceManager(options: ServiceManagerOptions): Pr
   };
 }
 
-/** Three pings within systemd's timeout, so that one late ping does no harm. */
+/** A third of systemd's timeout, so that one late ping does no harm. */
 function watchdogPeriodMs(env: ServiceManagerOptions['env']): number | undefined {
   const limitUs = Number(env['WATCHDOG_USEC']);
   return limitUs > 0 ? limitUs / 1_000 / 3 : undefined;
@@ -47,10 +46,7 @@ async function feed(options: ServiceManagerOptions, periodMs: number, signal: Ab
   }
 }
 
-/**
- * Node.js can't write to such a socket. The helper waits until systemd has read the message, because systemd refuses
- * messages from ended processes.
- */
+/** Runs systemd-notify, because Node.js can't send datagrams to a Unix socket. */
 async function notify({ env, log }: ServiceManagerOptions, message: string): Promise<void> {
   const { execFile } = await import('node:child_process');
   return new Promise((resolve) => {

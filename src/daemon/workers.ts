@@ -16,8 +16,8 @@ import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../use
 import type { AuditHeadWriter } from './audit-head-writer.ts';
 import { PlatformWarnings } from './recent-problems.ts';
 
-/** The interval at which the daemon looks for abandoned changes, and retries unknown ones. */
-const lookEveryMs = 500;
+/** The intervals at which the daemon checks for abandoned changes, and reconciles all open ones. */
+const checkAbandonedEveryMs = 500;
 const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
 const reviveEveryMs = 5_000;
@@ -28,12 +28,12 @@ const nameEveryMs = 5_000;
 const endHoldsEveryMs = 5_000;
 
 /**
- * Reconciles open changes, ends suspensions, watches the credential, removes old records, and saves buffered data.
- * Returns a function that stops all of it.
+ * Starts the background work: reconciles open changes, ends suspensions, watches the credential, removes old records,
+ * saves buffered data. Returns a function that stops it.
  */
 export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => Promise<void> {
   const stopping = new AbortController();
-  const app = live.current; // uses only parts that all configurations share
+  const app = live.current; // only for parts that a reload does not replace
   const credential = watchCredential(live, stopping.signal);
   const recovery = recover(live, stopping.signal);
   const pruning = every(app, pruneEveryMs, stopping.signal, async () => {
@@ -74,7 +74,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
       sweeping,
       ...flushing,
     ]);
-    // If the store can no longer be written, the daemon still ends in order: running requests were finished.
+    // a store that is not writable must not prevent an orderly stop
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be stored`));
     }
@@ -82,9 +82,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
   };
 }
 
-/**
- * Warns of platform problems from the start, which may have to wait for the platform. Returns a function that stops it.
- */
+/** Logs platform problems, even while the start waits for the platform. Returns a function that stops it. */
 export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
   const warnings = new PlatformWarnings();
@@ -95,7 +93,7 @@ export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   };
 }
 
-/** Starts a round regularly. A round that waits for the platform does not delay the next. */
+/** Starts rounds of reconciliation regularly, without waiting for earlier rounds, which may wait for the platform. */
 async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const { store, log, clock } = live.current;
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
@@ -103,7 +101,7 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const report = (change: RankChange, error: unknown) =>
     log.warn({ err: error, changeId: change.id }, 'a change is not reconciled yet; trying again');
   let dueAt = Number.NEGATIVE_INFINITY;
-  await every(live.current, lookEveryMs, stop, async () => {
+  await every(live.current, checkAbandonedEveryMs, stop, async () => {
     const now = clock.monotonic();
     if (now < dueAt && !(await hasOrphanedChange(live.current))) return;
     dueAt = now + recoverEveryMs;
@@ -117,12 +115,9 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   await Promise.all(rounds);
 }
 
-/**
- * Checks the credential every hour. While it is dead, or the platform unreachable, a call every few seconds detects the
- * recovery.
- */
+/** Checks the credential every hour, and every few seconds while it is rejected or the platform is unreachable. */
 async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<void> {
-  const said = new Set<string>();
+  const logged = new Set<string>();
   const withCall = async (work: (app: DaemonContext, call: CallContext) => Promise<unknown>) => {
     const app = live.current;
     using call = callWithin(app.clock, app.deadlineMs, 'credential');
@@ -134,8 +129,8 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
   };
   const check = async (app: DaemonContext, call: CallContext) => {
     for (const warning of await credentialWarnings(app, call)) {
-      if (!said.has(warning)) app.log.warn(warning);
-      said.add(warning);
+      if (!logged.has(warning)) app.log.warn(warning);
+      logged.add(warning);
     }
   };
   await Promise.all([
@@ -148,7 +143,7 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
   ]);
 }
 
-/** False if the unreachable host is not the one with the group: only a call that needs that host detects its recovery. */
+/** True if a host has been unreachable since the last successful read, so that the check can detect its recovery. */
 function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
   const { unreached } = platform.reachability();
   return unreached.some(({ since }) => since > platformWorkedAt().read);
@@ -168,12 +163,18 @@ async function every(
   }
 }
 
-/** Ends suspensions and temporary ranks as they fall due. Call `endDue` every few seconds, and `sweep` every few minutes. */
+/**
+ * Ends suspensions and temporary ranks as they fall due. Call `endDue` every few seconds, and `sweep` every few
+ * minutes.
+ */
 class HoldWorker {
   readonly #live: LiveContext;
   readonly #stop: AbortSignal;
   readonly #wallClock: WallClock;
-  /** The context of the last round with a working credential: after a reload or a new key, the obstacle may be gone. */
+  /**
+   * The context of the last round, if its credential worked. A different one means that failed holds can be retried
+   * now.
+   */
   #seen: DaemonContext | undefined;
 
   constructor(live: LiveContext, stop: AbortSignal) {
@@ -211,16 +212,16 @@ function sentenceOf(jumpedMs: number): string {
 }
 
 const pollWebhooksMs = 250;
-/** The interval while there is no webhook. */
+/** The poll interval without webhooks. */
 const pollWithoutWebhooksMs = 1_000;
-/** The pause after an internal failure: a missing store must not fill the log. */
+/** The pause after an internal error, so that a lost store does not fill the log. */
 const retryWebhooksMs = 5_000;
-/** At most this many targets are served at once. */
+/** The maximum number of concurrent deliveries. */
 const maxRounds = 8;
 
 /**
- * Delivers events until `stop` is aborted. It often checks the store for new events: that costs microseconds, does not
- * slow rank changes, and includes events of commands next to the daemon.
+ * Delivers events until `stop` is aborted. Polls the store: this takes microseconds, does not slow rank changes, and
+ * finds events that commands have written.
  */
 export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promise<void> {
   const rounds = new Map<string, Promise<void>>();
@@ -242,15 +243,15 @@ export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promi
 
 interface Work {
   rounds: Map<string, Promise<void>>;
-  /** The webhook that has waited longest is first. */
+  /** The webhook that has waited longest comes first. */
   known: Map<string, Progress>;
   limits: DiscordLimits;
   stop: AbortSignal;
 }
 
 /**
- * Each target has one round at a time, so a slow one delays no other. Resolves with the number of webhooks that this
- * daemon serves.
+ * Starts a delivery round for each idle webhook, so that slow targets do not delay others. Resolves with the number of
+ * webhooks that this daemon serves.
  */
 async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
   const { ids, count } = await webhooksToServe(live.current);
@@ -259,7 +260,7 @@ async function startRounds(live: LiveContext, { rounds, known, limits, stop }: W
     if (rounds.has(id) || rounds.size >= maxRounds) continue;
     const progress = known.get(id) ?? { scannedTo: { alarms: 0, log: 0 } };
     known.delete(id);
-    known.set(id, progress); // makes it the last one
+    known.set(id, progress); // moves it to the end
     const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
       .catch(async (error) => {
         if (stop.aborted) return;

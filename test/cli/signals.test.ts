@@ -5,7 +5,7 @@ import { Signals } from '../../src/cli/signals.ts';
 
 const { windows, linux, macos } = systems;
 
-/** A process of that system, as Node.js shows it its signals. */
+/** A fake process of that system. */
 function processOn(system: System, { isTerminalGone = false } = {}) {
   const exit = vi.fn<(code: number) => void>();
   const process = Object.assign(new EventEmitter(), { exit });
@@ -13,14 +13,14 @@ function processOn(system: System, { isTerminalGone = false } = {}) {
 }
 
 describe.each(['SIGINT', 'SIGTERM', 'SIGBREAK', 'SIGHUP'])(
-  'on Windows, %s, which Node.js makes of Ctrl-C, Ctrl-Break and a console that is closed,',
+  'on Windows, %s (Ctrl-C, Ctrl-Break or a closed console)',
   (signal) => {
-    test('stops a running daemon, without reading its configuration again', async () => {
+    test('stops a running daemon, without a reload', async () => {
       const { process, exit, signals } = processOn(windows);
       const reload = vi.fn();
       signals.onReload(reload);
       const stopped = signals.stop;
-      expect(process.emit(signal)).toBe(true); // a listener is needed: without it, Windows ends the process
+      expect(process.emit(signal)).toBe(true); // without a listener, Windows ends the process
       expect(await stopped).toBe(signal);
       expect([signals.isStopping, reload.mock.calls, exit.mock.calls]).toEqual([true, [], []]);
     });
@@ -33,7 +33,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGBREAK', 'SIGHUP'])(
   },
 );
 
-test('on Windows, Ctrl-C after Ctrl-C ends a daemon at once', () => {
+test('on Windows, a second Ctrl-C ends a daemon at once', () => {
   const { process, exit, signals } = processOn(windows);
   void signals.stop;
   process.emit('SIGINT');

@@ -5,7 +5,7 @@ import { RecentProblems, type Standing } from '../../src/daemon/recent-problems.
 const loggedAt = 1_000_000;
 const now = loggedAt + 60_000;
 
-/** A daemon for which nothing has gone well since the problem was logged. */
+/** A daemon without any success since the problem was logged. */
 const unchanged: Standing = {
   lasting: {} as Standing['lasting'],
   pausedKeys: new Set(),
@@ -18,7 +18,7 @@ const unchanged: Standing = {
 
 const worked = { read: loggedAt + 1, write: loggedAt + 1 };
 
-/** Each success, and the codes of the problems that it ends. */
+/** Successes, and the codes of the problems that each one ends. */
 const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }> = {
   'a read of Roblox': {
     standing: { platformWorkedAt: { ...worked, write: 0 } },
@@ -28,17 +28,17 @@ const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }
     standing: { platformWorkedAt: { ...worked, read: 0 } },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
   },
-  'a read and a write with a credential that is not dead': {
+  'a read and a write with a working credential': {
     standing: { platformWorkedAt: worked, isCredentialDead: false },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'],
   },
-  'a database that takes writes': { standing: { storeWorks: async () => true }, ends: ['store_unavailable'] },
+  'a database that accepts writes': { standing: { storeWorks: async () => true }, ends: ['store_unavailable'] },
   'the outcome of the change': { standing: { isChangeOpen: async () => false }, ends: ['outcome_unknown'] },
   nothing: { standing: {}, ends: [] },
 };
 
 test.each(Object.entries(endings))(
-  '%s ends the problems of its own kind, and no others',
+  '%s ends only the problems of its own kind',
   async (_, { standing, ends }) => {
     const ended: string[] = [];
     for (const code of Object.keys(reasons)) {
@@ -60,7 +60,7 @@ async function problemsLeft(code: string, standing: Standing): Promise<{ left: n
 }
 
 test.each(['read', 'write'] as const)(
-  'a %s that succeeded only before the problem does not end it; a read that does ends a dead credential unless a write was refused',
+  'a successful %s ends a problem only if it came later; a read does not end a problem with writes',
   async (kind) => {
     const before = { read: 0, write: 0, [kind]: loggedAt };
     for (const code of ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'])

@@ -15,7 +15,9 @@ beforeAll(() => {
   apart = ways.find((way) => spawnSync('bash', ['-c', `${way} mount -t tmpfs none /mnt`]).status === 0) ?? 'unshare -m';
 });
 
-/** Runs commands on a data directory that is on a read-only file system; each answers with its exit code and its output. */
+/**
+ * Runs commands on a data directory that is on a read-only file system; each answers with its exit code and its output.
+ */
 async function onReadOnly(home: CliHome, lines: string[]) {
   const mounted = join(home.folder, 'mounted');
   mkdirSync(mounted);

@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** `node test/tools/install-once.ts FOLDER`: installs a package of the tests from its lock file, unless it already has. */
+/**
+ * `node test/tools/install-once.ts FOLDER`: installs a package of the tests from its lock file, unless it already has.
+ */
 const [folder = '.'] = process.argv.slice(2);
 const lock = join(folder, 'package-lock.json');
 const installed = join(folder, 'node_modules/.package-lock.json');

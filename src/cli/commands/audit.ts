@@ -80,13 +80,14 @@ export const auditCommands = commandGroup({
         ),
       },
       help: `
-Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the
-command names its number and exits with 5.
+Each event contains a SHA-256 hash of itself and of the event before it. If an event was edited, removed, inserted or
+moved, the command prints its number and exits with 5.
 
-The chain alone can't show everything: anyone who can write the database file can compute the whole chain again, or cut
-off its newest events and the note of how many there were. Store heads somewhere else: with the setting audit.head_file the
-daemon and the commands add the hash of each event to a file, and \`--head-file FILE\` compares all of them. \`--head HASH\`
-does the same with one that this command printed. Events that retention (audit.keep) has removed can't be compared any more.
+The chain alone can't reveal everything: anyone who can write to the database can compute the whole chain again, or cut
+off its newest events and change their stored number. So store the hashes somewhere else: with the setting
+audit.head_file, the daemon and the commands add the hash of each event to a file, and \`--head-file FILE\` checks all of
+them. \`--head HASH\` checks one that this command printed. Events that retention (audit.keep) has removed can no longer
+be checked.
 `,
       examples: [
         'rankd audit verify',
@@ -122,7 +123,7 @@ async function list(cli: Cli, options: ValuesOf<typeof listOptions>): Promise<vo
   });
 }
 
-/** A misspelt action would find nothing, which looks like good news. */
+/** Rejects a misspelled action, which would find no events and look like good news. */
 function refuseUnknownAction(action: string | undefined): void {
   if (action === undefined || auditActions.some((one) => one === action || one.startsWith(`${action}.`))) return;
   const names = [...auditActions, ...new Set(auditActions.map((one) => one.replace(/\..*/, '')))];
@@ -141,7 +142,7 @@ async function printCsv(cli: Cli, pages: AsyncIterable<AuditEvent[]>): Promise<v
   }
 }
 
-/** Prints events as they come, until the process is asked to stop or its output is closed. */
+/** Prints events as they are recorded, until a stop signal or until the output is closed. */
 async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<AuditEvent>): Promise<void> {
   const stopping = new AbortController();
   void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
@@ -163,7 +164,7 @@ function cellsOf(view: AuditEventView): Cell[] {
   ];
 }
 
-/** e.g. `name my-game, scopes verify rank`, without fields that have no value. */
+/** Formats an event's details, e.g. `name my-game, scopes verify rank`, without empty fields. */
 function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen): string {
   const fields = Object.entries(event.detail).flatMap(([field, value]) => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return [];
@@ -178,19 +179,19 @@ function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen)
   return fields.join(', ');
 }
 
-/** The value of a setting before and after. */
+/** True for the old and new value of a changed setting. */
 function isMove(value: unknown): value is { from: unknown; to: unknown } {
   return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
 }
 
-/** The cells of an event's line. */
+/** The columns of an event as plain text. */
 function rowOf(event: AuditEvent): string[] {
   const { at, by, action, subject, detail } = eventDocument(event);
   return [at, by, action, subject, JSON.stringify(detail)];
 }
 
 async function verify(cli: Cli, { head, headFile }: { head?: string; headFile?: string }): Promise<void> {
-  const notedHeads = headFile === undefined ? undefined : await headsIn(resolve(cli.io.cwd, headFile)); // first: every noted event is in the chain already
+  const notedHeads = headFile === undefined ? undefined : await headsIn(resolve(cli.io.cwd, headFile)); // first, so that the chain contains every head
   const questions = { hasRetention: () => hasRetention(cli), notedHead: head, notedHeads };
   const verified = () => cli.withStore((ports) => verifyAudit(ports, questions));
   const verdict = await whileWorking(cli.line, 'reading the audit', verified);
@@ -228,7 +229,7 @@ function describeNotedHeads({ found, removed }: { found: number; removed: number
   return `recorded heads: ${found} in the chain${notChecked}`;
 }
 
-/** Whether retention may remove audit events, by the configuration of this command. */
+/** True if this command's configuration lets retention remove audit events. */
 export async function hasRetention(cli: Cli): Promise<boolean> {
   return (await cli.loadConfig()).config.retention.auditMs !== undefined;
 }
@@ -247,7 +248,7 @@ async function headsIn(file: string): Promise<Map<number, Set<string>>> {
   });
 }
 
-/** The hash as `audit verify` prints it. */
+/** Parses a head hash as `audit verify` prints it. */
 function headHash(text: string): string {
   if (/^[\da-f]{64}$/i.test(text)) return text.toLowerCase();
   throw new InvalidArgumentError('It must be the 64 hexadecimal digits that `rankd audit verify` prints.');

@@ -27,7 +27,7 @@ export const configCommands = commandGroup({
       name: 'check',
       about: 'report all problems in the configuration, and check its ranks and roles against the group',
       usage: '[options]',
-      args: [argument('[file]', '')], // refused, with the way to name it
+      args: [argument('[file]', '')], // rejected with a hint to use --config
       options: { offline: flag('--offline', 'skip the checks that need Roblox') },
       examples: ['rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'],
       run: check,
@@ -84,15 +84,12 @@ function namesRoles({ group, policy }: Config): boolean {
   return roleEntries({ ...policy, ladder: group.ladder, suspensionRole: policy.suspension.role }).length > 0;
 }
 
-/** A group that is simulated is described by a file, which is part of the configuration. */
+/** True if the configuration names a file that describes the simulated group. */
 function hasGroupFile({ platform }: Config): boolean {
   return platform.kind === 'simulated' && platform.groupFile !== undefined;
 }
 
-/**
- * Misfits for the operator to check. Throws `config_invalid` if the ladder does not fit the group, as `serve` would.
- * Changes nothing.
- */
+/** Returns warnings about settings that do not fit the group. Throws `config_invalid` for errors that stop `serve`. */
 async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   using scratch = new ScratchDirectory();
   await using app = await openRanking({ config, dataDir: scratch.path });
@@ -107,13 +104,13 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   }
 }
 
-/** The stored meanings of the entries: these count, as they do for the daemon. */
+/** Reads the stored meanings of the role entries, which the daemon uses as well. */
 async function meaningsKept(cli: Cli, { title }: { title: string }) {
   const kept = (await cli.operations.exists()) ? await cli.withStore(({ store }) => store.findMeanings(title)) : [];
   return () => ({ change: kept, events: [] });
 }
 
-/** The error with the lines of the file that are wrong. */
+/** Adds the invalid lines of the file to the error's message. */
 function withExcerpts(error: unknown): unknown {
   return error instanceof ConfigError ? new RankdError(error.code, error.withExcerpts, { hint: error.hint }) : error;
 }
@@ -153,12 +150,12 @@ function originText({ source, at }: Origin): string {
   return at === undefined ? source : `${source} ${at}`;
 }
 
-/** The values that it overrides. */
+/** Formats the values that it overrides. */
 function shadowedBy({ shadows = [] }: Origin): string {
   return shadows.map((one) => `${originText(one)} (${settingText(one.value)})`).join(', ') || '-';
 }
 
-/** A configuration without a problem; `file` is null if there is none. */
+/** `file` is null without a configuration file. */
 function checkedConfigDocument(file: string | undefined, warnings: string[]) {
   return { file: file ?? null, warnings };
 }

@@ -31,7 +31,7 @@ import { settingText } from '../output/help.ts';
 import { type Shown, table } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
 
-/** The commands that talk to the daemon of the data directory. */
+/** The commands that send requests to the daemon of the data directory. */
 
 const healthTimeoutMs = 4_000;
 
@@ -45,7 +45,7 @@ export const healthCommand = command({
   run: (cli, { ready }) => health(cli, ready),
 });
 
-/** An answer counts only if it comes with the proof that this daemon gave it: another program may be at the address, or another daemon. */
+/** Requires this daemon's proof in the response, because a different program or daemon may use the address. */
 async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   await requireDaemon(cli);
   const showingTheWait = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
@@ -72,7 +72,7 @@ async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
   });
 }
 
-/** The same, and it answers: the request that follows can take a while. */
+/** Throws at once if there is no daemon or it does not respond: the actual request may take long. */
 async function requireAnswer(cli: Cli): Promise<void> {
   await requireDaemon(cli);
   if ((await askStatus(cli.dataDir)) === undefined) throw notAnswering();
@@ -84,7 +84,7 @@ function notAnswering(): RankdError {
   });
 }
 
-/** The address where the daemon listens, flags and port 0 included, and the identity that its proofs are made with. */
+/** Asks the daemon itself, because flags or port 0 may have determined its address. */
 async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
   const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
   if (status === undefined || identity === undefined) throw silent('to commands');
@@ -98,7 +98,7 @@ function silent(what: string, cause?: unknown): RankdError {
   });
 }
 
-/** The advice about a daemon that has its lock and does not answer. */
+/** The hint for a daemon that holds its lock but does not respond. */
 export const maybeStarting = 'check its log; it may be starting or stopping. If this lasts: rankd doctor';
 
 function stranger(url: string): RankdError {
@@ -131,7 +131,7 @@ function parsed(body: string): unknown {
   }
 }
 
-/** How long a reload may take: longer than the daemon waits for a platform that does not answer. */
+/** Longer than the daemon's timeout for a platform that does not respond. */
 const reloadTimeoutMs = 60_000;
 const logoutTimeoutMs = 10_000;
 
@@ -186,7 +186,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon to apply the settings that need a restart.');
 }
 
-/** Each node reads its own file. The exit code is that of the worst outcome. */
+/** Makes each node reload its own file. The exit code is that of the worst outcome. */
 async function reloadNodes(
   cli: Cli,
   { name, relearns }: { name: string | undefined; relearns: boolean },
@@ -205,7 +205,7 @@ async function reloadNodes(
   if (worst > 0) throw new ExitCode(worst);
 }
 
-/** Sends a command to the daemons that share the database, or to the one with this name. `what`: shown while it waits. */
+/** Sends a command to all daemons that share the database, or to the one with this name. `what`: the progress text. */
 async function askAllNodes(
   cli: Cli,
   what: string,
@@ -269,7 +269,7 @@ function valuesOf({ name, before, now }: ChangedSetting): [before: string, now: 
   return [String(earlier.length), `${later.length} (${keyChanges(earlier, later)})`];
 }
 
-/** The differences between the declared keys and the earlier ones, by name: hashes mean nothing to a person. */
+/** Lists added, changed and removed keys by name, because hashes mean nothing to a person. */
 function keyChanges(before: readonly Declared[], now: readonly Declared[]): string {
   const [then, today] = [byName(before), byName(now)];
   const groups = {
@@ -323,7 +323,7 @@ async function dashboard(
   cli.say(`The link logs in once, within five minutes.${only}${elsewhere}`);
 }
 
-/** A link to the page of a daemon on another machine, which finds it in the database that both share. */
+/** Stores a login link in the shared database, where the daemon on another machine finds it. */
 async function linkElsewhere(
   cli: Cli,
   kind: { isViewOnly: boolean; lifeMs: number },
@@ -363,7 +363,7 @@ async function endSessions(cli: Cli, { open, view }: { open: boolean; view: bool
   cli.print({ sessions }, `${counted(sessions, 'session')} ended; earlier links no longer work.`);
 }
 
-/** Throws `daemon_unavailable` if one of the daemons that share the database does not answer. */
+/** Throws `daemon_unavailable` if one of the daemons that share the database does not respond. */
 async function endSessionsOfNodes(cli: Cli): Promise<{ sessions: number }> {
   const command = { does: 'logout', by: cli.by } as const;
   const answers = await askAllNodes(cli, 'the daemons are ending the sessions', {
@@ -391,7 +391,7 @@ async function ask<Answer>(
   return answer;
 }
 
-/** Opens an address in the browser of the user who runs the command. If there is none, the command reports it and succeeds. */
+/** Opens the link in the user's browser. Without a browser, only prints a message. */
 async function openInBrowser(cli: Cli, url: string): Promise<void> {
   const { config } = await cli.loadConfig();
   const { publicUrl = '' } = config.server;
@@ -413,7 +413,7 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
   browser.unref();
 }
 
-/** The system's opener would run a file that a compromised daemon names. */
+/** Rejects other links: the system's opener would run any file that a compromised daemon names. */
 function isOfPage(link: string, origins: Array<string | undefined>): boolean {
   const url = URL.parse(link);
   if (url === null || url.href !== link) return false;

@@ -119,7 +119,7 @@ async function stream(cli: Cli): Promise<void> {
   await sayWithoutGroup(cli);
 }
 
-/** The backup is made even if the database can't store the record: it may be on a read-only disk. */
+/** Only warns if the database can't store the record: it may be on a read-only disk. */
 async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
   try {
     await recordBackup(backup, { file, by: cli.by }, (work) => cli.withStore(work));
@@ -128,7 +128,7 @@ async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
   }
 }
 
-/** The simulated group stands in for Roblox, which is in no backup either. */
+/** Mentions that the backup lacks the simulated group, which takes the place of Roblox. */
 async function sayWithoutGroup(cli: Cli): Promise<void> {
   if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
   if (!(await cli.simulates())) return;
@@ -157,7 +157,7 @@ export const restoreCommand = command({
     file === '-' ? restoreInput(cli, dryRun) : restore(cli, { name: file, file: resolve(cli.io.cwd, file), dryRun }),
 });
 
-/** Stores the input in a private file first: it replaces the database only once it is complete and sound. */
+/** Stores the input in a private file first, because the backup must be complete and intact before it is used. */
 async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
   const { dataDir, io } = cli;
   if (io.stdinIsTerminal) {
@@ -211,7 +211,7 @@ function noDigest(name: string): RankdError {
   });
 }
 
-/** The error with the name that the caller knows in place of the private file. */
+/** Replaces the private file's name in the error. */
 function renamed({ code, message, hint, cause }: RankdError, file: string, name: string): RankdError {
   return new RankdError(code, message.replaceAll(file, name), {
     ...(hint !== undefined && { hint: hint.replaceAll(file, name) }),

@@ -169,7 +169,7 @@ function blockOf({
   ].join('\n');
 }
 
-/** A value that is known, or that a person types. */
+/** Returns the known value, or asks for it on a terminal. */
 async function knownOrAsked(
   { io }: Cli,
   known: string | undefined,
@@ -210,7 +210,7 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
   }
 }
 
-/** The names that no key has. Throws `conflict` if one is the key of a game. */
+/** Returns the names without a key. Throws `conflict` if one belongs to a game's key. */
 async function missingKeys({ store }: Pick<Ports, 'store'>, names: string[]): Promise<string[]> {
   const missing: string[] = [];
   for (const name of names) {
@@ -280,7 +280,7 @@ function readTokenFile(file: string): string {
 const tokenShape = /^[\w.-]{20,200}$/;
 const tokenHint = 'copy the token again: Developer Portal, Bot page, Reset Token';
 
-/** Never repeats the text, which may be the token. */
+/** The error must not repeat the text, which may be the token. */
 function asToken(text: string): string {
   if (tokenShape.test(text)) return text;
   throw new InvalidArgumentError('This is not a bot token: copy it again from the Bot page.');

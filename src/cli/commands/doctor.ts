@@ -66,7 +66,7 @@ const doctorOptions = {
     '--url [url]',
     'also check this address, where games reach rankd (default: server.public_url)',
     asGameUrl,
-  ).conflicts('live') as ReturnType<typeof option<string | true>>, // true: the one that the configuration names
+  ).conflicts('live') as ReturnType<typeof option<string | true>>, // true: without a value, use server.public_url
   live: flag('--live', 'check that Roblox responds as rankd expects, with at most 16 calls, which only read').conflicts(
     'offline',
   ),
@@ -119,7 +119,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   if (!document.ok) throw new ExitCode(5);
 }
 
-/** Longer than 16 calls and the wait between write and read take, unless Roblox hangs. */
+/** Enough for 16 calls and the wait between write and read, unless Roblox hangs. */
 const liveTimeoutMs = 60_000;
 
 function liveLines(checks: LiveFinding[]): string {
@@ -162,7 +162,7 @@ async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<F
   return findings;
 }
 
-/** Whether commands can reach a daemon here: whether it has a socket, or could make one. */
+/** Checks that the daemon has a socket for commands, or could create one. */
 async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding[]> {
   if (!existsSync(dataDir)) return [];
   const isRunning = await operations.isDaemonRunning();
@@ -173,7 +173,7 @@ async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding
   return [fail('socket', `${problem}, so status, health, reload and the page do not work`, fix)];
 }
 
-/** The findings at the address for games. */
+/** Checks the public address. */
 async function addressOf(
   cli: Cli,
   url: string | undefined,
@@ -194,11 +194,11 @@ async function addressOf(
 
 interface Scope {
   offline: boolean;
-  /** Whether the data directory may be used. */
+  /** False if the data directory has a problem, so that no check may open it. */
   isUsable: boolean;
 }
 
-/** The checks that need the configuration. */
+/** Runs the checks that need the configuration. */
 async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsable }: Scope): Promise<Finding[]> {
   const hasDaemon = async () => existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
   const isRunning = async () => isUsable && (await hasDaemon());
@@ -225,7 +225,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   findings.push(...database, ...server);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {
-    // If there is no database yet, none is made; the platform can be checked without it, and without the data directory.
+    // must not create a database; the platform can be checked without one
     using scratch = isKept ? undefined : new ScratchDirectory();
     const chosen = chosenWith(daemon, config);
     await using app = await openRanking(
@@ -249,7 +249,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
           ...(await examined('discord', async () => discordFindings(app, config.discord, daemon))),
         ];
     if (offline) return ofDatabase;
-    // In parallel, so that neither uses up the other's time if the platform hangs.
+    // in parallel, so that one hanging check does not use up the deadline of the others
     const ofPlatform = await Promise.all([
       examined('credential', async () => (platform.kind === 'open-cloud' ? credentialFindings(app, call) : [])),
       examined('group', () => groupFindings(app, call)),
@@ -265,12 +265,12 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       ...withoutTwins(ofPlatform.flat()),
     ];
   });
-  // The finding is then that the database serves another group, and `init` would not help.
+  // the database serves a different group, so the platform's hint to run `init` would not help
   const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
 }
 
-/** Each check finds that the platform can't be reached. */
+/** Removes duplicates: each check reports an unreachable platform. */
 function withoutTwins(findings: Finding[]): Finding[] {
   return findings.filter(
     (one, index) => index === findings.findIndex(({ check, text }) => check === one.check && text === one.text),
@@ -281,7 +281,7 @@ function hasFailed(findings: Finding[]): boolean {
   return findings.some(({ grade }) => grade === 'FAIL');
 }
 
-/** Names of checks for people, if they differ from those in the document. */
+/** Display names of checks, where they differ from the JSON document. */
 const checkNames: Record<string, string> = { credential: 'Roblox key', keys: 'game keys', platform: 'Roblox' };
 
 function report(cli: Cli, findings: Finding[]): Shown {

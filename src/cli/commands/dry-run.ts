@@ -7,7 +7,9 @@ import type { Cli } from '../cli.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 
-/** Prints every check of a dry run, and the writes that it would make. The exit code shows whether the change is allowed. */
+/**
+ * Prints the checks of a dry run, and the writes that it would make. The exit code shows whether the change is allowed.
+ */
 export function printDryRun(cli: Cli, dryRun: DryRun): void {
   const { checks, approved } = dryRun;
   const reached = cli.options.verbose ? checks : checks.filter(isReached);
@@ -35,7 +37,7 @@ function describeSteps({ plan, scheme }: ApprovedChange): string[] {
   });
 }
 
-/** Errors that keep rankd from finding out whether a change is allowed: the answer is neither yes nor no. */
+/** Errors that prevent the check itself, so the answer is neither yes nor no. */
 const obstacles: ErrorCode[] = [
   'platform_unavailable',
   'platform_busy',
@@ -45,14 +47,14 @@ const obstacles: ErrorCode[] = [
   'configuration_misfit',
 ];
 
-/** 5 if the answer is no; for an obstacle, its own code. */
+/** 5 for no; an obstacle has its own exit code. */
 function exitCodeOf(checks: CheckResult[]): number {
   const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
   const obstacle = codes.find((code) => obstacles.includes(code));
   return obstacle === undefined ? 5 : exitCodes[obstacle];
 }
 
-/** Checks after the failed one have no result. */
+/** False for the checks after the failed one, which have no result. */
 function isReached(result: CheckResult): boolean {
   return result.state !== 'skip' || result.detail !== notReached;
 }

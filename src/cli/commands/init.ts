@@ -96,7 +96,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
   const { renderYaml } = await import('../../config/settings.ts');
-  const minGroupRank = examined?.acting?.rank || undefined; // members whose rank is at least that of the acting account
+  const minGroupRank = examined?.acting?.rank || undefined; // only members at or above the acting account's rank may use commands
   const models = gameModels(cli, forGame, { groupId, minGroupRank }, options);
   const files: NewFile[] = [
     ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),
@@ -133,7 +133,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
 
 const againByServe = 'rankd runs in this window until you press Ctrl-C. To start it again: rankd serve';
 
-/** The last text that a person sees. */
+/** Prints the key after all other text, so that it does not scroll away. */
 async function showKey(
   cli: Cli,
   { key, secret }: MintedKey,
@@ -149,8 +149,8 @@ async function showKey(
 }
 
 /**
- * The step that makes a daemon serve this, and whether init takes it. A running daemon may have been started in another
- * folder, or with another file.
+ * Returns the step that makes a daemon use the new file, and whether init does it. A running daemon may use a different
+ * file.
  */
 async function startStep(
   cli: Cli,
@@ -172,7 +172,7 @@ async function startStep(
   return { step, isNow: false };
 }
 
-/** Refuses a run that is bound to fail, before it asks any question. */
+/** Rejects a run that is certain to fail, before any question. */
 async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, file: string): Promise<void> {
   if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
     throw new RankdError(
@@ -202,7 +202,7 @@ async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: num
   });
 }
 
-/** Uses the configuration's own loader, which refuses a setting before anything is written. */
+/** Validates the answers with the configuration loader, before any file is written. */
 async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<LoadedConfig> {
   const { loadConfig } = await import('../../config/load.ts');
   return loadConfig({
@@ -263,7 +263,7 @@ function relativeTo(configFile: string, file: string): string {
   return path.startsWith('..') ? file : `./${path}`;
 }
 
-/** The roles of the ladder, ascending; `undefined` if there is to be none. */
+/** Returns the ladder's roles, ascending; `undefined` for no ladder. */
 async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable: Role[]): Promise<Role[] | undefined> {
   const { proposed, leftOut } = proposeLadder(givable);
   const isAsked = ladder || cli.io.isTerminal;
@@ -279,14 +279,14 @@ async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable:
     : undefined;
 }
 
-/** The custom roles, without those that share a rank with another: no ladder can hold both. */
+/** Leaves out custom roles that share a rank, because a ladder cannot contain both. */
 function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
   const custom = givable.filter(({ kind }) => kind === 'custom');
   const isShared = (role: Role) => custom.some(({ id, rank }) => rank === role.rank && id !== role.id);
   return { proposed: custom.filter((role) => !isShared(role)), leftOut: custom.filter(isShared) };
 }
 
-/** The roles as the configuration names them. */
+/** The roles as numbers for the configuration. */
 function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Role[]): number[] {
   return ladder.map((role) => nameForRequest(group, role));
 }
@@ -296,7 +296,7 @@ interface Initialized {
   file: string;
   credentialFile: string;
   groupId: number;
-  /** `undefined` if Roblox was not called. */
+  /** `undefined` with --no-check. */
   examined: Pick<ExaminedGroup, 'group'> | undefined;
   /** `undefined` if there is none. */
   ladder: readonly Role[] | undefined;

@@ -8,7 +8,7 @@ import { roleOf } from '../input/people.ts';
 
 const bound = orNone(asBound);
 
-/** The rules of a key that `key create` and `key set` take. */
+/** The options of `key create` and `key set` for a key's rules. */
 export const ruleOptions = {
   maxRank: option(
     '--max-rank <rank>',
@@ -44,7 +44,7 @@ export const ruleOptions = {
   ),
 };
 
-/** The rules that the options name. A role's name means that role, even if its rank changes later. */
+/** Converts the options to rules. A bound by role name follows the role if its rank changes. */
 export async function rulesIn(
   cli: Cli,
   { maxRank, minRank, direction, selfRank, system, privileged, anyPlace, rate }: ValuesOf<typeof ruleOptions>,
@@ -63,7 +63,7 @@ export async function rulesIn(
   };
 }
 
-/** A rank, and the role if its name was given: the bound follows that role, even if its rank changes later. */
+/** `roleId` is set if a role name was given: the bound then follows the role. */
 async function boundOf(cli: Cli, asked: RoleName): Promise<{ rank: number | null; roleId: number | null }> {
   if (typeof asked === 'number') return { rank: asked, roleId: null };
   if (asked === 'none') return { rank: null, roleId: null };
@@ -73,7 +73,7 @@ async function boundOf(cli: Cli, asked: RoleName): Promise<{ rank: number | null
   });
 }
 
-/** A key's rules in a few words, e.g. `rank 10 to 50, promote only`. */
+/** Summarizes a key's rules, e.g. `rank 10 to 50, promote only`. */
 export function describeRules({
   minRank,
   maxRank,

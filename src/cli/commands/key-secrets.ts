@@ -14,7 +14,7 @@ import { argument, command, flag, option } from '../command.ts';
 import { asPlaceId, newFileName } from '../input/arguments.ts';
 import { ExitCode } from '../output/errors.ts';
 
-/** Secrets go to a new file, or once to the screen, and are read from standard input, never from an argument. */
+/** Secrets are written to a new file or printed once, and read from standard input, never from arguments. */
 
 export const out = option(
   '--out <file>',
@@ -22,7 +22,7 @@ export const out = option(
   newFileName,
 );
 
-/** Stores a new secret in the file that `--out` names; without one, it is printed later. */
+/** Writes a new secret to the `--out` file. Without `--out`, does nothing: the secret is printed later. */
 export function keepIn(cli: Cli, out: string | undefined): SaveSecret {
   return (secret) => {
     if (out === undefined) return () => undefined;
@@ -37,7 +37,7 @@ function makeSecretFile(cli: Cli, out: string, secret: string): string {
   return path;
 }
 
-/** Reports that the secret is shown only once, or where it is. */
+/** Prints the new secret, or reports the file that contains it. */
 export async function printMinted(
   cli: Cli,
   { key, secret }: MintedKey,
@@ -54,7 +54,7 @@ export async function printMinted(
   }
 }
 
-/** Prints a document with a new secret in it. If that can't be written, the error explains what to do with the key. */
+/** Prints a new secret. If the output fails, the error explains how to replace or revoke the key. */
 export async function printSecret(
   cli: Cli,
   { name }: Key,
@@ -113,7 +113,7 @@ function dash(command: 'verify' | 'hash') {
   return made;
 }
 
-/** Reports where the secret must come from. The argument may be the secret, so the error does not repeat it. */
+/** The error must not repeat the argument, which may be the secret. */
 function readsInput(command: 'verify' | 'hash'): never {
   throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
     hint: thisSystem.example(`rankd key ${command} - < my-game.key`),

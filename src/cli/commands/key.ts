@@ -226,7 +226,7 @@ async function list(cli: Cli, options: { limit: number; after?: string }): Promi
   if (keys.length === 0) cli.say(options.after === undefined ? await noKeys(cli) : 'There are no newer keys.');
 }
 
-/** Declared keys exist once a daemon has read the configuration. */
+/** Names keys that the configuration declares: a daemon creates them when it starts. */
 async function noKeys(cli: Cli): Promise<string> {
   const config = locateConfig(cli.configSources) && (await cli.loadConfig().catch(() => undefined));
   const declared = config?.config.keys.map(({ name }) => name) ?? [];
@@ -240,7 +240,7 @@ const headings = [
   ...['mode', 'scopes', 'key', 'declared in', 'id'],
 ];
 
-/** A row for each secret that is accepted; the first row also describes the key itself. */
+/** Returns a row for each accepted secret; the first row also describes the key. */
 function rowsOf(key: Key, now: number): Cell[][] {
   const { name, id, mode, scopes, secrets, declaredIn = '-' } = key;
   const state = `${shownState(key, now)}${key.isSimulated ? ' (simulated)' : ''}`;
@@ -273,7 +273,10 @@ async function show(cli: Cli, idOrName: string): Promise<void> {
   cli.print({ key: document }, card(rows));
 }
 
-/** e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used 2026-01-01T00:00:00.000Z from place 1` */
+/**
+ * e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used 2026-01-01T00:00:00.000Z from
+ * place 1`
+ */
 function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecret): Cell {
   return (screen) => {
     const end = expiresAt === undefined ? [] : [`replaced, accepted until ${timeText(expiresAt, screen)}`];

@@ -28,7 +28,7 @@ import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
 
-/** The members: every user in a file, or every member who holds a role. */
+/** The members to change: all users in a file, or all holders of a role. */
 export interface ListSource {
   file?: string | undefined;
   holding?: RoleName | undefined;
@@ -36,9 +36,9 @@ export interface ListSource {
 
 /** The same change for many members. */
 interface AskedList extends ListSource {
-  /** `step`: the next rank up or down, instead of `rank`. */
+  /** The next rank up or down, instead of `rank`. */
   step?: Direction | undefined;
-  /** An extra role, in `rank`. */
+  /** If set, `rank` names an extra role. */
   kind?: RoleChangeKind | undefined;
   rank: RoleName;
   ranker: AskedUser;
@@ -49,7 +49,7 @@ interface AskedList extends ListSource {
 
 type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
 
-/** Finds all members, asks once, and then changes one member after the other, even if an earlier change failed. */
+/** Finds all members, asks once, then changes them one by one and continues after failures. */
 export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
   const lines = asked.file === undefined ? [] : await readUsers(cli.io, asked.file);
   const work = async (app: RankingApp, call: CallContext) => {
@@ -82,7 +82,7 @@ async function commandOf(
   const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
   const find = kind === undefined ? rankOf : alongsideOf;
   const newRankId = step === undefined ? await find(cli, app, rank, call) : 0;
-  if (step === undefined && kind === undefined) await app.group.target(newRankId, call); // an unknown rank is refused once, not for each line
+  if (step === undefined && kind === undefined) await app.group.target(newRankId, call); // rejects an unknown rank once, not for each member
   return {
     step,
     ...(kind !== undefined && { kind }),
@@ -133,7 +133,7 @@ async function carryOut(
   return { ...(await listAfterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
-/** The words for each state in the summary. */
+/** The summary's text for each state. */
 const words = {
   changed: 'changed',
   already: 'already had the rank',
@@ -142,7 +142,7 @@ const words = {
   unknown: 'not confirmed yet',
 } as const satisfies Record<MemberChange['state'], string>;
 
-/** Prints a summary, and the members that failed. The exit code shows whether anything is left to do. */
+/** Prints the failed members and a summary. Sets an exit code if work is left. */
 function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun }): void {
   const failed = run.results
     .filter(({ state }) => state === 'refused' || state === 'unknown')

@@ -28,7 +28,7 @@ import { printDryRun } from './dry-run.ts';
 import { changeList, type ListSource } from './rank-list.ts';
 import { type HoldOptions, holdOptions, lengthOf, ranker, reason, suspendCommands } from './suspension.ts';
 
-/** In the help of an argument that names the user. */
+/** For the help text of the user argument. */
 export const leftOut = 'omit it with --file or --holding';
 const rankHelp = 'rank number (1..255), role id or role name';
 const testOptions = {
@@ -37,7 +37,7 @@ const testOptions = {
   ranker,
   reason: option('--reason <text>', 'the reason in the request', asReason),
 };
-/** The options of every change for one member or many. */
+/** The options of all commands that change one member or many. */
 export const changeOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
   holding: option('--holding <role>', 'every member who holds this role', asRank).conflicts('file'),
@@ -141,7 +141,7 @@ function set(
 
 type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; kind?: RoleChangeKind };
 
-/** With --file or --holding, the only argument is the rank or role. */
+/** `first`: the user, or with --file or --holding the rank or role. */
 export async function changeOneOrMany(
   cli: Cli,
   { first, rank, noun, line }: { first: string | undefined; rank: RoleName | undefined; noun: string; line: string },
@@ -180,7 +180,7 @@ function parsed<Value>(
   }
 }
 
-/** In commander's words for an argument that can't be left out. */
+/** Uses commander's message for a missing argument. */
 function missing(argument: string, help: string): RankdError {
   return new RankdError('usage', `Missing required argument '${argument}'.`, { hint: help });
 }
@@ -254,7 +254,7 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
   });
 }
 
-/** The hold that the change is to begin, or to end; `undefined` if it is an ordinary change. */
+/** Returns the hold that the change begins or ends; `undefined` for an ordinary change. */
 async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange): Promise<HoldAsked | undefined> {
   const isTemporary = asked.for !== undefined || asked.until !== undefined;
   if (isTemporary && asked.atLeast)
@@ -270,7 +270,7 @@ async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange):
   return open && { kind: 'lift', id: open.id };
 }
 
-/** The request, with the name of each user who was named. */
+/** Looks up the users and the rank that the command names. */
 async function requestOf(
   cli: Cli,
   app: RankingApp,

@@ -27,7 +27,7 @@ export const serveCommand = command({
   run: (cli, options) => serve(cli, options),
 });
 
-/** Runs the daemon until a signal asks it to stop. Says `onceReady` when it listens. */
+/** Runs the daemon until a stop signal. Prints `onceReady` once it is listening. */
 export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>, onceReady?: string): Promise<void> {
   const { console, cli } = options.console ? given.onConsole() : { console: undefined, cli: given };
   const load = () => cli.loadConfig(flagsOf(options));
@@ -60,15 +60,15 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>, 
   await running.stopOn(stopped);
 }
 
-/** The variable may belong to another program, so rankd does not use its database without being asked to. */
+/** DATABASE_URL may belong to a different program, so rankd does not use it automatically. */
 const unusedDatabase = 'DATABASE_URL is set but not used; to use it: RANKD_STORE_URL=$DATABASE_URL';
 
-/** Most lines name no command, and are not searched for one. */
+/** Skips most lines quickly, because they contain no command. */
 function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string) => string {
   return (line) => (line.includes('rankd ') ? cli.asTyped(line, { isJson }) : line);
 }
 
-/** Reports where the daemon listens, for which group, and what to do next. */
+/** Prints the daemon's address, its group and the next steps. */
 async function greet(
   cli: Cli,
   { app, url, metricsUrl }: Daemon,
@@ -97,7 +97,7 @@ async function greet(
   }
 }
 
-/** A platform may give each release an empty disk. */
+/** Some hosting platforms give each release an empty disk. */
 function newDisk(dataDir: string): string {
   return `The database in ${dataDir} is new: it has no history, no suspensions and no keys created by commands. If rankd ran here before, they were lost with its disk.
 To keep them, use a persistent disk or PostgreSQL (RANKD_STORE_URL). To keep only the keys and the workspace id that games use, set RANKD_KEYS and RANKD_WORKSPACE_ID.`;
@@ -130,10 +130,7 @@ const demoPlace = 1;
 const demoMember = 1001;
 const demoKey: KeyRequest = { name: 'demo', mode: 'live', scopes: ['verify', 'rank'], isSimulated: true };
 
-/**
- * The next steps for a newcomer. If there is no key yet and a secret may be shown, creates a demo key for the simulated
- * group.
- */
+/** Returns the next steps for a new user. Creates a demo key if there is no key and a secret may be shown. */
 async function firstSteps(
   ports: Pick<Ports, 'store' | 'clock'>,
   { url, by, maySayKey, system }: { url: string; by: string; maySayKey: boolean; system: System },

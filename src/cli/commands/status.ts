@@ -67,7 +67,7 @@ async function watchStatus(cli: Cli): Promise<void> {
   throw new ExitCode(130);
 }
 
-/** Problems and their fixes name commands. */
+/** Adapts the commands in problems and fixes to this installation. */
 function shown(cli: Cli, found: FoundDaemon): string {
   return cli.asTyped(cli.shown(partsOf(found)));
 }
@@ -82,7 +82,7 @@ async function findDaemon(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir);
   const stored = await lookInStore(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
-    if (error.code === 'conflict') cli.warn(error); // its schema is the daemon's, which is older than this rankd
+    if (error.code === 'conflict') cli.warn(error); // the database has the schema of the daemon, which is older than this rankd
     return {}; // the daemon itself reports that the store does not respond
   });
   const kept = { counts: undefined, ...stored };
@@ -105,7 +105,7 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
   });
 }
 
-/** The state of several daemons that share a database: running as long as one of them serves. */
+/** The combined state of daemons that share a database: running as long as one of them serves. */
 function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   const states = nodes.map(({ state }) => state);
   if (states.includes('serving')) return 'running';
@@ -183,7 +183,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
   ];
 }
 
-/** The daemons that share a database, what each sees of the platform, and what differs between them. */
+/** Formats the daemons that share a database, and the settings in which they differ. */
 function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   return [
     table(
@@ -208,7 +208,7 @@ function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   ];
 }
 
-/** The daemons whose clocks differ from the database server's, which all records use. */
+/** Lists machines whose clock differs from the database server's clock, which all records use. */
 function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
   const apartHere = Math.abs(here) < maxSkewMs ? [] : [{ name: 'this machine', serverAheadMs: here }];
   const all = [...apartHere, ...clocksApart(nodes)];
@@ -219,18 +219,18 @@ function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
   );
 }
 
-/** With an empty line above, if there is anything. */
+/** Adds an empty line above, unless the text is empty. */
 function apart(shown: Shown): Shown {
   return (screen) => shown(screen).replace(/^(?=.)/, '\n');
 }
 
-/** Null if no suspension is stuck, or if the database does not answer. */
+/** Null if no suspension is stuck, or if the database does not respond. */
 function stuckText(stuck: DaemonStatus['stuckSuspensions']): string | null {
   if (stuck === null || stuck.length === 0) return null;
   return `STUCK: ${stuck.join(', ')} can't get the earlier roles back; rankd suspension list`;
 }
 
-/** Null if there is no webhook, or if the database does not answer. */
+/** Null if there is no webhook, or if the database does not respond. */
 function webhooksText(webhooks: DaemonStatus['webhooks']): string | null {
   if (webhooks === null || webhooks.length === 0) return null;
   const troubled = webhooks.filter(({ state }) => state !== 'enabled');
@@ -301,7 +301,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
   };
 }
 
-/** Null if every host answers. An older daemon does not report it. */
+/** Null if every host responds. Older daemons do not report this. */
 function unreachedText(unreached: DaemonStatus['unreached'] = []): Cell | null {
   if (unreached.length === 0) return null;
   return (screen) => {
@@ -317,7 +317,7 @@ function budgetText(budget: DaemonStatus['budget']): string {
   return budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited';
 }
 
-/** Null if ranking from Discord is not configured, or the daemon is too old to report it. */
+/** Null if Discord is not configured. Older daemons do not report this. */
 function discordText(discord: DaemonStatus['discord'] = null): Cell | null {
   if (discord === null) return null;
   const { server, lastAt } = discord;
@@ -325,7 +325,7 @@ function discordText(discord: DaemonStatus['discord'] = null): Cell | null {
   return (screen) => `server ${server}, last request at ${timeText(Date.parse(lastAt), screen)}`;
 }
 
-/** Null while the page does not listen. */
+/** Null while the page is not being served. */
 function pageText(dashboard: DaemonStatus['dashboard']): string | null {
   return dashboard && `${dashboard.url}, ${counted(dashboard.sessions, 'session')}`;
 }

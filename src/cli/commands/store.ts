@@ -75,7 +75,7 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
   );
 }
 
-/** Rethrows the error of an unusable directory, with these options in its hint. */
+/** Rethrows the error with --from or --to in its hint instead of --data-dir. */
 function inOptionsOfCopy(error: unknown): never {
   const { code, message, hint } = asRankdError(error);
   if (!hint?.includes('--data-dir')) throw error;

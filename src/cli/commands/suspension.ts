@@ -25,7 +25,7 @@ import { facts, table, when } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 
 const user = argument('<user>', userHelp, asUser);
-/** 0: the operator, who is not a player. */
+/** The default 0 means the operator, who is not a player. */
 export const ranker = option(
   '--ranker <user>',
   'the user who asks for the change, whom rankd checks against the policy',
@@ -34,7 +34,7 @@ export const ranker = option(
 );
 export const reason = option('--reason <text>', 'the reason, which is stored in the history', asReason);
 const until = option('--until <time>', 'the end, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
-/** How long a hold is to last: `for` and `until` exclude each other. */
+/** The length of a hold: `for` or `until`, but not both. */
 export const holdOptions = {
   for: option('--for <duration>', 'how long, such as 3d, 12h or 30m; ever means until you end it', asLength),
   until,
@@ -184,7 +184,7 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
   await cli.withRanking(async (app, call) => {
     const isHold = typeof asked === 'string' && asked.startsWith('hold_');
     const hold = await requireHold(app, isHold ? asked : (await userOf(cli, app, asked, call)).id);
-    const roles = await app.store.findRoles(app.group.title); // Roblox may not answer, and this record is local
+    const roles = await app.store.findRoles(app.group.title); // from the store, because this must work without Roblox
     const named = (ids: number[]) =>
       ids.map((id) => withId(roles.find((role) => role.id === id)?.name ?? '', id)).join(', ');
     const document = holdDocument(hold);
@@ -211,10 +211,7 @@ function extension({ for: length, until }: HoldOptions): { forMs: number } | { e
   });
 }
 
-/**
- * The end of a hold: nothing for a hold that only a person ends. Throws `usage` unless exactly one of the two options
- * is given.
- */
+/** Returns the end of a hold; none with `--for ever`. Throws `usage` unless exactly one of the two options is given. */
 export function lengthOf(
   app: Pick<RankingApp, 'clock' | 'suspension'>,
   { for: length, until }: HoldOptions,
@@ -247,7 +244,7 @@ function asEnd(text: string): number {
   );
 }
 
-/** The id of a hold. It is longer than any user name. */
+/** Accepts the id of a hold, which is longer than any user name, or a user. */
 function asHoldOrUser(text: string): AskedUser {
   return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
 }

@@ -86,14 +86,14 @@ async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...op
   await cli.withRanking(work, { isWriting: !dryRun });
 }
 
-/** The names of a few members, or the number of many. */
+/** Names up to three members, otherwise only their number. */
 function membersTitle(members: Rankee[]): string {
   return members.length > 3
     ? counted(members.length, 'member')
     : members.map(({ rankeeId, rankeeName }) => userTitle(rankeeId, rankeeName || undefined)).join(', ');
 }
 
-/** Refuses a name that could mean another key, so that no other key's changes are undone. */
+/** Rejects an ambiguous key name, which could undo the changes of a different key. */
 function refuse(ambiguity: RankdError): never {
   throw ambiguity;
 }
@@ -121,7 +121,7 @@ async function carryOut(
   return { ...(await afterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
-/** Refuses to undo the whole history. All changes of one member may be undone. */
+/** Rejects a selection that is too broad, unless it is limited to one member. */
 function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 'dryRun' | 'last'>): void {
   if (user !== undefined) return;
   const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
@@ -133,7 +133,7 @@ function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 
   });
 }
 
-/** Warns if the key still works: it may repeat the changes that are being undone. */
+/** Warns if the key still works, because it may make the undone changes again. */
 async function warnOfKey(cli: Cli, app: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
   const key = keyId === undefined || until !== undefined ? undefined : await findUsableKey(app, keyId);
   if (key !== undefined)
@@ -149,7 +149,7 @@ interface Undone {
 
 type Result = Rankee & MemberUndo;
 
-/** Prints the outcome for each member, and a summary. The exit code shows whether anything is left to do. */
+/** Prints the outcome for each member and a summary. Sets an exit code if work is left. */
 function printUndo(cli: Cli, undone: Undone): void {
   const { targets, dryRun, run } = undone;
   const results = [...run.results, ...targets.answered];
@@ -175,7 +175,9 @@ function summaryOf({ targets, run }: Undone, results: Result[]): string {
   return `${targets.undoId}: ${undoSummary({ ...run, results })}.`;
 }
 
-/** The command with the same selection. Its times are absolute: a duration would mean another time when it is run. */
+/**
+ * Builds a command with the same selection, and with absolute times, because durations count from the time of the call.
+ */
 function commandFor({ selection, dryRun }: Undone): string {
   const { ids = [], keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;
   const moment = (at: number | undefined) => at !== undefined && isoTime(at);

@@ -252,7 +252,7 @@ async function set(cli: Cli, name: string, { urlFile, events, mention }: AskedSe
   const sending = text === undefined ? undefined : await sendingOf(cli);
   await cli.withWrites(async (ports) => {
     const { kind } = await requireWebhook(ports, name);
-    // If an address does not show its kind, the webhook's own kind is assumed.
+    // the address may not show its kind
     const read = text === undefined ? undefined : addressFrom(text, kind === 'discord' ? kind : undefined);
     if (read !== undefined && sending !== undefined) await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
     await setWebhook(ports, { name, target: read, events: chosen, mention, by: cli.by });
@@ -287,7 +287,7 @@ async function enable(cli: Cli, name: string, { from }: { from?: 'now' }): Promi
   });
 }
 
-/** An address is never an option: the shell's history would store it. */
+/** Addresses are never command-line options, because the shell's history would store them. */
 async function readAddressText({ io }: Cli, urlFile: string | undefined): Promise<string> {
   if (urlFile === undefined || urlFile === '-') return io.readSecret('Address of the webhook (not shown): ');
   return readInput(io, urlFile);
@@ -297,7 +297,7 @@ async function sendingOf(cli: Cli): Promise<Sending> {
   return sendingWith((await cli.loadConfig()).config);
 }
 
-/** Sends as the daemon would. */
+/** Uses the same sender and limits as the daemon. */
 export function sendingWith({ webhooks }: Pick<Config, 'webhooks'>): Sending {
   return { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(webhooks) };
 }

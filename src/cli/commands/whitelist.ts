@@ -123,7 +123,7 @@ async function add(
   );
 }
 
-/** The ids of the experience's places, whose names are reported. */
+/** Looks up the experience's places and reports their names. */
 async function idsOf(cli: Cli, universeId: number): Promise<number[]> {
   const places = await cli.withRanking(({ platform }, call) => placesOf({ platform }, universeId, call));
   const named = places.map(({ id, name }) => `${name} (${id})`).join(', ');
@@ -146,7 +146,7 @@ async function list(cli: Cli, { key }: { key?: string }): Promise<void> {
   if (documents.length === 0) cli.say('No place is whitelisted.\ntry: rankd whitelist add PLACE');
 }
 
-/** Changes places that are already on the whitelist, and prints `outcome` for each. */
+/** Changes existing entries, and prints `outcome` for each. */
 async function change(
   cli: Cli,
   { ids, key, file, outcome }: AskedPlaces & { ids: number[]; outcome: string },
@@ -169,7 +169,7 @@ async function check(cli: Cli, placeId: number, options: { key?: string }): Prom
   throw new ExitCode(5);
 }
 
-/** Prints a line or a document for each place, in the order of the ids that were given. */
+/** Prints the outcome for each place, in the order of the arguments. */
 function printOutcomes(cli: Cli, key: Key, entries: Array<WhitelistEntry & { outcome: string }>): void {
   const documents = entries.map((entry) => changedEntryDocument(key, entry));
   cli.print({ entries: documents }, documents.map(({ placeId, outcome }) => `Place ${placeId}: ${outcome}`).join('\n'));

@@ -9,16 +9,15 @@ import { systemNames } from '../game-models.ts';
 import type { Io } from '../io.ts';
 import { refuseRoot } from '../refuse-root.ts';
 
-/** The first word of a line with which a shell asks for completions of the typed line. */
+/** The hidden command that a shell runs to get completions. */
 export const questionWord = '__complete';
 
-/** How long a shell waits for names that are on a server. */
+/** The timeout for names that are on a database server. */
 const giveUpAfterMs = 300;
 
 /**
- * Answers `__complete WORD… :CURRENT`; the colon keeps an empty word from getting lost. Prints a line for each
- * candidate, with a tab before its description, or only `:file` or `:directory`. No user could read an error here, so
- * none is shown.
+ * Answers `__complete WORD… :CURRENT`; the colon preserves an empty word. Prints a line for each candidate, with a tab
+ * before its description, or only `:file` or `:directory`. Ignores errors, because no user would see them.
  */
 export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {
   const words = line.slice(0, -1);
@@ -41,7 +40,7 @@ export async function answerShell(program: Command, line: readonly string[], io:
   }
 }
 
-/** The value of an option on the line. It is not finished, so commander can't parse it. */
+/** Finds the value of an option on an incomplete line, which commander can't parse. */
 function optionIn(option: string, words: readonly string[]): string | undefined {
   const after = words.slice(words.indexOf(option) + 1).filter((word) => word !== '=');
   if (words.includes(option)) return after[0];
@@ -50,7 +49,7 @@ function optionIn(option: string, words: readonly string[]): string | undefined 
 
 type FindNames = StoreOperations['findNames'];
 
-/** The possible next words, with their meaning, or the files that the shell finds. */
+/** Candidates with descriptions, or a request that the shell completes file names. */
 type Answer = Candidate[] | 'file' | 'directory';
 
 interface Candidate {
@@ -58,7 +57,7 @@ interface Candidate {
   description: string;
 }
 
-/** The completions of `current`, which follows the complete `words`. */
+/** Finds the completions of `current`, the incomplete word after `words`. */
 async function complete(
   program: Command,
   { words, current }: { words: readonly string[]; current: string },
@@ -84,19 +83,19 @@ async function complete(
   return argument === undefined ? [] : valuesOf(argument, current, places);
 }
 
-/** The key that the line names: `--key game`, `--key=game`, or `--key = game` of a shell that splits there. */
+/** Finds the value of `--key game`, `--key=game`, or `--key = game`, as some shells split it. */
 function keyIn(words: readonly string[]): string | undefined {
   const [, , key] = /(^| )--key[= ]+(\S+)/.exec(words.join(' ')) ?? [];
   return key;
 }
 
-/** commander adds a `help` to every group; one at the root is enough. */
+/** Hides the `help` command that commander adds to every group; the one at the root is enough. */
 function visibleCommands(command: Command): Command[] {
   const commands = command.createHelp().visibleCommands(command);
   return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
 }
 
-/** Candidates by the name between the brackets. Others, such as group ids or durations, have none. */
+/** Kinds of candidates by placeholder name. Others, such as group ids or durations, have no candidates. */
 const kinds: Record<string, 'key' | 'place' | 'rank' | 'setting' | 'system' | 'user' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',
@@ -144,7 +143,7 @@ async function valuesOf(
     }
     case 'user': {
       const { users } = await findNames({ placesLike: '', usersLike: current.replace('@', '') });
-      // digits alone would be an id
+      // digits alone would mean an id
       return users.map((name) => ({
         value: current[0] === '@' || /^\d+$/.test(name) ? `@${name}` : name,
         description: '',
@@ -167,14 +166,14 @@ async function valuesOf(
   }
 }
 
-/** `file` of the argument `<file>` and of `--config <file>`, `place` of `--place <id>`. */
+/** Returns `file` for `<file>` and `--config <file>`, and `place` for `--place <id>`. */
 function kindOf(target: Option | Argument): string {
   if (!('flags' in target)) return target.name();
   const placeholder = /[<[]([\w-]+)/.exec(target.flags)?.[1] ?? '';
   return placeholder === 'id' ? (target.long ?? '').replace(/^--/, '') : placeholder;
 }
 
-/** A role as one word that no shell splits: its name without spaces, or else its id. */
+/** Returns the role as one word that no shell splits: its name with dashes, or else its id. */
 function roleCandidate(roles: StoredRole[], { id, name, rank }: StoredRole): Candidate {
   const word = name.trim().replaceAll(/\s+/g, '-');
   const isMeant = /^[\p{L}\p{N}_.][\p{L}\p{N}_.-]*$/u.test(word) && /\D/.test(word);
@@ -191,28 +190,31 @@ function matching(candidates: Candidate[], current: string): Candidate[] {
   return candidates.filter(({ value }) => value.startsWith(current));
 }
 
-/** Puts the prefix before each value: shells that treat `--key=x` as one word need the whole word. */
+/** Adds the prefix, because shells that treat `--key=x` as one word replace all of it. */
 function withPrefix(prefix: string, answer: Answer): Answer {
   if (typeof answer === 'string') return answer;
   return answer.map(({ value, description }) => ({ value: prefix + value, description }));
 }
 
-/** The position of a line in the tree of commands. */
+/** The position after parsing a line's words. */
 interface Position {
   command: Command;
-  /** The option whose value comes next. */
+  /** The option whose value is expected next. */
   pending: Option | undefined;
-  /** The argument that comes next. */
+  /** The argument that is expected next. */
   argument: Argument | undefined;
-  /** True while a command may still come. */
+  /** True if the next word may be a command. */
   takesCommand: boolean;
   /** True after `--`: no later word is an option. */
   onlyArguments: boolean;
-  /** Words that fit nowhere in the tree. */
+  /** Words that match no command, option or argument. */
   unknown: string[];
 }
 
-/** Follows whole words from the root. Shells may split `--key=x` at the sign: a `=` by itself belongs to the option before it. */
+/**
+ * Follows complete words from the root. A separate `=` belongs to the option before it, because some shells split
+ * `--key=x`.
+ */
 export function walk(program: Command, words: readonly string[]): Position {
   let command = program;
   let pending: Option | undefined;
@@ -244,7 +246,7 @@ export function walk(program: Command, words: readonly string[]): Position {
   return { command, pending, argument, takesCommand, onlyArguments, unknown };
 }
 
-/** The options a command takes, those of the whole program included. */
+/** The options of a command, including global ones. */
 function optionsOf(command: Command): Option[] {
   const help = command.createHelp();
   return [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)];

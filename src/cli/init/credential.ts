@@ -9,7 +9,7 @@ import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';
 import { printableLines } from '../output/text.ts';
 
-/** The platform's key, and the file that holds it or will hold it. */
+/** The Roblox key, and the file that contains it or will contain it. */
 interface Credential {
   secret: string;
   /** Absolute. */
@@ -18,9 +18,9 @@ interface Credential {
 }
 
 /**
- * Takes the group and the platform's key from the flags, or asks for them on the terminal, and returns them with the result of `examine`. A
- * key that is typed in goes to `folder`. If `examine` throws `platform_credential`, another key is asked for; if it throws `not_found`,
- * another group.
+ * Takes the group and the Roblox key from the flags, or asks for them on the terminal, and checks them with `examine`. Asks
+ * again for the key if `examine` throws `platform_credential`, and for the group if it throws `not_found`. `folder`: for
+ * the file of a typed key.
  */
 export async function obtainCredential<Found>(
   io: Io,
@@ -94,7 +94,7 @@ function readSecret(file: string): string {
   }
 }
 
-/** Asks until `parse` accepts the answer; shows why it does not. An empty answer means the preset, if there is one. */
+/** Asks until `parse` accepts the answer, and prints why it does not. An empty answer means the preset. */
 export async function ask<T>(
   io: Pick<Io, 'ask' | 'stderr'>,
   { question, parse, preset = '' }: { question: string; parse: (text: string) => T | Promise<T>; preset?: string },

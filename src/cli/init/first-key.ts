@@ -10,21 +10,21 @@ import { asPlaceId, keyName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { ask } from './credential.ts';
 
-/** The first key that the operator wants for the games. */
+/** The requested first key. */
 interface FirstKey {
   name: string;
   place: number | undefined;
 }
 
 /**
- * The file for the secret of the first key. Even without `--out`, a person at a terminal gets a file, because text on
- * the screen soon scrolls away.
+ * Returns the file for the first key's secret. On a terminal, there is one even without `--out`, because text scrolls
+ * away.
  */
 export function secretFile({ io }: Cli, name: string | undefined, out: string | undefined): string | undefined {
   return out ?? (io.isTerminal && name !== undefined ? `${name}.key` : undefined);
 }
 
-/** Throws `already_exists` if a key has the name. */
+/** Throws `already_exists` if a key already has this name. */
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   if (!(await isTaken(cli, name))) return;
   throw new RankdError('already_exists', `A key named ${name} already exists.`, {
@@ -32,7 +32,7 @@ export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   });
 }
 
-/** The first key, as requested by the flags or by the person at the terminal; `undefined` if no key is wanted. */
+/** Takes the first key's name and place from the flags, or asks for them; `undefined` if no key is wanted. */
 export async function requestFirstKey(
   cli: Cli,
   options: { key?: string; place?: number; out?: string },

@@ -18,11 +18,11 @@ import {
 import { asGameUrl } from '../input/arguments.ts';
 import { ask } from './credential.ts';
 
-/** The parts for the game. */
+/** The parts that the game needs. */
 interface ForGame {
-  /** The address where it reaches rankd; `undefined` if there is none yet. */
+  /** The public address of rankd; `undefined` if there is none yet. */
   url: string | undefined;
-  /** The model with commands for its admin system. */
+  /** The model with the commands for the game's admin system. */
   system: Model | undefined;
 }
 
@@ -32,7 +32,7 @@ interface ForGameOptions {
   force?: boolean;
 }
 
-/** The parts for the game, from the flags, the configuration, or the person at the terminal. */
+/** Takes the parts from the flags or the configuration, or asks for them. */
 export async function requestForGame(
   { io }: Cli,
   options: ForGameOptions,
@@ -81,13 +81,13 @@ function systemQuestion(game: GameScripts) {
 interface GameModels {
   /** Each with its file. */
   written: Array<Model & { file: NewFile }>;
-  /** Names of files that existed already. */
+  /** Names of existing files that were not overwritten. */
   leftOut: string[];
 }
 
 /**
- * The models; those with the same place in the game are combined. An existing file with the same name stays unless
- * `force` is set.
+ * Creates the models; those for the same place in the game share one file. Leaves out existing files unless `force` is
+ * set.
  */
 export function gameModels(
   { io }: Cli,
@@ -114,15 +114,15 @@ export function gameModels(
 
 /** The result of init. */
 interface InitOutcome extends ForGame, GameModels {
-  /** The command that makes a daemon serve the written files, unless init runs it. */
+  /** The step that makes a daemon use the written files, unless init does it. */
   start: string | undefined;
-  /** The name of the key that was made for the game, and whether it works from a place already. */
+  /** The new key. `hasPlace`: true if its whitelist has a place. */
   key: { name: string; hasPlace: boolean } | undefined;
-  /** The lowest rank with which a player may use commands. */
+  /** The lowest group rank that may use commands. */
   minGroupRank: number | undefined;
 }
 
-/** The remaining steps until a game changes a rank, numbered. */
+/** Returns the numbered steps that remain before a game can change a rank. */
 export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; port: number }): string {
   const { start, url } = outcome;
   const steps = [

@@ -12,7 +12,7 @@ import { inWords, sendingWith } from '../commands/webhook.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { ask } from './credential.ts';
 
-/** The channel in Discord that gets each change. */
+/** A Discord webhook that gets each change. */
 interface FirstWebhook {
   target: WebhookAddress;
   sending: Sending;
@@ -21,7 +21,7 @@ interface FirstWebhook {
 const name = 'staff-log';
 const question = 'Address of a Discord webhook that gets each change (not shown; Enter for none): ';
 
-/** The webhook that the person at the terminal wants; `undefined` if none is wanted, or if one with this name exists. */
+/** Asks for a webhook on a terminal; `undefined` if none is wanted, or if `staff-log` already exists. */
 export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
   const { io } = cli;
   if (!io.isTerminal) return undefined;
@@ -48,7 +48,7 @@ function asAnswer(error: Parameters<typeof hintOf>[0]): InvalidArgumentError {
   return new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
 }
 
-/** Creates the webhook and sends a test. A failure here is only a warning. */
+/** Creates the webhook and sends a test event. A failure causes only a warning. */
 export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): Promise<string | null> {
   const request = { name, target, events: [...defaultEvents.discord], by: cli.by };
   try {

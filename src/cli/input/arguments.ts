@@ -18,7 +18,7 @@ import type { RoleName } from '../../core/role-scheme.ts';
 
 export const userHelp = 'user id, name, or address of the profile page';
 
-/** Parsers for arguments and options. A refused value is a usage error, which names the option. */
+/** Parsers for arguments and options. commander adds the option's name to their errors. */
 
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -28,19 +28,19 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** The same parser, which also accepts the word `none`. */
+/** Extends the parser to accept `none`. */
 export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
   return (text) => (text === 'none' ? text : parse(text));
 }
 
-/** A user id, a user name with or without an @, or the address of a profile. Digits are an id; a name of digits needs the @. */
+/** Parses a user id, a user name or a profile address. A name that is a number needs an @. */
 export function asUser(text: string): AskedUser {
   const user = userIn(text);
   if (user !== undefined) return user;
   throw new InvalidArgumentError(`It must be ${userWords}.`);
 }
 
-/** Like `asUser`; 0 means no user. */
+/** Parses a user, or 0 for no user. */
 export function asRanker(text: string): AskedUser {
   return text === '0' ? 0 : asUser(text);
 }
@@ -62,7 +62,7 @@ export function asUniverseId(text: string): number {
   );
 }
 
-/** If a name was typed, the error gives the id to use instead. */
+/** Returns a parser for ids and page addresses. */
 function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   return (text) => {
     const id = idIn(text) ?? idInAddress(kind, text);
@@ -71,7 +71,7 @@ function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   };
 }
 
-/** A rank, role id or role name. It accepts 0 as well, because the refusal that follows lists the group's ranks. */
+/** Parses a rank, role id or role name. Accepts 0 too, because the later refusal lists the group's ranks. */
 export function asRank(text: string): RoleName {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;
@@ -81,32 +81,32 @@ export function asRank(text: string): RoleName {
   );
 }
 
-/** Longer than any name of a role. */
+/** Longer than any role name. */
 const maxRoleName = 100;
 
-/** A rank that a key's rule can name, or the name of a role, which means its rank. */
+/** Parses a rank for a key's rule, or the name of a role, which means its rank. */
 export function asBound(text: string): RoleName {
   return /^-?\d*$/.test(text) ? wholeNumber(1, 254)(text) : asRank(text);
 }
 
-/** A duration, in milliseconds. */
+/** Parses a duration into milliseconds. */
 export function duration(text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined && ms <= maxMs) return ms;
   throw new InvalidArgumentError('It must be a duration of at most 36500d, such as 30s, 5m, 24h or 90d.');
 }
 
-/** A duration in milliseconds, at least one: a key that expires at once is of no use. */
+/** Parses a duration above zero into milliseconds: a key that expires at once would be useless. */
 export function lifetime(text: string): number {
   const ms = duration(text);
   if (ms > 0) return ms;
   throw new InvalidArgumentError('It must be longer than 0s, such as 24h or 90d.');
 }
 
-/** The longest duration, a hundred years: every format can still show that date. */
+/** A hundred years: every date format can show the resulting date. */
 const maxMs = 36_500 * 86_400_000;
 
-/** Epoch milliseconds, from a duration (that long ago), or from a date or time in UTC or with an offset. */
+/** Parses a duration (that long ago), a date, or a time in UTC or with an offset, into epoch milliseconds. */
 export function moment(text: string): number {
   const ago = parseDuration(text);
   const at = ago === undefined ? parseMoment(text) : systemClock.now() - ago;
@@ -116,7 +116,7 @@ export function moment(text: string): number {
   );
 }
 
-/** Refuses a period in which nothing can have happened, which would look like good news. */
+/** Rejects an empty period, in which the absence of events would look like good news. */
 export function refuseEmptyPeriod({ since, until }: { since?: number | undefined; until?: number | undefined }): void {
   if (since === undefined || until === undefined || since < until) return;
   throw new RankdError('usage', '--since must be before --until.', {
@@ -135,7 +135,7 @@ export function filled(text: string): string {
   throw new InvalidArgumentError('It must not be empty.');
 }
 
-/** The address at which games reach rankd. A name alone means https. */
+/** Parses the public address. A name alone means https. */
 export function asGameUrl(text: string): string {
   const url = asBaseUrl(text.includes('://') ? text : `https://${text}`);
   if (url !== undefined) return url;
@@ -144,7 +144,7 @@ export function asGameUrl(text: string): string {
   );
 }
 
-/** A dash does not mean standard output: without a file, results go there anyway. */
+/** Rejects a dash: without this option, the output goes to standard output anyway. */
 export function newFileName(text: string): string {
   if (text !== '' && text !== '-') return text;
   throw new InvalidArgumentError('It must be the name of a new file.');

@@ -4,8 +4,8 @@ import { ExitCode } from '../output/errors.ts';
 import { jsonLine } from '../output/text.ts';
 
 /**
- * Asks on a terminal unless -y is given. Throws `usage` if there is no terminal to answer on. If the answer is no, it reports that nothing
- * was changed and ends the command with 130, as Ctrl-C would.
+ * Asks for confirmation unless -y is given. Throws `usage` without a terminal. If the answer is no, reports that nothing
+ * was changed and exits with 130, as Ctrl-C would.
  */
 export async function confirm(cli: Cli, question: string): Promise<void> {
   if (cli.options.yes) return;

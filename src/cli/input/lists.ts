@@ -5,8 +5,8 @@ import { placesIn, usersIn } from '../../usecases/pasted-list.ts';
 import type { Io } from '../io.ts';
 
 /**
- * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.
- * Throws `usage` if there is none, or for lines that are not ids, which it lists. For the file, throws like `readInput`.
+ * Returns the ids from the arguments and from `--file` (`-` is standard input), without duplicates. Throws `usage` if
+ * there are none, or if lines are not ids; throws like `readInput` for the file.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed = file === undefined ? [] : placesIn(await readInput(io, file), file === '-' ? 'standard input' : file);
@@ -17,15 +17,12 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
   });
 }
 
-/** The users in a file (`-` is standard input), one on each line. Throws like `usersIn` and, for the file, like `readInput`. */
+/** Returns the users in a file (`-` is standard input), one per line. Throws like `usersIn` and `readInput`. */
 export async function readUsers(io: Io, file: string): Promise<ReturnType<typeof usersIn>> {
   return usersIn(await readInput(io, file), file === '-' ? 'standard input' : file);
 }
 
-/**
- * The content of a file that the user named; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for
- * a folder.
- */
+/** Reads a file; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for a folder. */
 export async function readInput(io: Io, file: string): Promise<string> {
   const text = file === '-' ? await io.readStdin() : readText(io, file);
   if (!text.includes('\0')) return text;
@@ -34,7 +31,7 @@ export async function readInput(io: Io, file: string): Promise<string> {
   });
 }
 
-/** A list of five million user ids is smaller. */
+/** Enough for five million user ids. */
 const maxBytes = 64_000_000;
 
 function readText(io: Io, file: string): string {

@@ -9,7 +9,7 @@ import { findUser } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 
 /**
- * Finds the user and reports which user a name stood for. The name is empty if an id was given. Throws like `findUser`.
+ * Looks up the user, and reports the id behind a name. The name is empty if an id was given. Throws like `findUser`.
  */
 export async function userOf(
   cli: Cli,
@@ -23,14 +23,14 @@ export async function userOf(
   return { id, name };
 }
 
-/** The id of the user, for commands that need the platform for nothing else. */
+/** Returns the user's id, for commands that need the platform only to look up a name. */
 export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
   if (typeof asked === 'number') return asked;
   return cli.withRanking(async (app, call) => (await userOf(cli, app, asked, call)).id);
 }
 
 /**
- * Finds the number that the role can be requested by, and reports which role a name stood for. Throws like
+ * Returns the number that requests use for the role, and reports the role behind a name. Throws like
  * `GroupView.target`.
  */
 export async function rankOf(
@@ -44,7 +44,7 @@ export async function rankOf(
   return nameForRequest(scheme, target);
 }
 
-/** The same for an extra role. Throws like `resolveAlongside`, once instead of for each member of a list. */
+/** Returns the id of an extra role, and reports the role behind a name. Throws like `resolveAlongside`. */
 export async function alongsideOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -56,7 +56,7 @@ export async function alongsideOf(
   return role.id;
 }
 
-/** Finds a role that members can hold, and reports which role a name means. Throws like `resolveHeld`. */
+/** Finds a role that members can hold, and reports the role behind a name. Throws like `resolveHeld`. */
 export async function heldOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -68,7 +68,7 @@ export async function heldOf(
   return role;
 }
 
-/** Finds the role with this name, and reports which role it is. Throws like `GroupView.target`. */
+/** Finds the role with this name, and reports it. Throws like `GroupView.target`. */
 export async function roleOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,

@@ -23,7 +23,7 @@ export const state = choices('--state <state...>', 'only changes in one of these
 
 type Selected = ValuesOf<typeof selection>;
 
-/** The options as a query. Looks names up. */
+/** Converts the options to a query, and looks up the users' names. */
 export async function queryOf(
   cli: Cli,
   { key, place, ranker, user, by, since, until, state }: Selected & { state?: ChangeState[] },

@@ -4,7 +4,7 @@ import { withoutKeys } from '../../core/api-key.ts';
 import { errorDocument } from '../../usecases/error-document.ts';
 import { jsonLine, printable, printableLines } from './text.ts';
 
-/** 0 means done. The others follow the customs of shells and sysexits(3). */
+/** Exit codes by error code, as in shells and sysexits(3). */
 export const exitCodes = {
   missing_placeid: 2,
   invalid_request: 2,
@@ -69,11 +69,11 @@ export const exitCodes = {
 
 interface ErrorFormat {
   asJson: boolean;
-  /** If true, the whole chain of causes is shown too. */
+  /** True to add the chain of causes. */
   isVerbose?: boolean;
 }
 
-/** The two lines of an error on a terminal, or its JSON document. */
+/** Formats an error as two lines, or as a JSON document. */
 export function formatError(error: RankdError, { asJson, isVerbose = false }: ErrorFormat): string {
   const document = errorDocument(error);
   const stack =
@@ -85,7 +85,7 @@ export function formatError(error: RankdError, { asJson, isVerbose = false }: Er
   return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
 }
 
-/** Every error in the chain with its stack: `fetch` has the reason in the cause of its cause. */
+/** Returns the stack of every error in the chain: `fetch` hides the reason in nested causes. */
 function chainOf(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > maxDepth) return error === undefined ? [] : [String(error)];
   const { code } = error as NodeJS.ErrnoException;
@@ -101,7 +101,7 @@ function chainOf(error: unknown, depth = 0): string[] {
 
 const maxDepth = 8;
 
-/** Thrown by a command that has printed everything and only needs to set its exit code. */
+/** Sets the exit code of a command that has printed everything. */
 export class ExitCode extends Error {
   readonly code: number;
 
@@ -111,7 +111,7 @@ export class ExitCode extends Error {
   }
 }
 
-/** The exit code of work on many members. Skipped members do not count as failures. */
+/** Returns the exit code of work on many members. Skipped members do not count as failures. */
 export function exitCodeOfRun(run: {
   results: ReadonlyArray<{ state: string }>;
   left: readonly unknown[];

@@ -7,12 +7,12 @@ import { printable } from './text.ts';
 
 const heading = '\nExamples:\n';
 
-/** The examples that end every help text. */
+/** Formats the examples at the end of a help text. */
 export function examples(...lines: string[]): string {
   return `${heading}${lines.map((line) => `  ${line}`).join('\n')}`;
 }
 
-/** A help text with its examples written for the shell of this system, without the examples for other systems. */
+/** Converts a help text's examples to this system's shell, and removes examples for other systems. */
 export function withExamplesFor({ example }: Pick<System, 'example'>, text: string): string {
   const [usage = '', lines] = text.split(heading);
   if (lines === undefined) return text;
@@ -24,7 +24,7 @@ export function withExamplesFor({ example }: Pick<System, 'example'>, text: stri
   )}\n`;
 }
 
-/** The examples of a command, as its help text has them. */
+/** Extracts the examples from a command's help text. */
 export function examplesOf(command: Command): string[] {
   const { writeOut } = command.configureOutput();
   let text = '';
@@ -39,7 +39,7 @@ export function examplesOf(command: Command): string[] {
   return found.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
 }
 
-/** Turns `help key create` into `key create --help`, as commander would show the help of `key`. Other lines stay as they are. */
+/** Turns `help key create` into `key create --help`, because commander would show the help of `key`. */
 export function withHelpCommand(program: Command, line: string[]): string[] {
   const [first, ...words] = line;
   if (first !== 'help') return line;
@@ -47,7 +47,7 @@ export function withHelpCommand(program: Command, line: string[]): string[] {
   let command = program;
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word);
-    if (next === undefined && command.commands.length > 0 && !word.startsWith('-')) return [...path, word]; // commander refuses it
+    if (next === undefined && command.commands.length > 0 && !word.startsWith('-')) return [...path, word]; // commander rejects the unknown word
     if (next === undefined) continue;
     path.push(word);
     command = next;
@@ -55,21 +55,18 @@ export function withHelpCommand(program: Command, line: string[]): string[] {
   return [...path, '--help'];
 }
 
-/** A command and all commands below it. */
+/** Returns a command and all its subcommands. */
 export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** The value of a setting, formatted for a person. */
+/** Formats a setting's value for a person. */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return '-';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/**
- * The text with its commands (`rankd key list`) as the user types them here: with `typedAs` in place of `rankd`. On a
- * console, that is empty.
- */
+/** Replaces `rankd` in the text's commands, such as `rankd key list`, with `typedAs`, which is empty on a console. */
 export function asTyped(text: string, program: Command, typedAs: string): string {
   const names = program.commands
     .map((command) => command.name())
@@ -79,8 +76,8 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 }
 
 /**
- * Like `asTyped`, for the output of a command: its hints name the configuration and the database of its options. These options are not
- * added to a text that names others, or that mentions `--help`. `isJson`: the text is JSON already.
+ * Replaces `rankd` in the text's commands like `asTyped`, and adds this command's --config and --data-dir, unless the
+ * text already has these options or mentions `--help`. `isJson`: the text is already JSON.
  */
 export function hintsAsTyped(
   text: string,
@@ -97,9 +94,9 @@ export function hintsAsTyped(
 }
 
 /**
- * The command that starts rankd again the way it was started. A shell that does not know the name `rankd` would refuse it, and npx would
- * download whatever package has that name in the registry. `script`: the absolute path that Node.js runs. `cwd`: the current folder, if
- * there is one. npm passes its own command to its children in the environment.
+ * Returns the command that starts rankd the way it was started. Outside a shell that knows `rankd`, that name would fail,
+ * and npx could download an unrelated package. `script`: the absolute path of the running script. Children of npm have
+ * `npm_command` in their environment.
  */
 export function commandFor({ script, cwd, env, launcher }: StartedBy, system: System = thisSystem): string {
   const { sep } = system.path;
@@ -107,7 +104,7 @@ export function commandFor({ script, cwd, env, launcher }: StartedBy, system: Sy
   const [packages, product, folder, name] = script.split(sep).slice(-4);
   if (name === 'rankd' && folder !== '.bin') return 'rankd';
   if (env['npm_command'] !== undefined) return 'npx rankd';
-  // On Windows, npm puts no link on the path, but `rankd.cmd`, which starts this script.
+  // on Windows, npm puts `rankd.cmd` on the path, not a link to this script
   if (system.name === 'windows' && packages === 'node_modules' && product === 'rankd') return 'rankd';
   const path = script.startsWith(cwd + sep) ? script.slice((cwd + sep).length) : script;
   const word = system.quote(path);
@@ -115,7 +112,7 @@ export function commandFor({ script, cwd, env, launcher }: StartedBy, system: Sy
   return path === script ? word : `./${word}`;
 }
 
-/** PowerShell runs a program of the current folder only with `.\\` before its name, and one in quotes only after `&`. */
+/** PowerShell needs `.\\` before a program in the current folder, and `&` before a quoted path. */
 function launcherAsTyped(
   launcher: string,
   { cwd, env }: Omit<StartedBy, 'script'>,
@@ -138,7 +135,7 @@ function leadsTo(link: string, file: string): boolean {
 
 interface StartedBy {
   script: string;
-  /** The absolute path of the program that starts a portable rankd; `undefined` for another one. */
+  /** The absolute path of a portable rankd's start program; `undefined` otherwise. */
   launcher?: string | undefined;
   cwd: string | undefined;
   env: Record<string, string | undefined>;

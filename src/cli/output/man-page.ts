@@ -30,7 +30,7 @@ const environment = {
   FORCE_COLOR: 'colors on a terminal, regardless of NO_COLOR and TERM; 0: no colors',
 };
 
-/** The manual page of the whole tree of commands, in the man macros of roff. */
+/** Creates the manual page of all commands, with roff's man macros. */
 export function manPage(program: Command, examplesOf: (command: Command) => string[]): string {
   const commands = program.commands.flatMap(visibleLeaves);
   return [
@@ -92,7 +92,7 @@ function section(command: Command, examples: string[]): string[] {
   ];
 }
 
-/** Terms in bold with their meaning. */
+/** Formats terms in bold with their meanings. */
 function items(pairs: string[][]): string[] {
   return pairs.flatMap(([term = '', meaning = '']) => ['.TP', `.B ${escaped(term)}`, escaped(meaning)]);
 }
@@ -101,7 +101,7 @@ function example(lines: string[]): string[] {
   return ['.PP', '.nf', '.RS', ...lines.map(escaped), '.RE', '.fi'];
 }
 
-/** The text escaped for roff: a backslash begins a command, a dot or quote does so at the start of a line, and a dash is a hyphen. */
+/** Escapes the text for roff: backslashes, dashes, non-ASCII characters, and a dot or quote at the start of a line. */
 function escaped(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -3,7 +3,7 @@ import { isoTime, localDay, localTime } from '../../base/time.ts';
 import type { Io } from '../io.ts';
 import { displayWidth, fitted, printable, wrapped } from './text.ts';
 
-/** One object for a person: a line for each field of its document that has a value. */
+/** Shows a document to a person, with one line for each field that has a value. */
 export function facts(document: Record<string, unknown>): Shown {
   const present = Object.entries(document).filter(([, value]) => value !== null);
   return card(present.map(([name, value]) => [name, cellOf(value)]));
@@ -15,12 +15,12 @@ export function cellOf(value: unknown): Cell {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** Times in the format that documents use. */
+/** The time format of documents. */
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** A field's label for people, e.g. `roles before` for `rolesBefore`. */
+/** Returns a field's label for people, e.g. `roles before` for `rolesBefore`. */
 export function labelOf(field: string): string {
-  if (!/^[a-z]+([A-Z][a-z]+)+$/.test(field)) return field; // a label already
+  if (!/^[a-z]+([A-Z][a-z]+)+$/.test(field)) return field; // already a label
   return labels[field] ?? field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
@@ -34,7 +34,7 @@ const labels: Record<string, string> = {
   newRankId: 'new rank',
 };
 
-/** A name and a value on each line, which on a screen needs no headings. */
+/** Shows a name and a value on each line, without headings on a screen. */
 export function card(rows: Array<[name: string, value: Cell]>): Shown {
   return (screen) => {
     const labelled = rows.map(([name, value]): Cell[] => [labelOf(name), value]);
@@ -48,9 +48,8 @@ export function card(rows: Array<[name: string, value: Cell]>): Shown {
 }
 
 /**
- * Aligned columns under their headings; the last column is not padded. Without rows, there is no heading line. A screen
- * leaves out columns without a value, and the headings of a list of checks. Columns that do not fit are shown below
- * their row; if only the last column does not fit, it is cut or wrapped.
+ * Formats aligned columns with headings; empty without rows. On a screen, omits empty columns, and the headings of a list
+ * of checks. Columns that do not fit are shown below their row; if only the last one does not fit, it is cut or wrapped.
  */
 export function table(headings: string[], rows: Cell[][], { wrapsLast = false } = {}): Shown {
   return (screen) => {
@@ -77,10 +76,7 @@ function isEmpty(cell: string | undefined): boolean {
   return cell === undefined || cell === '' || cell === '-';
 }
 
-/**
- * The columns whose cells are colored as states, by heading or name; the column with the grades of checks has no
- * heading.
- */
+/** The columns that are colored as states. The column with the grades of checks has an empty heading. */
 const states = ['', 'state', 'outcome', 'active', 'Roblox key', 'database', 'game keys', 'rank changes'];
 
 function cellPainted(paint: Paints, name: string, cell: string): string {
@@ -90,10 +86,10 @@ function cellPainted(paint: Paints, name: string, cell: string): string {
 
 interface Grid {
   texts: string[][];
-  /** The width to fit into; undefined if it is unlimited. */
+  /** The available width; undefined if unlimited. */
   columns: number | undefined;
   wrapsLast: boolean;
-  /** The labels of the columns below a row. */
+  /** The labels of columns that are shown below a row. */
   names?: string[];
   paint: Paints;
 }
@@ -101,7 +97,7 @@ interface Grid {
 type CellPainter = (cell: string, row: string[], column: number) => string;
 
 const gap = '  ';
-/** A last column that would be narrower is shown below its row. */
+/** A narrower last column is shown below its row. */
 const leastColumns = 20;
 
 function lines(grid: Grid, painted: CellPainter): string {
@@ -127,10 +123,7 @@ function lines(grid: Grid, painted: CellPainter): string {
   return texts.flatMap(linesOf).join('\n');
 }
 
-/**
- * The number of columns next to each other, and the greatest width of the last of them. An id is never cut, so that it
- * can be copied.
- */
+/** Decides how many columns fit next to each other, and the width of the last one. Never cuts an id. */
 function arrange(widths: number[], columns: number, endsWithId: boolean): { beside: number; last: number } {
   const endOf = (count: number) => widths.slice(0, count).reduce((sum, width) => sum + width + gap.length, -gap.length);
   const all = widths.length;
@@ -150,18 +143,17 @@ function fieldsBelow(names: string[], values: string[], columns: number): string
 }
 
 /**
- * The screen that shows a result to a person. A pipe or a file is not a screen: it gets everything, without colors, with
- * times in UTC.
+ * A terminal that shows a result. A pipe or a file is not a screen: it gets all columns, no colors, and times in UTC.
  */
 export interface Screen {
   /** Its width; undefined if it is unknown. */
   columns: number | undefined;
   paint: Paints;
-  /** The current time in epoch milliseconds, which relative times count from. */
+  /** The current time in epoch milliseconds, for relative times. */
   now: number;
 }
 
-/** Text whose layout depends on the output. Its only control characters are those for colors. */
+/** Text whose layout depends on the output. Contains no control characters except for colors. */
 export type Shown = (screen?: Screen) => string;
 
 export type Cell = string | Shown;
@@ -174,14 +166,14 @@ export function screenOf(io: Pick<Io, 'stdoutIsTerminal' | 'screenSize' | 'env'>
   return { columns: io.screenSize?.columns, paint: isColored(io.env) ? paints : plain, now };
 }
 
-/** https://no-color.org, and FORCE_COLOR as Node.js reads it, which takes precedence. */
+/** Follows https://no-color.org; FORCE_COLOR, as in Node.js, takes precedence. */
 export function isColored(env: Record<string, string | undefined>): boolean {
   const { NO_COLOR: no = '', FORCE_COLOR: force, TERM: terminal } = env;
   if (force !== undefined) return force !== '0' && force !== 'false';
   return no === '' && terminal !== 'dumb';
 }
 
-/** A time: short and local for a person, e.g. `today 16:01`; complete and in UTC for a script. */
+/** Formats a time: short and local on a screen, e.g. `today 16:01`; complete and in UTC elsewhere. */
 export function when(epochMs: number | undefined | null): Cell {
   if (epochMs === undefined || epochMs === null) return '-';
   return (screen) => timeText(epochMs, screen);
@@ -191,7 +183,7 @@ export function timeText(epochMs: number, screen: Screen | undefined): string {
   return screen === undefined ? isoTime(epochMs) : shortTime(epochMs, screen.now);
 }
 
-/** Like `when`, for recent events, e.g. `15 min ago`. */
+/** Formats a recent time relative to now, e.g. `15 min ago`, and others like `when`. */
 export function ago(epochMs: number | undefined | null): Cell {
   if (epochMs === undefined || epochMs === null) return '-';
   return (screen) => {
@@ -203,7 +195,7 @@ export function ago(epochMs: number | undefined | null): Cell {
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** e.g. `today 16:01`, `yesterday 16:01`, `24 Nov 16:01`, `24 Nov 2025`, on this machine's clock. */
+/** Formats a local time, e.g. `today 16:01`, `yesterday 16:01`, `24 Nov 16:01`, `24 Nov 2025`. */
 function shortTime(epochMs: number, now: number): string {
   const at = new Date(epochMs);
   const time = localTime(epochMs).slice(0, 5);
@@ -213,7 +205,7 @@ function shortTime(epochMs: number, now: number): string {
   return at.getFullYear() === new Date(now).getFullYear() ? `${day} ${time}` : `${day} ${at.getFullYear()}`;
 }
 
-/** Days have 23 or 25 hours where the clock is set forward or back. */
+/** Uses the calendar, because some days have 23 or 25 hours. */
 function dayFrom(now: number, days: number): number {
   const at = new Date(now);
   return at.setDate(at.getDate() + days);

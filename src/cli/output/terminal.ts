@@ -4,10 +4,7 @@ import type { GlobalOptions, Io } from '../io.ts';
 
 const eraseLine = '\r\u001b[K';
 
-/**
- * One line below the output that is overwritten during slow work. Only a person sees it: it shows nothing outside a
- * terminal, with -q and with --json.
- */
+/** A progress line below the output, which is overwritten. Shown only on a terminal, without -q and --json. */
 export class TerminalLine {
   readonly #io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>;
   readonly #options: () => GlobalOptions;
@@ -19,7 +16,7 @@ export class TerminalLine {
     this.#options = options;
   }
 
-  /** True while another part, such as a question or a progress bar, writes there. */
+  /** True while a question or a progress bar uses the terminal. */
   get isHeld(): boolean {
     return this.#holders > 0;
   }
@@ -38,7 +35,7 @@ export class TerminalLine {
     this.#isShown = false;
   }
 
-  /** Prevents others from writing there until it is disposed. */
+  /** Reserves the line for the caller until disposed. */
   hold(): Disposable {
     this.clear();
     this.#holders += 1;
@@ -53,18 +50,18 @@ export class TerminalLine {
 
 const everyMs = 1_000;
 
-/** Runs `work`. If it takes more than a second, the line shows the task and how long it has taken. */
+/** Runs `work`. After a second, shows `what` and the elapsed time on the line. */
 export async function whileWaiting<T>(line: TerminalLine, what: string, work: () => Promise<T>): Promise<T> {
   const done = new AbortController();
   const startedAt = systemClock.monotonic();
-  const tell = async () => {
+  const showProgress = async () => {
     for (;;) {
       await systemClock.sleep(everyMs, done.signal);
       const seconds = Math.round((systemClock.monotonic() - startedAt) / 1000);
       if (!line.isHeld) line.show(`${what}, ${seconds} s`);
     }
   };
-  tell().catch(() => undefined); // ends when the work does
+  showProgress().catch(() => undefined); // rejects when `done` is aborted
   try {
     return await work();
   } finally {
@@ -73,7 +70,7 @@ export async function whileWaiting<T>(line: TerminalLine, what: string, work: ()
   }
 }
 
-/** The same for results that are printed one by one. On a screen, the results themselves show the progress. */
+/** Runs `work`, which prints results one by one. Shows progress only if the results do not go to the screen. */
 export function whileStreaming<T>(
   { io, line }: { io: Pick<Io, 'stdoutIsTerminal'>; line: TerminalLine },
   what: string,
@@ -82,7 +79,7 @@ export function whileStreaming<T>(
   return io.stdoutIsTerminal ? work() : whileWaiting(line, what, work);
 }
 
-/** The same for work that blocks this process, so that no timer can fire: the line is shown before it begins. */
+/** Runs `work`, which blocks timers, so the line is shown before it begins. */
 export async function whileWorking<T>(line: TerminalLine, what: string, work: () => T | Promise<T>): Promise<T> {
   line.show(`${what} …`);
   try {
@@ -94,7 +91,7 @@ export async function whileWorking<T>(line: TerminalLine, what: string, work: ()
 
 const width = 24;
 
-/** Shows the progress of a long command on the terminal's line. */
+/** A progress bar on the terminal's line. */
 export class Progress implements Disposable {
   readonly #line: TerminalLine;
   readonly #held: Disposable;
@@ -127,17 +124,14 @@ export class Progress implements Disposable {
   }
 }
 
-/** The other screen, without a cursor, and lines that are cut where the screen ends. */
+/** Switches to the alternate screen, hides the cursor, and turns line wrapping off. */
 const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l';
 const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 const home = '\u001b[H';
 const eraseToEndOfLine = '\u001b[K';
 const eraseBelow = '\u001b[J';
 
-/**
- * A terminal's alternate screen, for output that is refreshed again and again and cut to fit. The earlier content of
- * the terminal comes back afterwards.
- */
+/** The terminal's alternate screen, for output that is refreshed and cut to fit. Disposing restores the old content. */
 export class WatchScreen implements Disposable {
   readonly #io: Pick<Io, 'stdout' | 'screenSize'>;
 
@@ -146,7 +140,7 @@ export class WatchScreen implements Disposable {
     io.stdout(enter);
   }
 
-  /** Shows the first lines of `text`, which matter most, and the time of the refresh. */
+  /** Shows as many lines of `text` as fit, and the time of the refresh. */
   show(text: string): void {
     const lines = text.split('\n');
     const room = (this.#io.screenSize?.rows ?? lines.length + 1) - 1;

@@ -2,28 +2,28 @@ import { RankdError } from '../../base/errors.ts';
 import { controlCharacters, escapeControls } from '../../base/text.ts';
 import type { GlobalOptions } from '../io.ts';
 
-/** Replaces line breaks and control characters in callers' text, so that it can't forge a row or control the terminal. */
+/** Replaces line breaks and control characters in untrusted text, which could forge lines or control the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(controlCharacters, '\uFFFD');
 }
 
-/** Like `printable`, for text whose line breaks are rankd's own. */
+/** Replaces control characters like `printable`, but preserves line breaks. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-/** A document on a separate line. JSON does not escape every character that controls a terminal. */
+/** Formats a document as one line. Also escapes terminal control characters, which JSON does not escape. */
 export function jsonLine(document: Record<string, unknown>): string {
   return `${escapeControls(JSON.stringify(document))}\n`;
 }
 
-/** The number of terminal columns that a text takes. */
+/** Returns the number of terminal columns that a text takes. */
 export function displayWidth(text: string): number {
-  if (/^[ -~\u2026]*$/.test(text)) return text.length; // with the ellipsis of masked keys
+  if (/^[ -~\u2026]*$/.test(text)) return text.length; // masked keys contain an ellipsis
   return charactersOf(text).reduce((sum, one) => sum + columnsOf(one), 0);
 }
 
-/** The text if it takes at most `columns`; else as much of it as fits, and an ellipsis. */
+/** Cuts the text to at most `columns`, with an ellipsis. */
 export function fitted(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   let [kept, left] = ['', columns - 1];
@@ -35,7 +35,7 @@ export function fitted(text: string, columns: number): string {
   return `${kept.trimEnd()}…`;
 }
 
-/** The text in lines of at most `columns`, broken at `separator`. A longer word gets its own line and is not cut. */
+/** Wraps the text at `separator` into lines of at most `columns`. Longer words are not cut. */
 export function wrapped(text: string, columns: number, separator = ' '): string[] {
   const lines: string[] = [];
   let line: string | undefined;
@@ -49,37 +49,33 @@ export function wrapped(text: string, columns: number, separator = ' '): string[
   return [...lines, line ?? ''];
 }
 
-/** Characters as a person sees them; each can be several code points. */
+/** Splits the text into visible characters, which can consist of several code points. */
 function charactersOf(text: string): string[] {
   segmenter ??= new Intl.Segmenter();
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
-// made only when needed, because making it takes longer than printing a table
+// created on first use, because that takes longer than printing a table
 let segmenter: Intl.Segmenter | undefined;
 
 function columnsOf(character: string): number {
   return wide.test(character) ? 2 : Array.from(character.replaceAll(zeroWidth, '')).length;
 }
 
-/**
- * Matches a text that begins with a wide or full-width code point, or with one that is shown as an emoji. Sources:
- * Unicode's EastAsianWidth.txt (UAX #11) and emoji presentation (UTS #51).
- */
+/** Matches a wide or full-width character or an emoji. Sources: EastAsianWidth.txt (UAX #11) and UTS #51. */
 const wide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{18DFF}\u{1AFF0}-\u{1B2FF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}|\uFE0F/u;
 
 const zeroWidth = /[\p{Mn}\p{Me}\p{Cf}]/gu;
 
-/** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet and to show on a terminal. */
+/** Formats one line of CSV (RFC 4180) that is safe to open in a spreadsheet and to show on a terminal. */
 export function csvLine(cells: ReadonlyArray<string | number | boolean | null>): string {
   return `${cells.map((cell) => quoted(harmless(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
 }
 
 /**
- * Spreadsheets run cells that begin like this as formulas, in full-width forms (＝＋－＠) and after spaces too; an apostrophe makes them
- * text.
- * Source: OWASP, CSV injection.
+ * Adds an apostrophe to cells that a spreadsheet would run as formulas, including full-width forms (＝＋－＠) and leading
+ * spaces. Source: OWASP, CSV injection.
  */
 function harmless(text: string): string {
   return /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
@@ -89,7 +85,7 @@ function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Throws `usage` with `--json`, which promises one document rather than rows. */
+/** Throws `usage` with `--json`, which always prints one document. */
 export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
   if (!options.json) return;
   throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave --json or ${flag} out` });

@@ -2,7 +2,7 @@ import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './servi
 
 const label = 'rankd';
 
-/** macOS: an agent that runs while its user is logged in. Source of the keys: launchd.plist(5). */
+/** An agent on macOS, which runs while its user is logged in. Keys: launchd.plist(5). */
 export const launchd: ServiceManager = {
   kind: 'agent',
   fileName: `${label}.plist`,

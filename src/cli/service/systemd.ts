@@ -5,14 +5,14 @@ import type { Cli } from '../cli.ts';
 import type { Io } from '../io.ts';
 import type { ServiceManager, Step } from './service-manager.ts';
 
-const letRead: Step = {
+const daemonReload: Step = {
   program: 'systemctl',
   args: ['daemon-reload'],
   done: 'done: systemctl daemon-reload',
   otherwise: (command) => `systemd could not load it; run \`${command}\` yourself`,
 };
 
-/** A service of the whole machine that runs as its own user and sees only the parts of the machine that it needs. */
+/** A system service that runs as a separate user with restricted access to the machine. */
 export const systemd: ServiceManager = {
   kind: 'unit',
   fileName: 'rankd.service',
@@ -25,11 +25,11 @@ export const systemd: ServiceManager = {
       program: 'systemd-sysusers',
       args: ['--inline', 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd'],
       done: 'done: the user rankd exists',
-      // an existing one stays
+      // systemd-sysusers leaves an existing user unchanged
       otherwise: () =>
         'systemd could not create the user; run `useradd --system --home-dir /var/lib/rankd rankd` yourself',
     },
-    letRead,
+    daemonReload,
   ],
   forget: () => [
     {
@@ -39,7 +39,7 @@ export const systemd: ServiceManager = {
       otherwise: (command) => `systemd could not stop it; run \`${command}\` yourself`,
     },
   ],
-  afterRemoval: [letRead],
+  afterRemoval: [daemonReload],
   next: nextSteps,
   warning: ({ io }) => {
     const path = hiddenPath(io.command);
@@ -51,30 +51,31 @@ try: put rankd and Node.js where every user can read them, such as /opt/rankd, a
   },
 };
 
-/** `config/rankd.service` with the paths of this machine. */
+/** Returns `config/rankd.service` with the paths of this machine. */
 function unitFor({ command, packageDir }: Pick<Io, 'command' | 'packageDir'>): string {
   const unit = readFileSync(join(packageDir, 'config', 'rankd.service'), 'utf8');
   return unit.replaceAll(/^(Exec\w+=)\S+/gm, (_, name: string) => name + command.map(quoted).join(' '));
 }
 
-/** The part of the command that the unit's ProtectHome= and PrivateTmp= hide from the service; `undefined` if there is none. */
+/** Returns a path of the command that the unit's ProtectHome= and PrivateTmp= hide; `undefined` if there is none. */
 function hiddenPath(command: readonly string[]): string | undefined {
   return command.find((path) => /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path));
 }
 
-/** One word of a command line. Source: systemd.service(5), "Command lines". */
+/** Quotes one word of a command line. Source: systemd.service(5), "Command lines". */
 function quoted(word: string): string {
   const escaped = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /[\s"'\\;]/.test(escaped) ? `"${escaped.replaceAll(/["\\]/g, '\\$&')}"` : escaped;
 }
 
 const configFile = '/etc/rankd/rankd.yaml';
-/** The file of the unit's LoadCredential=; without it, systemd does not start the service. It belongs to the user rankd, whose commands read it too. */
+/**
+ * The unit's LoadCredential=: without the file, systemd does not start the service. Owned by the user rankd, because
+ * its commands read it too.
+ */
 const keyFile = '/etc/rankd/roblox.key';
 
-/**
- * The remaining manual steps once the unit exists: put settings and key where the service reads them, then start it.
- */
+/** Returns the steps after the unit is installed: put settings and key where the service reads them, then start it. */
 async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
   const steps = [...databaseSteps(cli), keyStep(loaded), settingsStep(loaded)];
@@ -84,7 +85,7 @@ ${steps.map((step) => `  ${step}`).join('\n')}
 Run commands on its data as the user rankd: sudo -u rankd rankd status --data-dir /var/lib/rankd`;
 }
 
-/** The service begins with an empty database, which accepts no key that a game has already. */
+/** Copies existing keys: the service begins with an empty database, which accepts no key of a game. */
 function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
   if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return [];
   const asUser = env['SUDO_USER'] === undefined ? '' : `sudo -u ${env['SUDO_USER']} `;

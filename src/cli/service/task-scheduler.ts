@@ -6,7 +6,7 @@ import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './servi
 const task = 'rankd';
 
 /**
- * Windows: a task that starts when its user logs on, in a window with the log. Source of the elements:
+ * A task on Windows, which starts when its user logs on, in a window with the log. Elements:
  * https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema.
  */
 export const taskScheduler: ServiceManager = {
@@ -14,7 +14,7 @@ export const taskScheduler: ServiceManager = {
   fileName: 'rankd-task.xml',
   folder: (cli) => cli.dataDir,
   isOwnFolder: true,
-  encoding: 'utf16le', // the only encoding that schtasks reads and that can hold every path
+  encoding: 'utf16le', // the only encoding that schtasks reads and that can represent every path
   text: (cli) => {
     const [node = '', ...args] = serveLine(cli);
     const user = xmlText(userOf(cli));
@@ -92,7 +92,7 @@ function userOf({ io: { env } }: Cli): string {
   return [env['USERDOMAIN'], env['USERNAME']].filter((part) => part).join('\\');
 }
 
-/** One word of a command line as programs on Windows split it. A path can't hold a quote. */
+/** Quotes one word of a command line on Windows, where paths can't contain quotes. */
 function argument(word: string): string {
   return /[\s&]/.test(word) ? `"${word.replace(/\\+$/, '$&$&')}"` : word;
 }

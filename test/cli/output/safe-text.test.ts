@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { csvLine, printable } from '../../../src/cli/output/text.ts';
 
-test.each(['👩‍🚀 Pilot', '👩🏽‍💻', '🏳️‍🌈', '👨‍👩‍👧‍👦', 'Général', 'นาย', '❤️'])('%s is shown as it is', (text) => {
+test.each(['👩‍🚀 Pilot', '👩🏽‍💻', '🏳️‍🌈', '👨‍👩‍👧‍👦', 'Général', 'นาย', '❤️'])('%s is printed unchanged', (text) => {
   expect(printable(text)).toBe(text);
 });
 
 test.each(['Adm\u200din', '👩\u200d', '\u200d🚀', 'a\u200d🚀', '👩\u200dx'])(
-  'in %j the joiner joins no emoji, and is shown',
+  'in %j the joiner does not join emoji, so it is replaced',
   (text) => {
     expect(printable(text)).toBe(text.replace('\u200d', '\uFFFD'));
   },
@@ -27,12 +27,12 @@ test.each([
     '\u200b',
     '\ufeff',
   ],
-])('%j can’t be seen, and is shown', (text) => {
+])('the invisible character %j is replaced', (text) => {
   expect(printable(text)).toBe('\uFFFD');
   expect(printable(`a${text}b`)).toBe('a\uFFFDb');
 });
 
-test('no character gets more than four combining marks', () => {
+test('a character has at most four combining marks', () => {
   expect(
     printable(`a${'\u0301'.repeat(300)}`)
       .normalize('NFC')
@@ -41,6 +41,6 @@ test('no character gets more than four combining marks', () => {
 });
 
 test.each(['=1+1', ' =1+1', '\u00a0=1+1', '+1', '-1', '@x', '  @x', '\uff1d1+1', ' \uff20x'])(
-  'a cell of CSV that begins as a formula (%j) is text',
+  'a CSV cell that looks like a formula (%j) becomes text',
   (cell) => expect(csvLine([cell, 'x'])).toBe(`'${cell},x\r\n`),
 );

@@ -10,7 +10,7 @@ test.each([
   ['', 0],
   ['rk_live_abc…xyz', 15],
   ['Général', 7],
-  ['Ge\u0301ne\u0301ral', 7], // the same with combining accents
+  ['Ge\u0301ne\u0301ral', 7], // with combining accents
   ['船長', 4],
   ['ｶﾅ', 2], // half-width
   ['Ａ１', 4], // full-width
@@ -32,7 +32,7 @@ test.each([
   expect(displayWidth(text)).toBe(columns);
 });
 
-test('columns are aligned, whatever script the names are in', () => {
+test('columns are aligned for names in any script', () => {
   const rows = [
     ['船長', '255'],
     ['👩‍🚀 Pilot', '20'],
@@ -54,7 +54,7 @@ const rows = [
 ];
 const headings = ['id', 'state', 'until', 'note'];
 
-test('off a screen a table has every column, whole', () => {
+test('a table that is not on a screen has all columns, uncut', () => {
   expect(table(headings, rows)()).toBe(
     `ID     STATE    UNTIL  NOTE
 key_1  active   -      a note of many words, longer than there is room for beside the others
@@ -69,12 +69,12 @@ test.each([
     'below its row',
     ['key_1  active', '  note: a note of many words,', '  longer than there is room', '  for beside the others'],
   ],
-])('on a screen of %i columns a column without values is left out, and the last is %s', (columns, _, lines) => {
+])('on a screen of %i columns, an empty column is omitted, and the last column is %s', (columns, _, lines) => {
   const shown = table(headings, rows)({ columns, paint: plain, now: 0 });
   expect(shown.split('\n').slice(1, -1)).toEqual(lines);
 });
 
-test('a state word has its color, a heading is bold, an id is dim', () => {
+test('states are colored, headings bold, and ids dim', () => {
   expect(table(['id', 'state'], [['key_1', 'active (test)']])({ columns: 80, paint: paints, now: 0 })).toBe(
     '\u001b[1mID\u001b[22m     \u001b[1mSTATE\u001b[22m\n\u001b[2mkey_1\u001b[22m  \u001b[32mactive\u001b[39m (test)',
   );
@@ -87,16 +87,16 @@ test.each<[Record<string, string>, boolean]>([
   [{ NO_COLOR: '' }, true],
   [{ NO_COLOR: '1', TERM: 'dumb', FORCE_COLOR: '1' }, true],
   [{ FORCE_COLOR: '0' }, false],
-])('with %j a terminal has colors: %s', (env, answer) => {
+])('with %j, a terminal has colors: %s', (env, answer) => {
   expect(isColored(env)).toBe(answer);
 });
 
-test('times are short and local on a screen, and whole and in UTC off it', () => {
+test('times are short and local on a screen, but complete and in UTC elsewhere', () => {
   vi.stubEnv('TZ', 'Asia/Tokyo');
-  const now = Date.parse('2026-11-24T14:30:00Z'); // 23:30 there
+  const now = Date.parse('2026-11-24T14:30:00Z'); // 23:30 in Tokyo
   const screen = { columns: 80, paint: plain, now };
-  const shown = (at: string, tell = when) => {
-    const cell = tell(Date.parse(at));
+  const shown = (at: string, format = when) => {
+    const cell = format(Date.parse(at));
     return typeof cell === 'string' ? cell : [cell(screen), cell()];
   };
   expect(shown('2026-11-24T07:01:09Z')).toEqual(['today 16:01', '2026-11-24T07:01:09.000Z']);
