@@ -37,18 +37,15 @@ const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }
   nothing: { standing: {}, ends: [] },
 };
 
-test.each(Object.entries(endings))(
-  '%s ends only the problems of its own kind',
-  async (_, { standing, ends }) => {
-    const ended: string[] = [];
-    for (const code of Object.keys(reasons)) {
-      const { left, afterADay } = await problemsLeft(code, { ...unchanged, ...standing });
-      if (left === 0) ended.push(code);
-      expect([code, afterADay]).toEqual([code, 0]);
-    }
-    expect(ended.toSorted()).toEqual(ends.toSorted());
-  },
-);
+test.each(Object.entries(endings))('%s ends only the problems of its own kind', async (_, { standing, ends }) => {
+  const ended: string[] = [];
+  for (const code of Object.keys(reasons)) {
+    const { left, afterADay } = await problemsLeft(code, { ...unchanged, ...standing });
+    if (left === 0) ended.push(code);
+    expect([code, afterADay]).toEqual([code, 0]);
+  }
+  expect(ended.toSorted()).toEqual(ends.toSorted());
+});
 
 async function problemsLeft(code: string, standing: Standing): Promise<{ left: number; afterADay: number }> {
   const problems = new RecentProblems();

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-test('docs/api.md has an example of every operation, and one in Luau for requests of games', () => {
+test('docs/api.md has an example of every operation, and one in Luau for requests that games send', () => {
   const described = routes.filter(isDescribed).map(({ method, path }) => `${method} ${path}`);
   expect(examples.map(({ operation }) => operation).toSorted()).toEqual(described.toSorted());
   for (const { operation, luau } of examples)
@@ -68,7 +68,7 @@ describe('docs/examples.md', () => {
   }
 });
 
-test('/docs lists every operation, and the requests it shows for a shell and for a game are answered', async () => {
+test('/docs lists every operation, and its requests for a shell and for a game succeed', async () => {
   const html = await (await fetch(`${daemon.url}/docs`)).text();
   const shown = html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
   const requests = [...shown.matchAll(/<pre>((?:curl|local) .+?)<\/pre>/gs)].map(([, text = '']) => text);

@@ -26,7 +26,7 @@ interface Events {
   }>;
 }
 
-test('everything an operator does is listed newest first, with the actor and without a secret', async () => {
+test('all actions of an operator are listed, newest first, with the actor and without secrets', async () => {
   using home = new CliHome();
   const { secret, key } = await home.json<{ secret: string; key: { id: string } }>('key', 'create', 'game');
   await home.here(['whitelist', 'add', '42', '--note', 'lobby']);
@@ -65,7 +65,7 @@ test('the actions of a key are listed under its name', async () => {
   });
 });
 
-test('the list can be cut by number and by age', async () => {
+test('the list can be limited by number and by age', async () => {
   using home = new CliHome();
   await home.here(['key', 'create', 'game']);
   await home.here(['whitelist', 'add', '1', '2', '3']);
@@ -96,7 +96,7 @@ test.concurrent('the list can be filtered by actor, action and key', async () =>
   expect((await home.here(['audit', 'list', '--key', 'nobody'])).code).toBe(3);
 });
 
-test.concurrent('the CSV holds every event, one a record, and nothing that a spreadsheet would run as a formula', async () => {
+test.concurrent('the CSV has one record for each event, and no cell that a spreadsheet would run as a formula', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   const notes = ['=1+1', '+1', '-1', '@x', '\tx', 'a "quoted", note\nin two lines'];
@@ -125,7 +125,7 @@ test.concurrent('the CSV holds every event, one a record, and nothing that a spr
   expect((await home.here(['audit', 'list', '--export', 'csv', '--follow'])).code).toBe(2);
 });
 
-test.concurrent('follow shows existing events, then new ones, one JSON document a line, and ends with 0 on SIGINT', async () => {
+test.concurrent('follow prints existing events, then new ones, one JSON document per line, and exits with 0 on SIGINT', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   await home.json('whitelist', 'add', '1', '2');
@@ -139,7 +139,7 @@ test.concurrent('follow shows existing events, then new ones, one JSON document 
   expect(await following.exitCode).toBe(0);
 });
 
-test.concurrent('follow ends when its reader is gone', async () => {
+test.concurrent('follow ends when its reader closes the pipe', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   const following = startCli(home, 'audit', 'list', '--follow');
@@ -161,7 +161,7 @@ test.concurrent('follow prints one line per event for a person, without terminal
   expect(io.out).toMatch(/^[^\n\u009b\u202e]+\n$/);
 });
 
-test.concurrent('verify passes an untouched audit and prints a head hash that stays in the chain', async () => {
+test.concurrent('verify accepts an unchanged audit, and a head hash that it prints stays in the chain', async () => {
   using home = new CliHome();
   const empty = await home.json('audit', 'verify');
   expect(empty).toMatchObject({ v: 1, intact: true, events: 0, headId: 0 });
@@ -174,7 +174,7 @@ test.concurrent('verify passes an untouched audit and prints a head hash that st
   expect((await home.here(['audit', 'verify', '--head', 'abc'])).code).toBe(2);
 });
 
-test.concurrent('verify ends with 5 if an event was edited, and names it', async () => {
+test.concurrent('verify exits with 5 and names the event if one was edited', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   inDatabase(home, "DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET done_by = 'cli:eve@host'");
@@ -211,7 +211,7 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   expect(await verify('--head-file', 'nowhere')).toMatchObject({ code: 2 });
 });
 
-test.concurrent('a head file that cannot be written stops the daemon from starting, and a command warns of it', async () => {
+test.concurrent('an unwritable head file stops the start of a daemon, and causes a warning in a command', async () => {
   using home = new CliHome();
   const env = { RANKD_AUDIT_HEAD_FILE: home.path('no/folder') };
   const made = await home.here(['key', 'create', 'game'], { env });

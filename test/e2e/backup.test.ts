@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-test('status shows when the last backup was made, to a file or a pipe; one that failed does not count', async () => {
+test('status shows the time of the last successful backup, to a file or a pipe', async () => {
   const shown = async () => {
     const { stdout } = await home.here(['status']);
     const { status } = (await home.here(['status', '--json'])).json<{ status: { lastBackupAt: string | null } }>();
@@ -59,7 +59,7 @@ const contentOf = (file: string) => {
   }
 };
 
-test('prints the content of the copy, and the copy is private and complete', async () => {
+test('backup describes the copy, which is private and complete', async () => {
   const { code, stdout, stderr } = await home.here(['backup', 'copy.db']);
   const file = home.path('copy.db');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -79,7 +79,7 @@ audit events  2
   expect(readdirSync(home.cwd)).toEqual(['copy.db']);
 });
 
-test('--json is one document; nothing else is printed, and the data directory is as it was', async () => {
+test('backup --json prints one document and does not change the data directory', async () => {
   const before = readdirSync(home.dataDir);
   const { code, stdout, stderr } = await home.here(['backup', 'copy.db', '--json']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -98,7 +98,7 @@ test('--json is one document; nothing else is printed, and the data directory is
   expect(readdirSync(home.dataDir)).toEqual(before);
 });
 
-test('next to a daemon that is changing ranks, the copy is a snapshot of the database', async () => {
+test('a copy made while a daemon is changing ranks is a snapshot of the database', async () => {
   await using daemon = await DaemonHere.start(home);
   const secret = await home.createKey('busy');
   let isBusy = true;
@@ -120,7 +120,7 @@ test('next to a daemon that is changing ranks, the copy is a snapshot of the dat
   expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // on a real group, it prints nothing
 });
 
-test('a file that exists is left as it is, and replaced with --force', async () => {
+test('an existing file is replaced only with --force', async () => {
   writeFileSync(home.path('copy.db'), 'mine');
   expect(await home.here(['backup', 'copy.db'])).toMatchObject({
     code: 4,
@@ -135,7 +135,7 @@ try: choose another name, or replace it with --force
 });
 
 test.each([[], ['--force']])(
-  'a target that is not a file, or leads to none, is never replaced (%j)',
+  'a target that is not a file, or does not lead to one, is never replaced (%j)',
   async (...options) => {
     execFileSync('mkfifo', [home.path('pipe')]);
     symlinkSync('/dev/null', home.path('link'));
@@ -153,7 +153,7 @@ try: choose another name; \`rankd backup -\` writes to standard output
   },
 );
 
-test('the target of a link is replaced, unless that is the database', async () => {
+test('the target of a link is replaced, unless it is the database', async () => {
   mkdirSync(home.path('disk'));
   writeFileSync(home.path('disk/copy.db'), 'mine');
   symlinkSync('disk/copy.db', home.path('link.db'));
@@ -171,7 +171,7 @@ test('the target of a link is replaced, unless that is the database', async () =
   expect(readFileSync(database).equals(before)).toBe(true);
 });
 
-test.runIf(process.getuid?.() === 0)('a link of another user is not followed: its target is unchanged', async () => {
+test.runIf(process.getuid?.() === 0)('another user’s link is not followed, so its target is unchanged', async () => {
   writeFileSync(home.path('mine'), 'mine');
   mkdirSync(home.path('shared'), { mode: 0o777 });
   symlinkSync(home.path('mine'), home.path('shared/copy.db'));
@@ -211,7 +211,7 @@ test('two concurrent backups with the same name: one succeeds, the other fails',
   expect(readdirSync(home.cwd)).toEqual(['copy.db']);
 });
 
-test('- streams the database, private and unnamed until then; a reader that disconnects is an error', async () => {
+test('- streams the database from a private unnamed file; a disconnected reader is an error', async () => {
   const script = `'${process.execPath}' '${binary}' backup - > copy.db`;
   expect(await home.shell(script)).toEqual({
     code: 0,
@@ -259,7 +259,7 @@ test.each([
   expect(readFileSync(join(home.dataDir, 'rankd.db')).equals(before)).toBe(true);
 });
 
-test.each([0o500, 0o600, 0])('a folder of mode %o without write access ends with 77', async (mode) => {
+test.each([0o500, 0o600, 0])('a folder of mode %o without write access: exit code 77', async (mode) => {
   mkdirSync(home.path('closed'), { mode });
   const result = await runUnprivileged(['backup', home.path('closed/copy.db')], home.dataDir);
   expect(result).toEqual({
@@ -271,7 +271,7 @@ try: choose a folder that this user can write to, or run rankd as a user that ca
   });
 });
 
-test('a disk without room ends with 69, and leaves neither a copy nor a part of one', async () => {
+test('a full disk: exit code 69, and no partial copy', async () => {
   await using _daemon = await DaemonHere.start(home); // creates the shared memory of the database
   const inside = readdirSync(home.dataDir);
   const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // in bytes: less than the copy
@@ -311,7 +311,7 @@ test('a copy that fails its check is removed', async () => {
   expect(readdirSync(home.cwd)).toEqual([]);
 });
 
-test('a copy that lacks earlier data is removed', async () => {
+test('a copy without earlier data is removed', async () => {
   await home.json('backup', 'earlier.db');
   await home.json('key', 'create', 'later');
   const copying = vi.spyOn(Connection.prototype, 'run').mockImplementation((_sql, { to } = {}) => {
@@ -337,7 +337,7 @@ try: name the data directory with --data-dir, or create a database with \`rankd 
   expect(readdirSync(home.cwd)).toEqual([]);
 });
 
-test('a backup is a data directory by itself, once it is called rankd.db', async () => {
+test('a backup named rankd.db is a complete data directory', async () => {
   await home.json('backup', 'copy.db');
   const dataDir = home.path('elsewhere');
   mkdirSync(dataDir);

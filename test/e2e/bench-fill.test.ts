@@ -3,7 +3,7 @@ import { openRankd } from '../../bench/daemon.ts';
 import { fill, small } from '../../bench/fill.ts';
 import { verification } from '../../bench/verification.ts';
 
-test('rankd works on a database that the bench has filled: the secrets are accepted, the keys and changes are listed', async () => {
+test('rankd can use a database filled by the bench: it accepts the secrets, and lists the keys and changes', async () => {
   await using rankd = await openRankd();
   const secrets = fill(rankd, small);
   const { keys } = await rankd.home.json<{ keys: unknown[] }>('key', 'list');

@@ -19,7 +19,7 @@ import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { CopyOfRankd } from '../support/copy-of-rankd.ts';
 
-test('the package needs only its dependencies: a command, the models for games and a daemon', async () => {
+test('the package needs only its dependencies for a command, the game models and a daemon', async () => {
   using copy = new CopyOfRankd({ packages: true });
   expect(run(copy, ['key', 'list', '-q'])).toMatchObject({ status: 0, stderr: '' });
   const models = run(copy, ['game', 'write', 'Chat', '--url', 'https://rankd.example.com', '-q']);
@@ -35,7 +35,7 @@ test('the version is printed without any dependency', () => {
 test.each([
   ['key', 'list', '-q'],
   ['__complete', 'key', '', ':2'],
-])('rankd %s, which needs the store alone, loads neither the web server nor what checks configurations', (...line) => {
+])('rankd %s, which needs only the store, loads neither the web server nor the configuration schema', (...line) => {
   using copy = new CopyOfRankd({ packages: true });
   const isHeavy = (name: string) =>
     /\.js$/.test(name) && /FastifyError|ZodError/.test(readFileSync(join(copy.dist, name), 'utf8'));
@@ -58,7 +58,7 @@ test.each([
   expect(await serve(copy)).toBe(0);
 });
 
-test('rankd key list does not load the modules of Node.js for cryptography, compression and HTTP, which are slow', () => {
+test('rankd key list does not load the slow Node.js modules for cryptography, compression and HTTP', () => {
   using copy = new CopyOfRankd({ packages: true });
   const told = new ToldModules(copy);
   expect(run(copy, ['key', 'list', '-q'], told.env)).toMatchObject({ status: 0, stderr: '' });
@@ -66,7 +66,7 @@ test('rankd key list does not load the modules of Node.js for cryptography, comp
   expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(crypto|zlib|_?http.*)$/)]));
 });
 
-test('rankd key list loads six files of dist, because finding and linking many takes longer than reading them', () => {
+test('rankd key list loads only six files of dist, because finding and linking files is slow', () => {
   using copy = new CopyOfRankd({ packages: true });
   const coverage = join(copy.home, 'coverage');
   expect(run(copy, ['key', 'list', '-q'], { NODE_V8_COVERAGE: coverage })).toMatchObject({ status: 0, stderr: '' });
@@ -75,7 +75,7 @@ test('rankd key list loads six files of dist, because finding and linking many t
   expect(result.filter(({ url }) => url.includes('/package/dist/'))).toHaveLength(6);
 });
 
-test('a daemon listens without loading fetch, which takes longer than all of rankd’s own code', async () => {
+test('a daemon listens before it loads fetch, which takes longer than all of rankd’s own code', async () => {
   using copy = new CopyOfRankd({ packages: true });
   const told = new ToldModules(copy);
   expect(await serve(copy, told.env)).toBe(0);
@@ -96,7 +96,7 @@ test('the compile cache is in the user’s own cache folder, which no other user
   expect(run(copy, ['key', 'list', '-q'])).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('on Windows that folder is in the local part of the profile, and is not the data directory', () => {
+test('on Windows, that folder is in the local profile, and is not the data directory', () => {
   using copy = new CopyOfRankd({ packages: true });
   const onWindows = "Object.defineProperty(process, 'platform', { value: 'win32' })";
   const local = join(copy.home, 'AppData');
@@ -107,7 +107,7 @@ test('on Windows that folder is in the local part of the profile, and is not the
   expect(existsSync(copy.cache)).toBe(false);
 });
 
-test('nothing is cached in the home of another user, nor if NODE_DISABLE_COMPILE_CACHE is set', () => {
+test('nothing is cached in another user’s home, or if NODE_DISABLE_COMPILE_CACHE is set', () => {
   using copy = new CopyOfRankd({ packages: true });
   expect(run(copy, ['--version'], { NODE_DISABLE_COMPILE_CACHE: '1' }).status).toBe(0);
   expect(existsSync(copy.cache)).toBe(false);
@@ -117,7 +117,7 @@ test('nothing is cached in the home of another user, nor if NODE_DISABLE_COMPILE
   expect(existsSync(copy.cache)).toBe(false);
 });
 
-test('a package that can’t be written to works, even for several concurrent starts', async () => {
+test('a read-only package works, even for concurrent starts', async () => {
   using copy = new CopyOfRankd({ packages: true });
   for (const folder of [copy.dist, copy.folder]) chmodSync(folder, 0o500);
   expect(run(copy, ['key', 'list']).status).toBe(0);
@@ -138,7 +138,7 @@ test('the licenses of all bundled packages are included', () => {
     expect(license).toMatch(/^\S+ \S+ \(.+\)\n[\s\S]*(copyright|permission)[\s\S]{200}/im);
 });
 
-test('an install from the packed package has the command, its manual page and the notices in the usual places', () => {
+test('an installed package has the command, its manual page and the notices in the usual places', () => {
   using copy = new CopyOfRankd();
   const manifest = JSON.parse(readFileSync(join(copy.folder, 'package.json'), 'utf8'));
   // without the registry
@@ -154,7 +154,7 @@ test('an install from the packed package has the command, its manual page and th
   expect(existsSync(join(copy.home, 'lib/node_modules/rankd/dist/THIRD-PARTY-NOTICES'))).toBe(true);
 });
 
-test('not built: two lines and exit code 78', () => {
+test('without a build: two lines and exit code 78', () => {
   using copy = new CopyOfRankd();
   rmSync(copy.dist, { recursive: true });
   const { status, stderr } = run(copy, ['key', 'list']);
@@ -167,14 +167,14 @@ test('not built: two lines and exit code 78', () => {
 test.each([
   ['key', 'list'],
   ['serve', '--port', '0'],
-])('without the SQLite addon, rankd %s says so, and how to mend it', (...line) => {
+])('without the SQLite addon, rankd %s reports that and the fix', (...line) => {
   using copy = new CopyOfRankd();
   const { status, stderr } = run(copy, line);
   expect(status).toBe(78);
   expect(stderr).toMatch(/^error: A part of rankd is missing: .*better-sqlite3.*\ntry: install rankd again.+\n$/);
 });
 
-test('an addon for another machine is reported as such', () => {
+test('an addon for a different machine is reported as such', () => {
   using copy = new CopyOfRankd();
   const addon = join(copy.folder, 'node_modules/better-sqlite3');
   cpSync(fileURLToPath(new URL('../../node_modules/better-sqlite3/lib', import.meta.url)), join(addon, 'lib'), {
@@ -195,7 +195,7 @@ test('an addon for another machine is reported as such', () => {
   });
 });
 
-test('doctor fails a Node.js that was started without a feature that rankd needs, and names the feature', () => {
+test('doctor reports a Node.js that was started without a feature that rankd needs', () => {
   using copy = new CopyOfRankd({ packages: true });
   const { status, stdout } = run(copy, ['doctor', '--offline'], { NODE_OPTIONS: '--jitless' });
   expect(stdout).toMatch(

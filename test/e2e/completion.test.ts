@@ -111,7 +111,7 @@ describe('the next word', () => {
     expect(stdout).not.toContain('__complete');
   });
 
-  test('a database that is missing, invalid or locked is not an error and is not touched', async () => {
+  test('a missing, invalid or locked database causes no error and is not changed', async () => {
     const other = home.path('other');
     expect((await home.run(['__complete', 'key', 'show', ':'], { dataDir: other })).stdout).toBe('');
     expect(readdirSync(home.cwd)).not.toContain('other');

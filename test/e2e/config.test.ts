@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 
-test('config show has the origin of each value (flag, variable, line of the file, default), and the values it overrides', async () => {
+test('config show has the origin of each value (flag, variable, line of the file, default) and the overridden values', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'server:\n  port: 8080\n  host: 127.0.0.2\n');
   const env = { RANKD_SERVER_HOST: '127.0.0.3' };
@@ -16,7 +16,7 @@ test('config show has the origin of each value (flag, variable, line of the file
   expect(stdout).toMatch(/^server\.deadline +20s +default +-$/m);
 });
 
-test('config get prints the value of one setting alone, and no secret; a slip gets the name that was meant', async () => {
+test('config get prints only the value, and no secret; a typo gets a suggestion', async () => {
   using home = new CliHome();
   const env = { RANKD_GROUP_ID: '7', RANKD_PLATFORM_API_KEY: 'very-secret-platform-key' };
   const get = async (...args: string[]) => home.here(['config', 'get', ...args], { env });
@@ -46,7 +46,7 @@ test('config show never shows the Roblox key', async () => {
   }
 });
 
-test('config check reports all problems at once with their places, and exits 78', async () => {
+test('config check reports all problems with their locations, and exits with 78', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'server:\n  prot: 80\npolicy:\n  max_rank: 300\n');
   const { code, stderr } = await home.here(['config', 'check']);
@@ -55,7 +55,7 @@ test('config check reports all problems at once with their places, and exits 78'
   expect(stderr).toMatch(/rankd\.yaml:4:13 .*1 to 254/);
 });
 
-test('config check shows each line with a caret, but no part of it that could be a secret', async () => {
+test('config check shows each line with a caret, but without any part that could be a secret', async () => {
   using home = new CliHome();
   const yaml = [
     'server:',
@@ -97,7 +97,7 @@ test('config check reads the group file of docs/settings.md, and reports its pro
   );
 });
 
-test('a line without any part that may be shown is not shown', async () => {
+test('a line is not shown if all of it could be a secret', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), '  hush\nlog: {}\n');
   expect((await home.here(['config', 'check'])).stderr).toMatch(
@@ -105,7 +105,7 @@ test('a line without any part that may be shown is not shown', async () => {
   );
 });
 
-test('config check with a file as its argument explains how to name it', async () => {
+test('config check with a file as its argument explains --config', async () => {
   using home = new CliHome();
   expect(await home.here(['config', 'check', 'other.yaml'])).toMatchObject({
     code: 2,
@@ -113,7 +113,7 @@ test('config check with a file as its argument explains how to name it', async (
   });
 });
 
-test('config path prints the file that is read', async () => {
+test('config path prints the configuration file in use', async () => {
   using home = new CliHome();
   expect((await home.here(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');
   writeFileSync(home.path('rankd.yaml'), '');
@@ -140,7 +140,7 @@ test('a file named by RANKD_CONFIG must exist whenever the configuration is need
 });
 
 test.runIf(process.getuid?.() === 0)(
-  'root in a folder of another user ignores a rankd.yaml there: no key is read, and no call is made',
+  'root ignores a rankd.yaml in another user’s folder: no key is read, and no call is made',
   async () => {
     using home = new CliHome();
     writeFileSync(home.path('roblox.key'), 'REAL-KEY', { mode: 0o600 });
@@ -183,7 +183,7 @@ test('config schema is the JSON Schema of the settings, as one document', async 
   });
 });
 
-test('the advice about a role that the group lacks does not name the file if a variable has the role', async () => {
+test('the hint for a missing role does not name the file if a variable names the role', async () => {
   using home = new CliHome();
   const env = { RANKD_POLICY_LOCKED_ROLES: 'Captin' };
   const { code, stderr } = await home.here(['config', 'check'], { env });
@@ -203,7 +203,7 @@ test.each<[env: Record<string, string>, rank: string]>([
   [{ RANKD_POLICY_MIN_RANK: '20' }, 'Trainee'],
   [{ RANKD_POLICY_STEPS: 'adjacent' }, 'Captain'],
   [{ RANKD_POLICY_PROTECTED_MEMBERS: '1001' }, 'Trainee'],
-])('the refusal by a rule of %o does not name the file', async (env, rank) => {
+])('a refusal by a rule of %o does not name the file', async (env, rank) => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['rank', 'set', '1001', rank], { env });
   expect({ code, stderr }).toEqual({

@@ -182,7 +182,7 @@ function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Prom
   );
 }
 
-test('a running daemon notices within seconds that a name resolves again, without a request from a game', async () => {
+test('a running daemon detects within seconds that a name resolves again, without a request from a game', async () => {
   await using system = await openCloudHome();
   const { port } = new URL(system.roblox.baseUrl);
   let isKnown = false;
@@ -226,7 +226,7 @@ test.each<[string, () => Promise<string>, RegExp, RegExp]>([
     /the proxy does not allow the connection/,
     /check the proxy in HTTPS_PROXY or HTTP_PROXY/,
   ],
-])('a command blames a proxy that it uses and that %s, not Roblox', async (_, place, words, hint) => {
+])('a command names the proxy, not Roblox, if the proxy %s', async (_, place, words, hint) => {
   using home = new CliHome();
   writeFileSync(home.path('roblox.key'), 'a-key', { mode: 0o600 });
   writeFileSync(
@@ -243,7 +243,7 @@ test.each<[string, () => Promise<string>, RegExp, RegExp]>([
 
 const titled = cases.map((one) => ({ title: one.cause, ...one }));
 
-test('a host that the daemon can do without is not a reason to ask Roblox again and again', async () => {
+test('an unreachable optional host does not cause repeated calls to Roblox', async () => {
   await using system = await openCloudHome();
   const daemon = await system.serve({ RANKD_PLATFORM_LEGACY_BASE_URL: `https://${await closedPort()}` });
   await expect.poll(() => daemon.log, { timeout: 15_000 }).toMatch(/Roblox can't be reached/);
@@ -288,7 +288,7 @@ server: { deadline: ${deadline} }
     home[Symbol.dispose]();
   });
 
-  test('a command names it at once, with its hint, and doctor names it once', async () => {
+  test('a command reports it at once, with its hint, and doctor reports it once', async () => {
     const { code, stderr } = await run('group', 'show');
     expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(words) });
     expect(stderr).toMatch(hint);
@@ -306,13 +306,13 @@ server: { deadline: ${deadline} }
   });
 
   if (!isOnlyForRoblox) {
-    test('a webhook names it', async () => {
+    test('a webhook reports it', async () => {
       await run('webhook', 'add', 'bot', '--url-file', 'target.url', '--out', 'bot.secret');
       const { code, stdout, stderr } = await run('webhook', 'test', 'bot');
       expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(wordsOfWebhook) });
     });
 
-    test('PostgreSQL names it, with the setting to correct', async () => {
+    test('an error of PostgreSQL reports it, with the setting to correct', async () => {
       const onServer = {
         RANKD_STORE_URL: `postgres://rankd@${await place('postgres')}/rankd`,
         ...{ ...ofCase, RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },
@@ -327,7 +327,7 @@ server: { deadline: ${deadline} }
     });
   }
 
-  test('the log has it within seconds, as a field; status and readyz show it', async () => {
+  test('the log has it as a field within seconds; status and readyz report it', async () => {
     await using daemon = await serve();
     const lines = () => daemon.log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
     const named = () => lines().filter((line) => line.cause === cause && line.problem === 'platform');
@@ -350,7 +350,7 @@ server: { deadline: ${deadline} }
   });
 
   if (isPermanent)
-    test('a game gets its answer at once', async () => {
+    test('a game gets its response at once', async () => {
       const key = await home.createKey(`for-${cause}`);
       await using daemon = await serve();
       const answer = await send(`${daemon.url}/v1/ranker?placeid=1`, { method: 'POST', key, body: rankBody() });

@@ -31,7 +31,7 @@ describe('a line on the console of `serve --console`', () => {
     await expect.poll(printed).toMatch(answer);
   };
 
-  test('is a command on the data of the daemon, with or without rankd in front', async () => {
+  test('is a command on the daemon’s data, with or without a leading rankd', async () => {
     await typed('key create my-game', /rk_live_\w{36}\n(.*\n)*.*whitelist add/);
     const secret = /rk_live_\w+/.exec(printed())?.[0] ?? '';
     daemon.type('npx rankd whitelist add 1');
@@ -40,7 +40,7 @@ describe('a line on the console of `serve --console`', () => {
     expect(daemon.log).not.toContain(secret);
   });
 
-  test('shows in hints what to type there', async () => {
+  test('has hints for the console', async () => {
     await typed('key show nobody', /error: .*nobody.*\ntry: key list\n/);
   });
 
@@ -50,36 +50,36 @@ describe('a line on the console of `serve --console`', () => {
     ['stpo', "error: Unknown command 'stpo'.\ntry: stop\n"],
     ['exit', "error: Unknown command 'exit'.\ntry: stop\n"],
     ['/help me', "error: Unknown command '/help'.\ntry: help\n"],
-  ])('that is no command, such as %s, names the help of the nearest one', async (line, answer) => {
+  ])('that is not a command, such as %s, suggests the help of the most similar one', async (line, answer) => {
     daemon.type(line);
     await expect.poll(printed).toBe(answer);
   });
 
-  test('has words in quotes', async () => {
+  test('can have quoted words', async () => {
     await typed(`rank set 1001 20 --reason "passed the tryout"`, /20/);
     const { changes } = await home.json<{ changes: object[] }>('history', 'list', '--limit', '1');
     expect(changes).toMatchObject([{ reason: 'passed the tryout' }]);
   });
 
-  test('answers the question of a command before it', async () => {
+  test('answers a question of the previous command', async () => {
     await home.json('key', 'create', 'short');
     await typed('key revoke short', /short.*\[y\/N\]\n/);
     await typed('y', /revoked/);
   });
 
-  test('is no secret and no list, because the console shows it', async () => {
+  test('is never read as a secret or a list, because the console shows it', async () => {
     await typed('webhook add staff', /error: This console shows.*\ntry: put it into a file/);
     await typed('whitelist add --file -', /error: This console shows(.*\n)*error: This console shows/);
   });
 
-  test('ends a command that watches if it is empty', async () => {
+  test('ends a watching command if the line is empty', async () => {
     await typed('status --watch', /listens/);
     daemon.type('');
     await typed('version', /rankd \d/);
     expect(daemon.out).not.toContain('\u001b');
   });
 
-  test('leaves the events of the commands in the audit, and no others', async () => {
+  test('causes no audit events except those of the commands', async () => {
     const { events } = await home.json<{ events: Array<{ action: string }> }>('audit', 'list');
     await typed('key list', /my-game/);
     expect(await home.json('audit', 'list')).toMatchObject({ events });
@@ -88,7 +88,7 @@ describe('a line on the console of `serve --console`', () => {
   });
 });
 
-test('stop ends the daemon, even while a command waits for an answer; no later line is carried out', async () => {
+test('stop ends the daemon, even while a command waits for an answer; later lines are ignored', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'my-game');
   await using daemon = await DaemonHere.start(home, { args: ['--console'] });
@@ -116,7 +116,7 @@ describe('bin/panel.js', () => {
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0 });
   });
 
-  test('serves on SERVER_PORT, takes commands, outlives the end of its input, and no log has a secret', async () => {
+  test('serves on SERVER_PORT, accepts commands, continues after the end of its input, and logs no secret', async () => {
     using home = new CliHome();
     using panel = startPanel(home, { SERVER_PORT: '0' });
     await panel.until(/rankd listens on http:\/\/0\.0\.0\.0:\d+ /);
@@ -131,7 +131,7 @@ describe('bin/panel.js', () => {
     expect(panel.log()).not.toContain(secret);
   });
 
-  test('that can not start names the variable and the file, and no command, because there is no shell to type it in', async () => {
+  test('that cannot start names the variable and the file, but no command, because there is no shell', async () => {
     const server = createServer().listen(0);
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;

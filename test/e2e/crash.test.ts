@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runCrashes } from '../tools/crash-run.ts';
 
-test('a daemon killed at work, even during recovery, loses nothing, duplicates nothing and reconciles everything', async () => {
+test('a daemon killed under load, even during recovery, loses nothing, duplicates nothing and reconciles everything', async () => {
   const lines: string[] = [];
   const seed = Date.now() % 2 ** 31;
   const report = await runCrashes({

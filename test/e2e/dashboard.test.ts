@@ -21,7 +21,7 @@ afterAll(async () => {
   home[Symbol.dispose]();
 });
 
-test('a link logs in once; the cookie is only for this page and no script can read it', async () => {
+test('a link logs in once; the cookie is limited to the page, and scripts cannot read it', async () => {
   const visitor = await PageVisitor.withLink(home);
   const { port } = new URL(visitor.origin);
   const login = await visitor.logIn();
@@ -35,7 +35,7 @@ test('a link logs in once; the cookie is only for this page and no script can re
   expect(await second.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
 });
 
-test('a link made with --view shows everything and changes nothing, for as long as --hours says', async () => {
+test('a link with --view shows everything and changes nothing, for --hours', async () => {
   const { stdout, stderr } = await home.here(['dashboard', '--view', '--hours', '2']);
   expect(stderr).toContain('Its session can change nothing.');
   const viewer = new PageVisitor(stdout.trim());
@@ -80,7 +80,7 @@ test('the page reads the documents of the command line', async () => {
   expect(change).toEqual((await home.json<{ change: unknown }>('history', 'show', changes[0].id)).change);
 });
 
-test('keys, suspensions, webhooks, budget and chart are the documents of the command line, too', async () => {
+test('keys, suspensions, webhooks, budget and chart also use the documents of the command line', async () => {
   await home.createKey('views');
   await home.json('rank', 'suspend', '1002', '--for', '3d', '--reason', 'spam');
   const visitor = await PageVisitor.loggedIn(home);
@@ -96,7 +96,7 @@ test('keys, suspensions, webhooks, budget and chart are the documents of the com
   expect([hours.length, days.length, typeof isComplete]).toEqual([24, 30, 'boolean']);
 });
 
-test('a suspension is lifted, a key is paused and resumed, a change is undone: all by the operator who made the link', async () => {
+test('lifting a suspension, pausing and resuming a key, and an undo are recorded for the operator who created the link', async () => {
   const secret = await home.createKey('acted');
   await daemon.rank(secret, { rankeeId: 1003, newRankId: 20 });
   await home.json('rank', 'suspend', '1004', '--for', '3d');
@@ -132,7 +132,7 @@ test('a suspension is lifted, a key is paused and resumed, a change is undone: a
   );
 });
 
-test('status shows the address of the page, who is logged in, and that the workspace is suspended; logout ends all sessions', async () => {
+test('status shows the address of the page, its sessions, and a suspended workspace; logout ends all sessions', async () => {
   const visitor = await PageVisitor.loggedIn(home);
   const lastLink = await PageVisitor.withLink(home);
   await home.json('workspace', 'suspend', '-y');
@@ -217,7 +217,7 @@ test('a compromised daemon cannot make a command open a file, visit another site
   daemon.process.kill('SIGKILL');
 });
 
-test('a restart logs every visitor out, and announces the end', async () => {
+test('a restart ends all sessions, and the page announces it', async () => {
   using other = new CliHome();
   await using first = await DaemonHere.start(other, { env: { RANKD_DASHBOARD_PORT: '0' } });
   const visitor = await PageVisitor.loggedIn(other);

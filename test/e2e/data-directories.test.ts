@@ -7,7 +7,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-test.concurrent('a command that wrote data reports where, and if a daemon uses it', async () => {
+test.concurrent('a command that wrote data reports where it is stored, and if a daemon is using it', async () => {
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'quiz']);
   expect(created.stderr).toContain(`There was no database in ${home.dataDir}; rankd created one.\n`);
@@ -29,7 +29,7 @@ test.concurrent('a command that wrote data reports where, and if a daemon uses i
   expect((await home.here(['workspace', 'suspend', '-y', '-q'])).stderr).toBe('');
 });
 
-test.concurrent('a user without a database works on the service’s, with a notice', async () => {
+test.concurrent('a user without a database uses the service’s database, with a notice', async () => {
   using home = new CliHome();
   const service = join(home.folder, 'var-lib-rankd');
   await home.here(['key', 'create', 'game'], { dataDir: service });
@@ -41,7 +41,7 @@ test.concurrent('a user without a database works on the service’s, with a noti
   expect(added.stderr).toContain(`This is stored in ${service}; `);
 });
 
-test.concurrent('a user with a separate database gets a notice that a service has another', async () => {
+test.concurrent('a user with a separate database gets a notice about the service’s database', async () => {
   using home = new CliHome();
   const service = join(home.folder, 'var-lib-rankd');
   const unnamed = { dataDir: '' };
@@ -55,7 +55,7 @@ test.concurrent('a user with a separate database gets a notice that a service ha
   expect((await home.here(['key', 'list', '--data-dir', home.dataDir])).stderr).not.toContain('service');
 });
 
-test.concurrent('a daemon of a real group that accepts no key reports that at its start and in status, until there is one', async ({
+test.concurrent('a daemon of a real group without an accepted key reports that at its start and in status', async ({
   expect,
   onTestFinished,
 }) => {
@@ -78,7 +78,7 @@ test.concurrent('a daemon of a real group that accepts no key reports that at it
   expect(JSON.parse(stdout)).toMatchObject({ status: { acceptsKeys: true } });
 });
 
-test.concurrent('the keys of a trial are valid for a service after the step that its installation names', async () => {
+test.concurrent('the keys of a trial work for a service after the step that its installation prints', async () => {
   using home = new CliHome();
   const secret = await home.createKey('my-game');
   const { stderr } = await home.here(['service', 'install', '--dir', home.cwd]);
@@ -96,7 +96,7 @@ test.concurrent('the keys of a trial are valid for a service after the step that
   );
 });
 
-test.concurrent('hints name the configuration and the database that the command named, and in JSON on Windows, too', async () => {
+test.concurrent('hints repeat the --config and --data-dir of the command, even in JSON on Windows', async () => {
   using home = new CliHome();
   mkdirSync(home.path('my second'));
   writeFileSync(home.path('cloud.key'), 'a-key', { mode: 0o600 });

@@ -32,7 +32,7 @@ function emptyDatabase(): void {
   writeFileSync(database, '', { mode: 0o600 });
 }
 
-test('db check reports what it read, even next to a daemon, and ends with 0', async () => {
+test('db check reports its checks, even while a daemon is running, and exits with 0', async () => {
   await home.json('key', 'create', 'game');
   const { code, stdout, stderr } = await home.here(['db', 'check']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -61,7 +61,7 @@ ok  audit       1 event, each linked to the one before
   });
 });
 
-test('db check ends with 5 if rows have dangling references, and prints the fix', async () => {
+test('db check exits with 5 and prints the fix if rows have dangling references', async () => {
   await home.json('workspace', 'show');
   const db = new Database(database);
   db.pragma('foreign_keys = OFF');
@@ -75,7 +75,7 @@ test('db check ends with 5 if rows have dangling references, and prints the fix'
   expect(stdout).toContain('\nFAIL  references  row ? of whitelist refers to a missing row of keys\n');
 });
 
-test('db check ends with 5 if the audit was tampered with, and names the command with the details', async () => {
+test('db check exits with 5 if the audit was modified, and names the command for details', async () => {
   for (const name of ['a', 'b', 'c']) await home.json('key', 'create', name);
   const db = new Database(database);
   db.exec('DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET at = 0 WHERE id = 2');
@@ -85,7 +85,7 @@ test('db check ends with 5 if the audit was tampered with, and names the command
   expect(stdout).toMatch(/\nFAIL {2}audit {7}broken: event #2 was changed/);
 });
 
-test('db check ends with 5 if a trigger was dropped, added or changed, and so does doctor', async () => {
+test('db check and doctor exit with 5 if a trigger was dropped, added or changed', async () => {
   await home.json('key', 'create', 'a');
   const db = new Database(database);
   db.exec(`
@@ -106,7 +106,7 @@ test('db check ends with 5 if a trigger was dropped, added or changed, and so do
   expect((await home.here(['doctor', '--offline'])).stdout).toMatch(/FAIL +database +schema: trigger/);
 });
 
-test('db check ends with 5 if the file is damaged', async () => {
+test('db check exits with 5 if the file is damaged', async () => {
   await home.json('workspace', 'show');
   const descriptor = openSync(database, 'r+');
   writeSync(descriptor, Buffer.alloc(4_096, 0xff), 0, 4_096, 40_960);
@@ -117,7 +117,7 @@ test('db check ends with 5 if the file is damaged', async () => {
   expect(stdout).toContain('{"name":"integrity","ok":false');
 });
 
-test('a database of a newer rankd is refused with the version to run instead, by every command', async () => {
+test('every command refuses a database of a newer rankd, and names the required version', async () => {
   const newer = schema + 1;
   await home.json('workspace', 'show');
   const db = new Database(database);
@@ -170,7 +170,7 @@ test('db migrate --dry-run migrates a copy and leaves no files; db migrate migra
   expect((await home.json('db', 'check'))['ok']).toBe(true);
 });
 
-test('db migrate may run next to a daemon', async () => {
+test('db migrate can run while a daemon is running', async () => {
   await using _daemon = await DaemonHere.start(home);
   expect(await home.here(['db', 'migrate'])).toMatchObject({
     code: 0,
@@ -178,7 +178,7 @@ test('db migrate may run next to a daemon', async () => {
   });
 });
 
-test('without a database, both end with 3 and create none', async () => {
+test('without a database, both exit with 3 and create none', async () => {
   mkdirSync(home.dataDir);
   chmodSync(home.dataDir, 0o700);
   for (const args of [['check'], ['migrate', '--dry-run']]) {

@@ -53,7 +53,7 @@ test.concurrent('key hash prints the hash of an existing or a new secret, and st
   expect(existsSync(home.dataDir)).toBe(false);
 });
 
-test('a declared key works in the daemon, shows its declaration, and is changed only in the file', {
+test('a declared key works in the daemon, shows its declaration, and can be changed only in the file', {
   timeout: 60_000,
 }, async () => {
   using home = new CliHome();
@@ -103,7 +103,7 @@ test('a declared key works in the daemon, shows its declaration, and is changed 
   expect((await daemon.verify(secret, 79)).status).toBe(200);
 });
 
-test('a key that is taken out of the file is revoked at the next start, or on SIGHUP, with an audit event', async () => {
+test('a key that is removed from the file is revoked at the next start or on SIGHUP, with an audit event', async () => {
   using home = new CliHome();
   const [one, two] = [await newSecret(home, 'one.key'), await newSecret(home, 'two.key')];
   const declared = [
@@ -134,7 +134,7 @@ test('a key that is taken out of the file is revoked at the next start, or on SI
   ]);
 });
 
-test('a name or a secret of another key ends the start with 78 and the line; a running daemon is unchanged', async () => {
+test('a name or a secret that belongs to a different key stops the start with 78 and the line; a running daemon is unchanged', async () => {
   using home = new CliHome();
   const { secret = '' } = await home.json<{ secret?: string }>('key', 'create', 'game');
   await home.here(['whitelist', 'add', '1']);
@@ -154,7 +154,7 @@ test('a name or a secret of another key ends the start with 78 and the line; a r
   expect((await daemon.verify(secret)).status).toBe(200);
 });
 
-test('a test secret never changes ranks, whatever mode is declared', async () => {
+test('a test secret never changes ranks, even if it is declared as live', async () => {
   using home = new CliHome();
   const { hash } = await home.json<{ hash: string }>('key', 'hash', '--new', 'trial.key', '--test');
   configure(home, { name: 'trial', hash, more: ['mode: live', 'whitelist: [1]'] });

@@ -7,7 +7,7 @@ import { startFakeDiscord } from '../support/fake-discord.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-test('webhooks of the configuration are served from its files: commands show them, and only the file changes them', async () => {
+test('declared webhooks read their addresses from files; commands show them, and only the configuration changes them', async () => {
   using home = new CliHome();
   await using first = await startWebhookSink();
   await using second = await startWebhookSink();
@@ -79,7 +79,7 @@ test('webhooks of the configuration are served from its files: commands show the
   expect(audit.stdout + audit.stderr + daemon.log + clash.stderr).not.toMatch(/not-to-be-shown|whsec_/);
 });
 
-test('events for a declared webhook that a game chose wait for it, are shown as such, and can be redelivered', async () => {
+test('games’ events for a declared webhook wait for it, are listed, and can be redelivered', async () => {
   using home = new CliHome();
   await using channel = await startFakeDiscord();
   writeFileSync(home.path('log.url'), channel.address, { mode: 0o600 });

@@ -64,7 +64,7 @@ async function plainly(handler: RequestListener): Promise<string> {
   return `http://localhost:${await listen(createServer(handler))}`;
 }
 
-test('behind a proxy with a valid certificate, doctor --url confirms that it is this daemon, and that the name here is not public', async () => {
+test('behind a proxy with a valid certificate, doctor --url confirms the daemon, and reports that its name is not public', async () => {
   const url = await behindTls(authority.issue({ name: 'localhost' }));
   expect(await found(url, { isChild: true })).toEqual([
     {
@@ -83,7 +83,7 @@ test('behind a proxy with a valid certificate, doctor --url confirms that it is 
   });
 });
 
-test('a certificate that games would refuse is reported with the reason, and the server is still checked', async () => {
+test('a certificate that games would reject is reported with the reason, and the server is still checked', async () => {
   const cases: Array<[Credentials, Finding['grade'], string, string]> = [
     [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', '), on 2', 'renew it'],
     [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'and has not been renewed yet', "the proxy's log"],
@@ -107,7 +107,7 @@ test('a certificate that games would refuse is reported with the reason, and the
   );
 });
 
-describe('another server in place of this daemon is detected, with the fix', () => {
+describe('a different server at the address is detected, with the fix', () => {
   const page: RequestListener = (_request, response) => response.end('<h1>Welcome</h1>');
   test.each<[string, RequestListener, string, RegExp]>([
     ['a page', page, 'the program that answers is not rankd (status 200)', /tunnel at http:\/\/127/],
@@ -142,7 +142,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
     expect(answer?.text.length).toBeLessThan(300);
   });
 
-  test('a proxy that drops the key of the game', async () => {
+  test('a proxy that drops the game’s key', async () => {
     const url = await plainly((request, response) => {
       const { authorization: _, ...headers } = request.headers;
       toDaemon(Object.assign(request, { headers }), response);
@@ -154,7 +154,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
     });
   });
 
-  test('another rankd', async () => {
+  test('a different rankd', async () => {
     await using other = await openTestApp();
     expect((await found(other.url)).at(-1)).toMatchObject({
       grade: 'FAIL',
@@ -163,7 +163,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
     });
   });
 
-  test('a rankd while none runs on this data directory', async () => {
+  test('a rankd while none is running on this data directory', async () => {
     const result = await home.here(['doctor', '--offline', '--json', '--url', daemon.url], {
       dataDir: home.path('none'),
     });
@@ -205,7 +205,7 @@ test('without a response, doctor reports the failed step: the port, the name, th
   ]);
 });
 
-test('--url alone is server.public_url; without one, doctor explains how to set it', async () => {
+test('--url without a value means server.public_url; if that is missing, doctor explains how to set it', async () => {
   const args = ['doctor', '--offline', '--json', '--url'];
   const last = async (env = {}) => (await home.here(args, { env })).json<{ findings: Finding[] }>().findings.at(-1);
   expect(await last()).toMatchObject({
@@ -216,12 +216,12 @@ test('--url alone is server.public_url; without one, doctor explains how to set 
   expect(await last({ RANKD_SERVER_PUBLIC_URL: daemon.url })).toMatchObject({ text: 'it is this daemon' });
 });
 
-test('status has the address at which games reach the daemon', async () => {
+test('status shows the public address', async () => {
   expect((await home.here(['status'])).stdout).toMatch(/^for games +https:\/\/rankd\.example\.com$/m);
   expect(await home.json('status')).toMatchObject({ status: { publicUrl: 'https://rankd.example.com' } });
 });
 
-test('a daemon answers a question with a proof that differs for each question and daemon, and sends none without a question', async () => {
+test('a daemon proves its identity only on request, with a proof that differs for each question and daemon', async () => {
   await using other = await openTestApp();
   const ask = async (url: string, question?: string) => {
     const { headers } = await send(`${url}/healthz`, {

@@ -27,7 +27,7 @@ async function differing(change: (roblox: FakeOpenCloud) => void, ...args: strin
   return { code: result.code, found, roblox, text: result.stdout };
 }
 
-test('an ordinary group has no differences, and is checked by at most 16 reads', async () => {
+test('an ordinary group has no differences, and is checked with at most 16 reads', async () => {
   const { code, found, roblox } = await differing(() => undefined);
   expect({ code, found }).toEqual({ code: 0, found: [] });
   expect(roblox.journal.entries.length).toBeLessThanOrEqual(16);
@@ -121,13 +121,13 @@ test('a group without a name differs', async () => {
 });
 
 test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyToken: false }])(
-  '%o has no differences: others have observed it as well',
+  '%o is not a difference, because it is known behavior',
   async (mood) => {
     expect(await differing((roblox) => Object.assign(roblox, mood))).toMatchObject({ code: 0, found: [] });
   },
 );
 
-test('a list that begins again is reported as only that', async () => {
+test('a list that restarts is reported only as that', async () => {
   const { found, roblox } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
   expect(roblox.journal.entries.length).toBeLessThanOrEqual(16);
   expect(found).toEqual([
@@ -173,7 +173,7 @@ test('a check without a response FAILs, and the others continue', async () => {
   ]);
 });
 
-test('the end of the name look-up without a log-in FAILs in --live, and doctor reports it for good', async () => {
+test('a name look-up that requires a log-in FAILs in --live, and as permanent in doctor', async () => {
   const { found } = await differing(({ faults }) => faults.add({ operation: 'userNames', kind: 'status 401' }));
   expect(found).toEqual([{ check: 'names', result: 'FAIL', details: [expect.stringContaining('no longer looks up')] }]);
   await using system = await openCloudHome();
@@ -236,7 +236,7 @@ test('--report writes the findings without any id or secret', async () => {
   expect((await home.here(['doctor', '--live', '--report', 'report.txt'])).code).toBe(4);
 });
 
-test('a cause that keeps Roblox from being reached comes with its hint', async () => {
+test('an unreachable Roblox is reported with the cause and its hint', async () => {
   await using system = await openCloudHome();
   const env = { RANKD_PLATFORM_BASE_URL: 'https://rankd.invalid' };
   const { stdout } = await system.home.here(['doctor', '--live'], { env });

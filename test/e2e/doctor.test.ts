@@ -30,7 +30,7 @@ async function complaints(home: CliHome, ...args: string[]): Promise<{ code: num
   return { code: result.code, found: findings.filter(({ grade }) => grade !== 'ok') };
 }
 
-test('a correct setup has no findings, and doctor changes no file', async () => {
+test('a correct setup has no problems, and doctor changes no file', async () => {
   await using system = await openCloudHome();
   await using _daemon = await system.serve();
   expect(await complaints(system.home)).toEqual({ code: 0, found: [] });
@@ -45,7 +45,7 @@ test('without a database, it checks the rest and creates nothing', async () => {
   expect(readdirSync(home.folder)).not.toContain('data');
 });
 
-test('for a person: a line for each check, problems with their fix below, no escape codes', async () => {
+test('text output has a line for each check, problems with their fix below, and no escape codes', async () => {
   const home = newHome();
   await home.createKey();
   await home.json('workspace', 'suspend', '-y');
@@ -56,7 +56,7 @@ test('for a person: a line for each check, problems with their fix below, no esc
   expect(stdout).not.toContain('\u001b');
 });
 
-test('a configuration with a mistake fails, and checks that do not need it still run', async () => {
+test('an invalid configuration fails, and checks that do not need it still run', async () => {
   const home = newHome();
   await home.createKey();
   writeFileSync(home.path('rankd.yaml'), 'server: { port: 99999 }\n');
@@ -65,7 +65,7 @@ test('a configuration with a mistake fails, and checks that do not need it still
   expect(found).toMatchObject([{ check: 'config', grade: 'FAIL', text: expect.stringContaining('rankd.yaml:1:17') }]);
 });
 
-test('files that others can read fail, with the command that closes them', async () => {
+test('files that others can read fail, with the command to protect them', async () => {
   const home = newHome();
   await home.createKey();
   chmodSync(join(home.dataDir, 'rankd.db'), 0o644);
@@ -102,7 +102,7 @@ test('a port that another program uses fails', async () => {
   expect(found).toContainEqual(expect.objectContaining({ check: 'port', grade: 'FAIL' }));
 });
 
-test('a data directory that others can read, or this user cannot, is no reason to call its daemon another program', async () => {
+test('with an unreadable or unprotected data directory, its daemon is not reported as a different program', async () => {
   const home = newHome();
   await using daemon = await DaemonHere.start(home);
   writeFileSync(home.path('rankd.yaml'), `server: { port: ${new URL(daemon.url).port} }\n`);
@@ -154,7 +154,7 @@ test('a clock that differs from the platform’s is reported, with the direction
   expect([...methods].toSorted()).toEqual(['GET', 'POST']); // Open Cloud has no operation with HEAD
 });
 
-test('a refusal of the address of this machine is quoted from Roblox, in the first line about the key', async () => {
+test('the first line about the key quotes Roblox’s refusal of this machine’s address', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const body = JSON.stringify({ errors: [{ code: 0, message: 'IP address is not allowed' }] });
@@ -176,7 +176,7 @@ test.each<[string, Record<string, string>, string | undefined, string?]>([
     'warn',
     '22.14.0',
   ],
-])('a proxy of the environment that %s is reported as such', async (_, env, grade, nodeVersion = '24.5.0') => {
+])('a proxy from the environment that %s is reported as such', async (_, env, grade, nodeVersion = '24.5.0') => {
   await using system = await openCloudHome();
   const { stdout } = await system.home.here(['doctor', '--json'], { env, nodeVersion });
   const { findings } = JSON.parse(stdout) as { findings: Finding[] };
@@ -185,7 +185,7 @@ test.each<[string, Record<string, string>, string | undefined, string?]>([
   expect(stdout).not.toContain('geheim');
 });
 
-test('a platform that is down, or hangs, is reported by the checks that call it, with the fix, and as nothing else', async () => {
+test('an unavailable or hanging platform is reported only by the checks that call it, with the fix', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const ofPlatform = async () => {
@@ -223,7 +223,7 @@ test('an acting account without permission or reach, or outside the group, fails
   expect(roblox.journal.entries.length).toBe(asked);
 });
 
-test('privileged roles that every key may give are a warning, and so are roles without visible permissions if privileged ones are reserved', async () => {
+test('doctor warns of privileged roles that every key can give, and of roles with unknown permissions if privileged ones are reserved', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const setting = (value: string) => ({ env: { RANKD_POLICY_PRIVILEGED_ROLES: value } });
@@ -260,7 +260,7 @@ test("doctor and init warn of a Roblox key of the owner's own account, and name 
   expect(await ofInit()).not.toContain('warning');
 });
 
-test('ranks that share a number, and unlisted or unpublished places of games, are reported', async () => {
+test('roles with the same rank, and unlisted or unpublished places, are reported', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const [, , role] = roblox.group.roles;
@@ -289,7 +289,7 @@ test('a key without a place, one that needs none, and no key at all, are reporte
   expect(await found()).toContain('no key works');
 });
 
-test('facts that Roblox does not report are shown as unknown: the acting account, and the permissions of the key', async () => {
+test('an acting account or permissions that Roblox does not report are shown as unknown', async () => {
   await using system = await openCloudHome();
   const { credential } = system.roblox;
   Object.assign(credential, { userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
@@ -315,7 +315,7 @@ test('an unknown base role is a warning', async () => {
   );
 });
 
-test('a key that Roblox does not describe is a warning, and all later facts are unknown', async () => {
+test('a key that Roblox does not describe is a warning, and everything that depends on it is unknown', async () => {
   await using system = await openCloudHome();
   await system.home.here(['group', 'roles']); // creates the database
   system.roblox.faults.add({ operation: 'introspect', kind: 'status 403', body: '<html>no</html>', times: 99 });

@@ -26,7 +26,7 @@ const line =
   'correct policy.locked_roles (`rankd config show --origin` shows where it is set): write locked_roles: [125] and run: rankd reload (a variable needs a restart)';
 
 for (const engine of ['SQLite', 'PostgreSQL']) {
-  test(`a role that is locked by its number stays locked under another, and every command prints the line to write (${engine})`, async () => {
+  test(`a role that is locked by its rank stays locked when its rank changes, and every command prints the corrected line (${engine})`, async () => {
     await using system = await openCloudHome();
     await using database = engine === 'PostgreSQL' ? await createPostgresDatabase() : undefined;
     const { home, roblox } = system;
@@ -129,7 +129,7 @@ test('a reload with --relearn resolves each entry as written, and refuses one th
   expect(codes).toEqual([403, 200]);
 });
 
-test('a start does not resolve an entry again: a missing role is a warning then, and a typo ends the start', async () => {
+test('a start does not resolve known entries again: a missing role is a warning, and a typo stops the start', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const file = readFileSync(home.path('rankd.yaml'), 'utf8');
@@ -152,7 +152,7 @@ test('a start does not resolve an entry again: a missing role is a warning then,
   await expect(DaemonHere.start(home)).rejects.toThrow(/no role in the group is called .*Oficer/);
 });
 
-test('without any rung left, no rank is changed, and /readyz and health report it; a suspension still ends, and records are shown without Roblox', async () => {
+test('with no role of the ladder left, no rank is changed, and /readyz and health report it; suspensions still end, and records are shown without Roblox', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const file = readFileSync(home.path('rankd.yaml'), 'utf8');
@@ -179,7 +179,7 @@ test('without any rung left, no rank is changed, and /readyz and health report i
   });
 });
 
-test('a key bounded by the name of a role is reported once that role has another rank, and once it is gone', async () => {
+test('a key bounded by a role name is reported once the role has a different rank, or is gone', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   await using daemon = await system.serve();

@@ -25,7 +25,7 @@ function startFake(): { shown: string } {
   return fake;
 }
 
-test('the output of npm run fake-discord points rankd at a channel and a program, which show what they receive', async () => {
+test('npm run fake-discord prints how to connect rankd to a channel and a program, which print the messages they receive', async () => {
   using home = new CliHome();
   const fake = startFake();
   const lines = () => [...fake.shown.matchAll(/^echo (\S+) \| rankd (webhook add .*)$/gm)];
@@ -43,7 +43,7 @@ test('the output of npm run fake-discord points rankd at a channel and a program
   expect(fake.shown).not.toContain('VIOLATION');
 });
 
-test('a slash command typed with npm run fake-discord gets the reply that a person in Discord would read', async () => {
+test('a slash command sent with npm run fake-discord gets the reply that a person in Discord would see', async () => {
   using home = new CliHome();
   const fake = startFake();
   await expect.poll(() => fake.shown).toMatch(/--command promote/);
@@ -68,7 +68,7 @@ test('a slash command typed with npm run fake-discord gets the reply that a pers
 test.each([
   ['fake-discord.ts', 65_534],
   ['fake-roblox.ts', 65_532],
-])('%s on a port that another program has ends with one sentence', async (name, highest) => {
+])('%s on a taken port ends with one sentence', async (name, highest) => {
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
   await once(other, 'listening');

@@ -15,7 +15,7 @@ function everything(dataDir: string): string {
     .join('\n');
 }
 
-test.concurrent('a forgotten person is no longer in any file of the database, and the audit is intact', async () => {
+test.concurrent('a forgotten user is no longer in any file of the database, and the audit is intact', async () => {
   using home = new CliHome();
   for (const rank of ['20', '50']) expect((await home.here(['rank', 'set', '8589935601', rank])).code).toBe(0);
   expect(everything(home.dataDir)).toContain('8589935601');
@@ -44,7 +44,7 @@ async function request(home: CliHome, ...userIds: number[]): Promise<void> {
   await store.close();
 }
 
-test.concurrent('requests from Roblox are listed, agreed to once, and carried out; status and doctor name those that wait', async () => {
+test.concurrent('requests from Roblox are listed, confirmed once, and carried out; status and doctor report waiting ones', async () => {
   using home = new CliHome();
   for (const user of ['1001', '1002', '1003']) expect((await home.here(['rank', 'set', user, '50'])).code).toBe(0);
   await request(home, 1001, 1002, 1001);
@@ -82,7 +82,7 @@ test.concurrent('requests from Roblox are listed, agreed to once, and carried ou
   expect((await home.here(['audit', 'verify'])).code).toBe(0);
 });
 
-test.concurrent('a request of a member whose rank is being changed waits, and the others are carried out', async () => {
+test.concurrent('a request waits while the member’s rank is being changed, and the others are carried out', async () => {
   using home = new CliHome();
   for (const user of ['1001', '1002']) await home.json('rank', 'set', user, '50');
   await request(home, 1001, 1002);
@@ -100,7 +100,7 @@ test.concurrent('a request of a member whose rank is being changed waits, and th
   expect(await home.json('forget', '--requested', '--dry-run')).toMatchObject({ requests: [{ userId: 1001 }] });
 });
 
-test.concurrent('an undo does not restore the roles of a forgotten person', async () => {
+test.concurrent('an undo does not restore the roles of a forgotten user', async () => {
   using home = new CliHome();
   for (const user of ['1001', '1002']) expect((await home.here(['rank', 'set', user, '50'])).code).toBe(0);
   expect((await home.here(['forget', '1001', '-y'])).code).toBe(0);

@@ -18,14 +18,14 @@ const control = /(?![\n\t])\p{Cc}/u;
 
 const everyLine = [...Object.values(scenes).flat(), ...others];
 
-test('every command is called below', () => {
+test('every command is in the golden scenes', () => {
   const lines = everyLine.map((line) => wordsOf(line).join(' '));
   const isCalled = (path: string) => lines.some((line) => `${line} `.startsWith(`${path} `));
   const missing = everyCommand.filter((path) => !isCalled(path));
   expect(missing, 'add a line for each of these to test/e2e/golden-scenes.ts').toEqual([]);
 });
 
-describe.concurrent('the built binary, off a terminal', () => {
+describe.concurrent('the built binary, without a terminal', () => {
   test.for(Object.entries(scenes))(
     '%s: output, error output and exit code are exactly these',
     async ([name, lines], { expect }) => {
@@ -38,7 +38,7 @@ describe.concurrent('the built binary, off a terminal', () => {
     },
   );
 
-  test('rankd serve prints no escape byte, nor does it log one', async () => {
+  test('rankd serve neither prints nor logs an escape byte', async () => {
     using home = new CliHome();
     await using daemon = await DaemonHere.start(home, { env });
     await fetch(`${daemon.url}/%1B%5B31mred`);
@@ -57,7 +57,7 @@ test('longer output has no escape byte either', async () => {
   }
 });
 
-test('--json: every command prints one document, done or refused, and nothing else; none changes a byte of rankd.yaml', async () => {
+test('with --json, every command prints exactly one document, on success and on failure, and does not change rankd.yaml', async () => {
   using home = homeWithFiles();
   const yaml = '# mine  \r\nserver:   {port:   8080}\n\n\nlimits:\n    rank: 0600 # no more\n';
   writeFileSync(home.path('rankd.yaml'), yaml);

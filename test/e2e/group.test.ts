@@ -35,7 +35,7 @@ function configure({ home, roblox }: World, ...more: string[]): void {
   );
 }
 
-test.concurrent('show has the group, its owner, the acting account and the roles that it can give', async () => {
+test.concurrent('show prints the group, its owner, the acting account and the roles that it can give', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);
@@ -72,7 +72,7 @@ test.concurrent('an acting account that is not a member of the group is shown as
   expect(stderr).toMatch(/^try: have the acting account join/m);
 });
 
-test.concurrent('an acting account whose role may not change ranks can give nothing', async () => {
+test.concurrent('an acting account without permission to change ranks can give nothing', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);
@@ -91,7 +91,7 @@ test.concurrent('roles that can be given are within the ladder and the policy', 
   expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 20]);
 });
 
-test.concurrent('the owner as acting account can give every role but its own', async () => {
+test.concurrent('an owner as the acting account can give every role except its own', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   roblox.credential.userId = sampleUsers.owner;
@@ -158,7 +158,7 @@ test.concurrent('a role name cannot control the terminal', async () => {
   }
 });
 
-test.concurrent('a ladder that does not fit is reported by reading commands, and prevents changes', async () => {
+test.concurrent('a ladder that does not fit the group is reported by reading commands, and prevents changes', async () => {
   await using world = await setUp();
   const { home } = world;
   await home.json('key', 'list');
@@ -218,7 +218,7 @@ test.concurrent('config check makes no call if the configuration names no role',
   expect(world.roblox.journal.entries).toEqual([]);
 });
 
-test.concurrent('a platform that is down ends with 69', async () => {
+test.concurrent('an unavailable platform: exit code 69', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world, '', 'server: { deadline: 1s }');
@@ -228,7 +228,7 @@ test.concurrent('a platform that is down ends with 69', async () => {
   expect(down.json()).toMatchObject({ v: 1, success: false, code: 'platform_unavailable' });
 });
 
-test.concurrent('without any configuration the simulated group answers', async () => {
+test.concurrent('without a configuration, commands use the simulated group', async () => {
   await using world = await setUp();
   const { home } = world;
   expect(await home.json<Shown>('group', 'show')).toMatchObject({
@@ -254,7 +254,7 @@ async function pagesOf(home: CliHome, role: string, limit: number): Promise<numb
   return pages;
 }
 
-test.concurrent('members lists each holder of a role once, across the pages of Roblox and its own', async () => {
+test.concurrent('members lists each holder of a role once, across its own and Roblox’s pages', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);

@@ -61,7 +61,7 @@ test.each(commands)(
 describe('the manual page', () => {
   const page = readFileSync(new URL('../../dist/rankd.1', import.meta.url), 'utf8');
 
-  test('is built from the tree, and rankd man prints it', async () => {
+  test('is generated from the commands, and rankd man prints it', async () => {
     const { code, stdout, stderr } = await runCli(['man']);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(page);
@@ -74,7 +74,7 @@ describe('the manual page', () => {
     encoding: 'utf8',
   });
 
-  test.skipIf(groff.error !== undefined)('is roff without a warning, and has every command and option', () => {
+  test.skipIf(groff.error !== undefined)('is valid roff, and has every command and option', () => {
     expect([groff.status, groff.stderr]).toEqual([0, '']);
     const text = groff.stdout.replaceAll(/\s+/g, ' ');
     for (const command of allCommands(tree).filter(({ commands }) => commands.length === 0)) {

@@ -87,7 +87,7 @@ async function listed(home: CliHome, ...args: string[]): Promise<string[]> {
   return (await home.json<Changes>('history', 'list', ...args)).changes.map(({ id }) => id);
 }
 
-test.concurrent('a change made with `rank set` is in the history with exactly the public fields, absent ones null', async () => {
+test.concurrent('a change by `rank set` is in the history with exactly the public fields, null if absent', async () => {
   using home = new CliHome();
   await home.json('rank', 'set', '1001', '20');
   const { v, changes } = await home.json<Changes>('history', 'list');
@@ -109,7 +109,7 @@ test.concurrent('a change made with `rank set` is in the history with exactly th
   });
 });
 
-test.concurrent('unknown facts of a change are null: the later roles of an open one, the rank of an undo without one', async () => {
+test.concurrent('unknown values of a change are null: the later roles of an open one, the rank of an undo without one', async () => {
   using home = new CliHome();
   const held = { rolesBefore: [1, 2], rolesAfter: [1, 3] };
   await keep(
@@ -271,7 +271,7 @@ test.concurrent('the history is filtered by place, ranker, operator and time', a
   expect(await listed(home, '--ranker', '0', '--by', 'key:key_x', '--since', '2026-05-01T18:30Z')).toEqual(['chg_2']);
 });
 
-test.concurrent('the export holds every selected change once, newest first, as CSV, JSON lines or one JSON document', async () => {
+test.concurrent('the export has every selected change once, newest first, as CSV, JSON lines or one JSON document', async () => {
   using home = new CliHome();
   const ids = Array.from({ length: 1_001 }, (_, index) => `chg_${index}`);
   const awkward = {
@@ -308,7 +308,7 @@ test.concurrent('the export holds every selected change once, newest first, as C
   expect([v, changes.map(({ id }) => id)]).toEqual([1, ofSeven]);
 });
 
-test.concurrent('a suspension and its end are shown as such, in the list and in its documents', async () => {
+test.concurrent('a suspension and its end are marked in the list and in the documents', async () => {
   using home = new CliHome();
   await home.json('rank', 'suspend', '1001', '--for', '3d', '--reason', 'spam');
   await home.json('rank', 'unsuspend', '1001');
@@ -322,13 +322,13 @@ test.concurrent('a suspension and its end are shown as such, in the list and in 
   ]);
 });
 
-test.concurrent('an export of nothing is a heading, or an empty list', async () => {
+test.concurrent('an empty export is a heading, or an empty list', async () => {
   using home = new CliHome();
   expect(parseCsv((await home.here(['history', 'export'])).stdout)).toHaveLength(1);
   expect((await home.here(['history', 'export', '--json'])).json()).toEqual({ v: 1, changes: [] });
 });
 
-test.concurrent('an unknown change or key ends with 3, a bad option with 2', async () => {
+test.concurrent('an unknown change or key: exit code 3; an invalid option: 2', async () => {
   using home = new CliHome();
   const unknown = await home.here(['history', 'show', 'chg_nope', '--json']);
   expect(unknown).toMatchObject({ code: 3, stdout: '' });
@@ -344,7 +344,7 @@ test.concurrent('an unknown change or key ends with 3, a bad option with 2', asy
   }
 });
 
-test.concurrent('text from callers cannot forge a row of the list or control the terminal', async () => {
+test.concurrent('text from callers can neither forge a row of the list nor control the terminal', async () => {
   using home = new CliHome();
   await keep(
     home,

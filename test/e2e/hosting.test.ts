@@ -74,7 +74,7 @@ async function freePort(): Promise<number> {
   return isFree ? port : freePort();
 }
 
-test('with PORT and no other setting, rankd listens on that port at all addresses, and reports both and the database that it does not use', async () => {
+test('with only PORT set, rankd listens on that port at all addresses, and mentions an unused DATABASE_URL', async () => {
   using home = new CliHome();
   const PORT = String(await freePort());
   const DATABASE_URL = 'postgres://ann:geheim@127.0.0.1:1/other';
@@ -98,7 +98,7 @@ test('with PORT and no other setting, rankd listens on that port at all addresse
   expect(await daemon.stop()).toBe(0);
 });
 
-test('a key and the workspace id in variables are the same on each empty disk; an id other than that of the database stops the start', async () => {
+test('a key and the workspace id from variables survive an empty disk; an id that differs from the database stops the start', async () => {
   using home = new CliHome();
   const secret = await home.createKey();
   const hash = createHash('sha256').update(secret).digest('hex');
@@ -115,7 +115,7 @@ test('a key and the workspace id in variables are the same on each empty disk; a
 });
 
 test.runIf(process.getuid?.() === 0)(
-  'on PostgreSQL, a user without an account, a home and a folder to write to serves, and its health command finds the daemon; the next release takes over while the first still runs',
+  'on PostgreSQL, a user without account, home or writable folder can serve and check the health; a new release starts while the old one is running',
   async () => {
     const { url } = await postgresDatabase();
     const uid = 54_321;
@@ -143,7 +143,7 @@ test.runIf(process.getuid?.() === 0)(
   },
 );
 
-test('on PostgreSQL, any machine makes links to the page and ends its sessions: 69 without a daemon, or if no page always listens', async () => {
+test('on PostgreSQL, any machine can create links to the page and end its sessions: exit code 69 without a daemon with a permanent page', async () => {
   const { url: RANKD_STORE_URL } = await postgresDatabase();
   using home = new CliHome();
   using elsewhere = new CliHome();

@@ -22,7 +22,7 @@ test.each<[what: string, code: number, args: string[], hint: RegExp]>([
   ['a place without a key', 2, ['--place', '42'], /--key NAME/],
   ['an --out without a key', 2, ['--out', 'game.key'], /--key NAME/],
   ['a configuration in a folder that is missing', 3, ['--config', 'new/rankd.yaml'], /mkdir -p .+new/],
-])('%s: init ends with %i before anything is written, and its hint works for init', async (_, code, args, hint) => {
+])('%s: init exits with %i before anything is written, and its hint works for init', async (_, code, args, hint) => {
   const home = machine();
   await home.json('key', 'create', 'taken');
   const result = await home.here([...flags, ...args]);
@@ -55,7 +55,7 @@ test('init writes the configuration to the first path that rankd reads: --config
   expect(await fileOf([])).toBe(home.path('rankd.yaml'));
 });
 
-test('--force succeeds if both files exist, and keeps both', async () => {
+test('--force succeeds if both files exist, and preserves both', async () => {
   const home = machine();
   const args = ['init', '--group', '4199740', '--credential-file', '-', '--no-check'];
   expect((await home.here(args, { input: 'first-key\n' })).code).toBe(0);
@@ -65,7 +65,7 @@ test('--force succeeds if both files exist, and keeps both', async () => {
   expect((await home.here(['config', 'check'])).code).toBe(0);
 });
 
-test('a foreign Rankd.rbxmx is unchanged, and init explains how to get another; --force renames it to .old', async () => {
+test('init does not change an unrelated Rankd.rbxmx, and prints how to overwrite it; --force renames it to .old', async () => {
   const home = machine();
   writeFileSync(home.path('Rankd.rbxmx'), 'mine');
   const { code, stderr } = await home.here([...flags, '--url', 'rankd.example.com']);
@@ -81,7 +81,7 @@ test('a foreign Rankd.rbxmx is unchanged, and init explains how to get another; 
   expect((await home.here(['script'])).stdout).toContain('url = "https://rankd.example.com"');
 });
 
-test('in the file that init writes, deleting the # before a setting applies it', async () => {
+test('in the file that init writes, a setting applies once the # before it is deleted', async () => {
   const home = machine();
   expect((await home.here(flags)).code).toBe(0);
   const written = readFileSync(home.path('rankd.yaml'), 'utf8');
@@ -120,7 +120,7 @@ test('on a terminal, init asks again for an invalid Roblox key, and for the name
 test.each([
   ['', 'the key is empty'],
   ['two words', 'the key contains spaces'],
-])('a file whose content %j is no Roblox key is named with what is wrong with it', async (content, flaw) => {
+])('a file whose content %j is not a Roblox key is reported with the reason', async (content, flaw) => {
   const home = machine();
   writeFileSync(home.path('cloud.key'), content);
   const { code, stderr } = await home.here(flags);

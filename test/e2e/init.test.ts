@@ -28,7 +28,7 @@ async function world(): Promise<{
   };
 }
 
-test('on a terminal init asks, never shows the key, and leaves a configuration, a private key file and a key that ranks', async () => {
+test('on a terminal, init asks, never shows the key, and creates a configuration, a private key file and a working game key', async () => {
   const { home, roblox, env: cloud } = await world();
   await using channel = await startFakeDiscord();
   const env = { ...cloud, RANKD_WEBHOOKS_ALLOW_PRIVATE: '127.0.0.1' };
@@ -123,7 +123,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   await expect.poll(titles).toContainEqual(expect.stringMatching(/promoted$/));
 });
 
-test('on a terminal init starts the daemon itself: Enter is enough for all questions but three, and then a game changes a rank', async () => {
+test('on a terminal, init starts the daemon itself: all but three questions need only Enter, and then a game can change a rank', async () => {
   const { home, roblox, env } = await world();
   const { code, screen } = await runOnTerminal(home, ['init'], {
     columns: 120,
@@ -166,7 +166,7 @@ test('on a terminal init starts the daemon itself: Enter is enough for all quest
   expect(roblox.violations()).toEqual([]);
 });
 
-test('on a terminal init starts no daemon on the port of another program, and does not claim that it runs', async () => {
+test('on a terminal, init reports a taken port, and does not claim that the daemon is running', async () => {
   const { home, env, flags } = await world();
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
@@ -187,7 +187,7 @@ test('on a terminal init starts no daemon on the port of another program, and do
   expect(screen).not.toContain('rankd runs in this window');
 });
 
-test('a question shows the names of roles as text: none of them controls the terminal', async () => {
+test('role names in a question cannot control the terminal', async () => {
   const { home, roblox, env } = await world();
   const [trainee] = roblox.group.roles.filter(({ rank }) => rank === 10);
   Object.assign(trainee ?? {}, { name: 'Tr\x1b]0;OWNED\x07' });
@@ -217,7 +217,7 @@ test('a question shows the names of roles as text: none of them controls the ter
   expect(screen).not.toContain('\x1b]0;');
 });
 
-test('Ctrl-C at a question ends it with 130 and leaves no files', async () => {
+test('Ctrl-C at a question exits with 130 and leaves no files', async () => {
   const { home, env } = await world();
   const { code, screen } = await runOnTerminal(home, ['init'], { env, answers: [['Group id', '\x03']] });
   expect(code).toBe(130);
@@ -225,7 +225,7 @@ test('Ctrl-C at a question ends it with 130 and leaves no files', async () => {
   expect(existsSync(home.path('rankd.yaml'))).toBe(false);
 });
 
-test('off a terminal the same by flags; the secret goes to a file', async () => {
+test('without a terminal, init needs only flags; the secret is written to a file', async () => {
   const { home, env, flags } = await world();
   const { code, stdout, stderr } = await home.here(
     ['init', ...flags, '--ladder', '--key', 'my-game', '--place', '42', '--out', 'game.key', '--json'],
@@ -242,7 +242,7 @@ test('off a terminal the same by flags; the secret goes to a file', async () => 
   expect((await home.here(['whitelist', 'check', '42', '--key', 'my-game'], { env })).code).toBe(0);
 });
 
-test('serve accepts the ladder that init writes: without the roles that share a rank, which it names', async () => {
+test('serve accepts the ladder that init writes, without the roles that share a rank', async () => {
   const { home, roblox, env, flags } = await world();
   roblox.group.roles.push({ id: 50_051, name: 'Pilot', rank: 50 });
   const { code, stderr } = await home.here(['init', ...flags, '--ladder', '--key', 'game'], { env });
@@ -256,7 +256,7 @@ test('serve accepts the ladder that init writes: without the roles that share a 
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
 });
 
-test('the ladder that init writes names a role by its id if its rank means another', async () => {
+test('the ladder that init writes has the id of a role if its rank is ambiguous', async () => {
   const { home, env, flags } = await world();
   const base = { ...env, RANKD_GROUP_RANK_1: 'base' };
   expect((await home.here(['init', ...flags, '--ladder'], { env: base })).code).toBe(0);
@@ -264,7 +264,7 @@ test('the ladder that init writes names a role by its id if its rank means anoth
   expect((await home.here(['config', 'check'], { env: base })).code).toBe(0);
 });
 
-test('it lists the roles that have power over others, or that Roblox does not show it', async () => {
+test('init lists the roles that have power over others, and those with unknown permissions', async () => {
   const { home, roblox, env, flags } = await world();
   const ofMember = await home.here(['init', ...flags], { env });
   expect(ofMember.stderr).toContain(
@@ -282,7 +282,7 @@ test('the key can come from standard input and is stored in a private file', asy
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
 });
 
-test('off a terminal without flags it ends with 2 and names them', async () => {
+test('without a terminal and flags, init exits with 2 and names the flags', async () => {
   const { home, env } = await world();
   const { code, stderr } = await home.here(['init'], { env });
   expect({ code, stderr }).toEqual({
@@ -292,7 +292,7 @@ test('off a terminal without flags it ends with 2 and names them', async () => {
   });
 });
 
-test('an existing rankd.yaml is never overwritten, and kept next to the new one with --force', async () => {
+test('an existing rankd.yaml is never overwritten, and --force preserves it next to the new one', async () => {
   const { home, env, flags } = await world();
   writeFileSync(home.path('rankd.yaml'), '# mine\n');
   expect((await home.here(['init', ...flags], { env })).code).toBe(4);
@@ -344,7 +344,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
   expect(existsSync(home.path('rankd.yaml'))).toBe(false);
 });
 
-test('facts that Roblox does not report are shown as unknown, and do not stop init: the permissions of the key, and the acting account', async () => {
+test('an acting account or key permissions that Roblox does not report are shown as unknown, and do not stop init', async () => {
   const { home, roblox, env, flags } = await world();
   const oddScopes = [{ name: 'group', operations: null }];
   Object.assign(roblox.credential, { oddScopes, userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
@@ -370,7 +370,7 @@ test('a key that Roblox does not describe does not stop init, and one without th
   );
 });
 
-test('without a check it works while Roblox is down, and with one it reports that and writes nothing', async () => {
+test('init works with --no-check while Roblox is down; without it, init reports that and writes nothing', async () => {
   const { home, roblox, env, flags } = await world();
   await roblox.close();
   const impatient = { ...env, RANKD_SERVER_DEADLINE: '1s' };

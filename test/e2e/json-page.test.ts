@@ -48,7 +48,7 @@ const withoutDaemon = [
 
 type Document = Record<string, unknown>;
 
-test('docs/json.md has the fields of each document that --json prints; otherwise, run this file with -u', async () => {
+test('docs/json.md has the fields of each document that --json prints (update it with -u)', async () => {
   const documents = await printed();
   const named = documents.map(([line]) => /^[a-z]+(?: [a-z]+)?/.exec(line)?.[0] ?? line);
   const missing = everyCommand.filter((name) => !named.some((one) => one === name || one.startsWith(`${name} `)));

@@ -22,7 +22,7 @@ async function accepts(home: CliHome, secret: string): Promise<boolean> {
   throw new Error(`verify ended with ${code}`);
 }
 
-test.concurrent('a new key is 44 characters on stdout only and accepted at once', async () => {
+test.concurrent('a new key has 44 characters, is printed only to stdout, and is accepted at once', async () => {
   using home = new CliHome();
   const { code, stdout, stderr } = await home.here(['key', 'create', 'game']);
   expect(code).toBe(0);
@@ -32,7 +32,7 @@ test.concurrent('a new key is 44 characters on stdout only and accepted at once'
   expect((await home.here(['key', 'create', 'trial', '--test'])).stdout).toMatch(/^rk_test_[0-9A-Za-z]{36}\n$/);
 });
 
-test.concurrent('a secret is printed once: no later output and no file of the data directory holds it', async () => {
+test.concurrent('a secret is printed once: it is in no later output and no file of the data directory', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   const rotated = await home.json<Made>('key', 'rotate', 'game');
@@ -65,7 +65,7 @@ test.concurrent('the data directory and its files belong only to the operator', 
     expect([name, statSync(join(home.dataDir, name)).mode & 0o777]).toEqual([name, 0o600]);
 });
 
-test.concurrent('--out writes the secret to a file of mode 0600 instead of the terminal', async () => {
+test.concurrent('--out writes the secret to a file with mode 0600 instead of the terminal', async () => {
   using home = new CliHome();
   const { code, stdout, stderr } = await home.here(['key', 'create', 'game', '--out', 'game.key']);
   const secret = readFileSync(home.path('game.key'), 'utf8');
@@ -105,7 +105,7 @@ test.concurrent('a key that could not be created leaves no file', async () => {
   expect(existsSync(home.path('game.key'))).toBe(false);
 });
 
-test.concurrent('a taken name ends with 4; --if-not-exists leaves that key as it is and ends with 0', async () => {
+test.concurrent('a taken name: exit code 4; with --if-not-exists 0, and the key is not changed', async () => {
   using home = new CliHome();
   const first = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
   expect(first.created).toBe(true);
@@ -156,7 +156,7 @@ test.concurrent('--if-not-exists reports the differences between the existing ke
   expect((await home.json<{ differs: string[] }>(...same)).differs).toEqual([]);
 });
 
-test.concurrent('rotating keeps the old secret only until its overlap ends', async () => {
+test.concurrent('after a rotation, the old secret works only until the overlap ends', async () => {
   using home = new CliHome();
   const { secret: first = '' } = await home.json<Made>('key', 'create', 'game');
   const { secret: second = '', key } = await home.json<Made>('key', 'rotate', 'game');
@@ -175,7 +175,7 @@ test.concurrent('rotating keeps the old secret only until its overlap ends', asy
   expect(await Promise.all([third, fourth].map((secret) => accepts(home, secret)))).toEqual([false, true]);
 });
 
-test.concurrent('revoking asks first: without a terminal and -y it ends with 2 and the key still works', async () => {
+test.concurrent('revoke asks first: without a terminal and -y it exits with 2, and the key still works', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   const unasked = await home.here(['key', 'revoke', 'game'], { input: 'y\n' });
@@ -209,7 +209,7 @@ test.concurrent('on a terminal, the place of the secret is printed once; a pipe 
   expect((await home.here(['key', 'create', 'other', '--out', 'other.key'])).stdout).toBe('other.key\n');
 });
 
-test.concurrent('a key without rules is shown without any', async () => {
+test.concurrent('a key without rules is shown without rules', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game', '--max-rank', '20');
   const { stdout } = await home.here(['key', 'set', 'game', '--max-rank', 'none', '--direction', 'both']);
@@ -240,7 +240,7 @@ test.concurrent('the rules of a key are set at its creation, changed later, and 
   expect(events[0]).toMatchObject({ action: 'key.set', detail: { maxRank: { from: 50, to: 20 } } });
 });
 
-test.concurrent('rules that leave nothing to rank are wrong usage, at creation and later', async () => {
+test.concurrent('rules that allow no rank are a usage error, at creation and later', async () => {
   using home = new CliHome();
   const create = ['key', 'create', 'game', '--min-rank', '20'];
   expect((await home.here([...create, '--max-rank', '10'])).code).toBe(2);
@@ -251,7 +251,7 @@ test.concurrent('rules that leave nothing to rank are wrong usage, at creation a
   );
 });
 
-test.concurrent('verify distinguishes mistyped, unknown and not whitelisted, in words an operator understands', async () => {
+test.concurrent('verify distinguishes mistyped, unknown and not whitelisted keys, in plain words', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   using ofAnother = new CliHome();
@@ -270,7 +270,7 @@ test.concurrent('verify distinguishes mistyped, unknown and not whitelisted, in 
   }
 });
 
-test.concurrent('on a terminal verify and hash ask for the key, which is hidden, and continue at Enter', async () => {
+test.concurrent('on a terminal, verify and hash ask for the key and hide it', async () => {
   using home = new CliHome();
   const { secret = '' } = await home.json<Made>('key', 'create', 'game');
   for (const [command, words] of [
@@ -296,7 +296,7 @@ test.concurrent.each([['verify'], ['verify', 'game.key'], ['hash', 'game.key']])
   },
 );
 
-test.concurrent('a database that a command creates is reported once, such as in a mistyped --data-dir', async () => {
+test.concurrent('a command reports a database that it creates, such as in a mistyped --data-dir', async () => {
   using home = new CliHome();
   const line = ['--data-dir', 'mistyped', 'key', 'list'];
   const first = await home.here(line);
@@ -307,7 +307,7 @@ test.concurrent('a database that a command creates is reported once, such as in 
   expect((await home.here(['key', 'list'])).stderr).not.toContain('new one');
 });
 
-test.concurrent('a paused key changes no rank from the next request on, and again once it is resumed', async () => {
+test.concurrent('a paused key cannot change ranks from the next request on, until it is resumed', async () => {
   using home = new CliHome();
   const secret = await home.createKey();
   await using daemon = await DaemonHere.start(home);
@@ -339,7 +339,7 @@ test.concurrent('a revoked key cannot be paused', async () => {
   });
 });
 
-test.concurrent('resume of a key that was not paused reports that and writes nothing', async () => {
+test.concurrent('resuming a key that was not paused reports that and writes nothing', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   expect(await home.here(['key', 'resume', 'game'])).toMatchObject({ code: 0, stdout: 'Key "game" was not paused.\n' });
@@ -394,14 +394,14 @@ test.concurrent.each([
   ['a missing argument', ['key', 'create']],
   ['an unknown command', ['key', 'lst']],
   ['a command group alone', ['key']],
-])('%s is wrong usage: 2, and one sentence with one full stop', async (_what, args) => {
+])('%s is a usage error: exit code 2 and one sentence', async (_what, args) => {
   using home = new CliHome();
   const result = await home.here(args);
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toMatch(/^error: [A-Z`][^\n]*[^.\n]\.\ntry: [^\n]+\n$/);
 });
 
-test.concurrent('global options may be anywhere on the line', async () => {
+test.concurrent('global options can be anywhere on the line', async () => {
   using home = new CliHome();
   const elsewhere = join(home.folder, 'elsewhere');
   await home.here(['key', 'create', 'game', '--data-dir', elsewhere]);
@@ -422,7 +422,7 @@ test.concurrent('-q prints only the result', async () => {
   expect(await home.here(['key', 'create', 'game', '-q'])).toMatchObject({ code: 0, stderr: '' });
 });
 
-test.concurrent('no escape byte is printed off a terminal, whatever the environment or an argument contains', async () => {
+test.concurrent('without a terminal, no escape byte is printed, even if the environment or an argument contains one', async () => {
   using home = new CliHome();
   const env = { FORCE_COLOR: '1', CLICOLOR_FORCE: '1', TERM: 'xterm-256color' };
   const lines = [
@@ -440,7 +440,7 @@ test.concurrent('no escape byte is printed off a terminal, whatever the environm
   }
 });
 
-test.concurrent('help and version end with 0 and need no data directory', async () => {
+test.concurrent('help and version exit with 0 and need no data directory', async () => {
   using blank = new CliHome();
   for (const args of [['--help'], ['key', 'rotate', '-h'], ['-V'], ['version']]) {
     const result = await blank.run(args);
@@ -451,7 +451,7 @@ test.concurrent('help and version end with 0 and need no data directory', async 
   expect((await runCli(['key', 'rotate', '--help'])).stdout).toMatch(/Examples:\n {2}rankd key rotate/);
 });
 
-test('while the old secret of a rotation is still used, list and show report it: masked, when and from which place', async () => {
+test('during a rotation, list and show report the last use of the old secret, with its time and place', async () => {
   using home = new CliHome();
   const { secret: old = '' } = await home.json<Made>('key', 'create', 'game');
   const masked = `${old.slice(0, 11)}…${old.slice(-3)}`;

@@ -45,7 +45,9 @@ async function world() {
 }
 
 describe.concurrent('a change by a command is verified by a late read', () => {
-  test('without a daemon, by the command itself, before its answer, which mentions it', async ({ expect }) => {
+  test('without a daemon, the command reads the member itself, and mentions it, before it prints the result', async ({
+    expect,
+  }) => {
     await using at = await world();
     const { code, stdout, stderr } = await at.rank(member, '20');
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('is now Officer') });
@@ -55,7 +57,9 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(late - planned).toBeGreaterThanOrEqual(lagMs);
   });
 
-  test('even next to daemons on other machines that share its PostgreSQL: then it names them', async ({ expect }) => {
+  test('with daemons only on other machines, the command reads the member itself, and names the daemons', async ({
+    expect,
+  }) => {
     const database = await createPostgresDatabase();
     await using _database = database;
     await using at = await world();
@@ -71,7 +75,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(stderr).toMatch(/This is stored in .*; the daemon \S+ is using it\./);
   });
 
-  test('without a daemon: a change that Roblox has lost is not reported as done, and is unknown', async ({
+  test('without a daemon, a change that Roblox has lost is not reported as done, and is unknown', async ({
     expect,
   }) => {
     await using at = await world();
@@ -82,7 +86,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
-  test('even a refused one: if Roblox carried it out, although reads did not show it yet, it is not reported as refused', async ({
+  test('a refused change that Roblox carried out anyway, although reads did not show it yet, is not reported as refused', async ({
     expect,
   }) => {
     await using at = await world();
@@ -93,7 +97,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
-  test('even a refused one in a list', async ({ expect }) => {
+  test('the same for a refused change in a list', async ({ expect }) => {
     await using at = await world();
     writeFileSync(at.home.path('list.txt'), `${member}\n${other}\n`);
     const args = ['rank', 'set', '20', '--file', 'list.txt', '--yes', '--json'];
@@ -107,7 +111,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     );
   });
 
-  test('an undo does not report members as restored whom Roblox has not restored', async ({ expect }) => {
+  test('an undo does not report members as restored if Roblox has not restored them', async ({ expect }) => {
     await using at = await world();
     expect((await at.home.here(['rank', 'set', String(member), '20'], { isInterrupted: true })).code).toBe(0);
     at.roblox.writesOnlyEcho = true;
@@ -118,7 +122,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(at.roblox.group.held(member)).toEqual([officer]);
   });
 
-  test('by the daemon, if one runs: the command does not wait, and stops believing answers when the daemon does', async ({
+  test('with a daemon, the daemon makes the late read: the command does not wait, and shares the daemon’s trust in responses', async ({
     expect,
   }) => {
     await using at = await world();
@@ -136,7 +140,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(daemon.process.exitCode).toBe(null);
   });
 
-  test('an interrupted one is reported as Roblox reported it', async ({ expect }) => {
+  test('an interrupted late read reports the outcome that Roblox reported', async ({ expect }) => {
     await using at = await world();
     at.roblox.group.setMember(member, [recruit, officer]);
     const { code, stdout } = await at.home.here(['rank', 'set', String(member), '10'], { isInterrupted: true });

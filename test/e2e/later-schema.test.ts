@@ -67,7 +67,7 @@ function newHome(): CliHome {
 describe.each(Object.entries(engines))('on %s', (engine, open) => {
   const isServer = engine === 'PostgreSQL';
 
-  test('while an older daemon runs, no command of a later rankd except db migrate migrates, after which the daemon stops with 78', async () => {
+  test('while an older daemon is running, only db migrate of a later rankd migrates, and then the daemon stops with 78', async () => {
     const { home, env, place, schema, schemaNow } = await open();
     await using daemon = await DaemonProcess.start(home, { env });
     const elsewhere = isServer ? newHome() : home;
@@ -109,7 +109,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
     expect(old).toMatchObject({ code: 78, stdout: '' });
   });
 
-  test('with no daemon, the first command of a later rankd migrates and reports it in one line, which names the copy', async () => {
+  test('without a daemon, the first command of a later rankd migrates, and reports that and the copy in one line', async () => {
     const { home, env, place, schema, schemaNow, copy } = await open();
     const told = `The database ${place} was migrated from schema ${schema} to ${schema + 1}; ${copy === null ? 'rankd made no copy of it' : `a copy from before the migration is ${copy}`}.\n`;
     await home.here(['key', 'create', 'game'], { env });
@@ -126,7 +126,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
   });
 });
 
-test('with --json, a migration is a line of JSON on stderr, and stdout has only the document; a daemon announces its own', async () => {
+test('with --json, a migration is reported as a line of JSON on stderr, by a daemon too', async () => {
   const { home, place, schema, copy } = await engines.SQLite();
   const line = `{"v":1,"migration":{"database":"${place}","from":${schema},"to":${schema + 1},"copy":"${copy}"}}\n`;
   await home.here(['key', 'create', 'game']);

@@ -33,7 +33,7 @@ test('the settings of docs/metrics.md enable them, and its curl shows them', asy
   ).toContainEqual(expect.objectContaining({ name: 'metrics.port', value: Number(port) }));
 });
 
-test('a taken port for metrics ends serve with exit code 69 and names the setting', async () => {
+test('with a taken metrics port, serve exits with 69 and names the setting', async () => {
   using home = new CliHome();
   await using daemon = await DaemonHere.start(home);
   const { port } = new URL(daemon.url);
@@ -64,7 +64,7 @@ test('the platform of a new configuration is measured as well', async () => {
   await expect.poll(reads, { timeout: 5_000 }).toBeGreaterThan(before); // scrapes within a second share a rendering
 });
 
-test('the budget of a platform that a new configuration removed is no longer reported', async () => {
+test('the budget of a platform that a reload has replaced is no longer reported', async () => {
   await using world = await openCloudHome();
   const file = world.home.path('rankd.yaml');
   const metrics = 'metrics: { enabled: true, port: 0 }\n';

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { heldIn, modelCommands, reconcile } from '../tools/model-commands.ts';
 import { ModelWorld } from '../tools/model-world.ts';
 
-test('whatever callers, operators, Roblox and restarts do: answers, history and the group agree', async () => {
+test('responses, history and group agree after random actions of callers, operators and Roblox, and random restarts', async () => {
   const property = fc.asyncProperty(fc.boolean(), modelCommands, async (hasLadder, commands) => {
     await using world = await ModelWorld.open(hasLadder);
     const model = { held: heldIn(world), isCalm: true, hasLadder, firstAnswers: new Map() };

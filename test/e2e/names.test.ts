@@ -5,7 +5,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 describe('a user by name', () => {
-  test('is looked up for every argument that is a user, and the result is shown', async () => {
+  test('is looked up in every user argument, and the result is shown', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     const set = await home.here(['rank', 'set', '@newcomer', 'officer']);
@@ -36,7 +36,7 @@ describe('a user by name', () => {
     expect(roblox.violations()).toEqual([]);
   });
 
-  test('is refused if the name is a previous one, or no user has it; nothing is changed', async () => {
+  test('is refused if it is a previous name or unknown; nothing is changed', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     roblox.expectNoWrites();
@@ -50,7 +50,7 @@ describe('a user by name', () => {
     expect(roblox.violations()).toEqual([]);
   });
 
-  test('is found without the public look-up once history names it and Roblox confirms that it is the present name', async () => {
+  test('is found without the public look-up once the history has it and Roblox confirms that it is the current name', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     const show = (name: string) => home.here(['rank', 'show', name]);
@@ -81,14 +81,14 @@ describe('a user by name', () => {
     },
   );
 
-  test('digits are an id, and with an @ they are a name', async () => {
+  test('is an id if it has only digits, unless it has an @', async () => {
     await using system = await openCloudHome();
     system.roblox.users.push({ id: sampleUsers.officer, name: '1001' });
     expect(await system.home.json('rank', 'show', '@1001')).toMatchObject({ member: { userId: sampleUsers.officer } });
     expect(await system.home.json('rank', 'show', '1001')).toMatchObject({ member: { userId: 1001 } });
   });
 
-  test('can be tried on the simulated group, too', async () => {
+  test('can also be used on the simulated group', async () => {
     using home = new CliHome();
     const { stdout } = await home.here(['rank', 'set', 'Newcomer', 'Officer']);
     expect(stdout).toMatch(/^Newcomer \(1001\) is now Officer/);
@@ -96,7 +96,7 @@ describe('a user by name', () => {
 });
 
 describe('a role by name', () => {
-  test('is refused with the nearest name and the list if no role has it', async () => {
+  test('is refused with a suggestion and the list of roles if it is unknown', async () => {
     using home = new CliHome();
     const { code, stderr } = await home.here(['rank', 'set', '1001', 'Offiser']);
     expect([code, stderr]).toEqual([
@@ -107,7 +107,7 @@ describe('a role by name', () => {
     ]);
   });
 
-  test('is found without its badge, by its words, and with its spaces in quotes; two that match are both named', async () => {
+  test('is found without its badge, by its words, and quoted with spaces; an ambiguous one lists both matches', async () => {
     await using system = await openCloudHome();
     const { group } = system.roblox;
     for (const [index, name] of ['Sergeant Major', '[O-1] Officer Cadet', '🔰 | Recruiter', 'Captain ⭐️'].entries())
@@ -134,7 +134,7 @@ describe('a role by name', () => {
     expect((await home.here(['key', 'set', 'quiz', '--max-rank', 'Astronaut'])).code).toBe(5);
   });
 
-  test('is offered by the shell once the roles were read', async () => {
+  test('is completed by the shell once the roles have been read', async () => {
     using home = new CliHome();
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':'])).stdout).toBe('');
     await home.json('group', 'roles');
@@ -148,7 +148,7 @@ describe('a role by name', () => {
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':cap'])).stdout).toMatch(/^Captain\t/);
   });
 
-  test('is offered for the group that is served, although a simulated one with the same names was used before', async () => {
+  test('is completed for the served group, even after a simulated group with the same names was used', async () => {
     await using system = await openCloudHome();
     const { home } = system;
     await home.here(['group', 'roles'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
@@ -157,7 +157,7 @@ describe('a role by name', () => {
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':Off'])).stdout).toBe('Officer\tOfficer, rank 20\n');
   });
 
-  test('of a user is offered by the shell once it was typed, or is in the history', async () => {
+  test('of a user is completed by the shell once it was typed, or is in the history', async () => {
     using home = new CliHome();
     const offered = async (current: string) =>
       (await home.here(['__complete', 'rank', 'set', `:${current}`])).stdout.replaceAll(/\t|\n$/g, '').split('\n');
@@ -191,7 +191,7 @@ describe('a pasted address', () => {
     }
   });
 
-  test('of an experience as a whole is refused, because games send the place id', async () => {
+  test('of an experience is refused, because games send the place id', async () => {
     using home = new CliHome();
     await home.json('key', 'create', 'game');
     const address = 'https://create.roblox.com/dashboard/creations/experiences/9876543210/overview';
@@ -204,7 +204,7 @@ describe('a pasted address', () => {
     }
   });
 
-  test('and other spreadsheet lists name a place in their first field; several ids, and UTF-16, are refused', async () => {
+  test('can be in a list whose first field is a place; several ids per line and UTF-16 are refused', async () => {
     using home = new CliHome();
     await home.json('key', 'create', 'game');
     const add = (text: string | Buffer) => {
@@ -247,7 +247,7 @@ describe('names of roles in the configuration', () => {
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('without a role stop everything that depends on them, each with the same sentence', async () => {
+  test('without a role stop everything that depends on them, with the same message', async () => {
     await using system = await configured('policy: { locked_roles: [Captin] }\n');
     const { home, roblox } = system;
     roblox.expectNoWrites();
@@ -270,7 +270,7 @@ describe('names of roles in the configuration', () => {
     expect(stderr).toContain('policy.locked_roles names "captain", and 2 roles have that name: it means all of them');
   });
 
-  test('are compared with the group by reload, and mean the same role while the daemon runs', async () => {
+  test('are compared with the group by reload, and mean the same role while the daemon is running', async () => {
     await using system = await configured('policy: { locked_roles: [Captain] }\n');
     const { home, roblox } = system;
     await using daemon = await system.serve();

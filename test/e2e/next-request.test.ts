@@ -60,7 +60,7 @@ describe('a change from the shell applies from the next request of the running d
     expect(await verify()).toBe(200);
   });
 
-  test('key rotate: the new secret at once, the old one until the overlap ends', async () => {
+  test('key rotate: the new secret works at once, the old one until the overlap ends', async () => {
     const old = await createKey('turning');
     await rankd('whitelist', 'add', '1', '--key', 'turning');
     const { secret: next } = await home.json<{ secret: string }>('key', 'rotate', 'turning', '--overlap', '1h');
@@ -77,7 +77,7 @@ describe('a change from the shell applies from the next request of the running d
     expect(await verify(made)).toBe(401);
   });
 
-  test('rank set: the game sees the rank that the operator gave, and the history has both', async () => {
+  test('rank set: the game sees the rank that the operator gave, and the history has both changes', async () => {
     await rankd('rank', 'set', '1004', '20');
     const { status, json } = await daemon.rank(secret, { rankeeId: 1004 });
     expect(status).toBe(200);

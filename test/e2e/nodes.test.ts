@@ -69,7 +69,7 @@ describe('several daemons on one database', () => {
     expect((await homes.desk.here(['health'], { env: { RANKD_STORE_URL: database.url } })).code).toBe(69);
   });
 
-  test('status names clocks that differ from the server’s, and members whom a late write may have left with wrong roles', async () => {
+  test('status names clocks that differ from the server’s, and members who may have wrong roles after a late write', async () => {
     const store = await openPostgresStore({ address: database.address, clock: systemClock });
     const told = { version: '1', url: 'http://far:1', group: 'SIMULATED', isDraining: false, uptimeSeconds: 1 };
     const rest = { requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, settings: {} };
@@ -105,7 +105,7 @@ describe('several daemons on one database', () => {
     expect(after).not.toContain("server's");
   });
 
-  test('reload reaches every node, each with its own file; the exit code is that of the worst', async () => {
+  test('reload makes every node read its own file; the exit code is that of the worst outcome', async () => {
     write('east', 'policy: {cooldown: 7s}');
     write('west', 'policy: {cooldown: often}');
     const all = await atDesk('reload', '--json');
@@ -136,7 +136,7 @@ describe('several daemons on one database', () => {
     expect(events).toMatchObject([{ by: expect.stringMatching(/^cli:/) }, { by: expect.stringMatching(/^cli:/) }]);
   });
 
-  test('a declared key applies while one node declares it: reload reports that, and its last node’s reload or end revokes it', async () => {
+  test('a declared key is valid as long as one node declares it, which reload reports; the last node’s reload or end revokes it', async () => {
     const key = (name: string) =>
       `keys: [{name: ${name}, hash: ${createHash('sha256').update(name).digest('hex')}, whitelist: [1]}]`;
     const revoked = async () => {
@@ -160,7 +160,7 @@ describe('several daemons on one database', () => {
     expect(await revoked()).toMatchObject({ other: 'active' });
   });
 
-  test('a declared webhook applies while one node declares it, with the newest declaration and that node’s files; reload and status report it', async () => {
+  test('a declared webhook exists as long as one node declares it, with the newest declaration and that node’s files', async () => {
     await using first = await startWebhookSink();
     await using second = await startWebhookSink();
     const secret = newWebhookSecret();
@@ -208,7 +208,7 @@ describe('several daemons on one database', () => {
     daemons.west = await start('west');
   });
 
-  test('each event is delivered once, whichever daemon it came from; another one takes over once the first is gone', async () => {
+  test('each event of any daemon is delivered once; a second daemon takes over once the first is gone', async () => {
     await using sink = await startWebhookSink();
     for (const name of ['east', 'west'] as const) write(name, 'webhooks: {allow_private: [127.0.0.1]}');
     await atDesk('reload');
@@ -238,7 +238,7 @@ describe('several daemons on one database', () => {
     daemons[inCharge] = await start(inCharge);
   });
 
-  test('events lost in a failover are reported by each daemon that knew of them, in its log and in the audit', async () => {
+  test('each daemon that knew of events lost in a failover reports them in its log and in the audit', async () => {
     for (const name of ['lost', 'lost-too']) expect((await atDesk('key', 'create', name)).code).toBe(0);
     const [{ beats }] = await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL');
     const since = async () =>
@@ -263,7 +263,7 @@ describe('several daemons on one database', () => {
     expect((await atDesk('audit', 'verify')).code).toBe(0);
   });
 
-  test('a daemon whose database a later rankd has changed finishes running requests, and ends with 78', async () => {
+  test('a daemon whose database a later rankd has migrated finishes running requests, and exits with 78', async () => {
     const ended = [daemons.east, daemons.west].map(async ({ process }) => (await once(process, 'exit'))[0]);
     await sql(`INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
     expect(await Promise.all(ended)).toEqual([78, 78]);
@@ -283,7 +283,7 @@ describe('several daemons on one database', () => {
     });
   });
 
-  test('a node that stops has left, one that is silent has no lease, and if none serves, the exit code is 69', async () => {
+  test('a stopped node disappears, a silent one has no lease, and without a serving node the exit code is 69', async () => {
     expect(await daemons.west.stop()).toBe(0);
     const nodes = async () =>
       (await atDesk('status', '--json')).json<{ status: { nodes: Array<{ name: string; state: string }> } }>().status

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { sampleRoles } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 
-test('unexpected behavior of Roblox is reported by status and doctor, and a reload lifts the stop', async () => {
+test('unexpected behavior of Roblox is reported by status and doctor, and a reload resumes changes', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
   const daemon = await world.serve();

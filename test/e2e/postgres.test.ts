@@ -18,7 +18,7 @@ function home(): CliHome {
   return made;
 }
 
-test('a daemon and the commands of another machine work on one database of PostgreSQL', async () => {
+test('a daemon and the commands on a different machine share one PostgreSQL database', async () => {
   const { url, address } = await postgresDatabase('empty');
   const env = { RANKD_STORE_URL: url };
   const [here, there] = [home(), home()];
@@ -84,7 +84,7 @@ test('db check prints the command to restore a dump', async () => {
   expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: mend }));
 });
 
-test('a reading command makes one connection to the server', async () => {
+test('a reading command opens one connection to the server', async () => {
   const { address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const RANKD_STORE_URL = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
@@ -92,7 +92,7 @@ test('a reading command makes one connection to the server', async () => {
   expect(proxy.made).toBe(1);
 });
 
-test('names from a server complete a line; a silent server delays a shell only for a moment', async () => {
+test('completion uses names from a server, but a silent server delays a shell only briefly', async () => {
   const { url, address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const at = home();
@@ -116,7 +116,7 @@ test('names from a server complete a line; a silent server delays a shell only f
   expect(performance.now() - since).toBeLessThan(2_000); // the connection alone would be given up after three seconds
 });
 
-test('if a real group is served, a machine without its configuration gets a notice, and so does a daemon without keys', async () => {
+test('a machine without the real group’s configuration gets a notice, and so does a daemon without keys', async () => {
   const { url } = await postgresDatabase();
   await using world = await openCloudHome();
   const env = { RANKD_STORE_URL: url };
@@ -144,7 +144,7 @@ test('if a real group is served, a machine without its configuration gets a noti
   expect(daemon.log).not.toContain('error');
 });
 
-test('doctor reports missing permissions there, and creates nothing in an empty database; nor does a reload or a read', async () => {
+test('doctor reports missing permissions; doctor, reload and reading commands create nothing in an empty database', async () => {
   const { url, address } = await postgresDatabase('empty');
   const plain = `plain_${address.database}`; // may log in, but has no further permissions
   await onServer(address, `CREATE ROLE ${plain} LOGIN`);
@@ -189,7 +189,7 @@ test('doctor reports missing permissions there, and creates nothing in an empty 
   expect(await lack(plain)).toEqual([]);
 });
 
-describe('a wrong setting of the server is one sentence, and nothing is created', () => {
+describe('a wrong server setting is reported in one sentence, and nothing is created', () => {
   const cases: Array<[what: string, env: (url: string) => Record<string, string>, code: number, says: RegExp]> = [
     [
       'nothing listens',
@@ -391,7 +391,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     });
   });
 
-  test('a server with another protocol is reported as such, even over TLS', async () => {
+  test('a server with a different protocol is reported as such, even over TLS', async () => {
     const server = createServer((socket) =>
       socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'),
     );
@@ -404,7 +404,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     }
   });
 
-  test('RANKD_STORE_URL wins over the file, names may have any character, and a socket may have another port', async () => {
+  test('RANKD_STORE_URL takes precedence over the file; names can have any character, and a socket any port', async () => {
     const { address } = await postgresDatabase();
     const { host, port, user } = address;
     const name = `${address.database}/d%ü @`;
@@ -431,7 +431,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     ['  store:\n    url: mysql://db', /store\.url: is not a store URL/],
     ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: the file is invalid YAML.*config check/],
     ['store: invalid', /store: expected a mapping of settings/],
-  ])('no command falls back on SQLite, or on a connection without TLS, where the file says %j', async (text, says) => {
+  ])('no command falls back to SQLite, or to a connection without TLS, if the file has %j', async (text, says) => {
     const at = home();
     writeFileSync(at.path('rankd.yaml'), text, { mode: 0o600 });
     const { code, stderr } = await at.here(['key', 'create', 'game']);
@@ -441,7 +441,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     expect(checked.code).toBe(78);
   });
 
-  test('nor if the file may not be read', async () => {
+  test('no command falls back to SQLite if the file cannot be read', async () => {
     const at = home();
     writeFileSync(at.path('rankd.yaml'), 'store: {url: postgres://rankd@db/rankd}', { mode: 0o000 });
     const line = ['key', 'create', 'game', '--config', at.path('rankd.yaml')];
@@ -457,7 +457,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 }); // these do not need it
   });
 
-  test('a password in the file is refused with its place, and never shown', async () => {
+  test('a password in the file is refused with its location, and never shown', async () => {
     const at = home();
     writeFileSync(at.path('rankd.yaml'), 'store:\n  url: postgres://rankd:geheim@db/rankd\n', { mode: 0o600 });
     for (const args of [['key', 'list'], ['serve'], ['config', 'check'], ['config', 'show'], ['doctor', '--offline']]) {
@@ -473,7 +473,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     expect(shown.stdout + shown.stderr).not.toContain('geheim');
   });
 
-  test('rankd disconnects from a standby at once, and from the schema of another rankd', async () => {
+  test('rankd disconnects at once from a standby, and from a schema with different contents', async () => {
     const { url, address } = await postgresDatabase('empty');
     const env = { RANKD_STORE_URL: url };
     const sql = async (text: string) => {
@@ -511,7 +511,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
   });
 });
 
-describe('a server that rankd can’t work with is reported in one sentence', () => {
+describe('an unsupported server is reported in one sentence', () => {
   test.each<[what: string, server: FakeServer, code: number, says: RegExp]>([
     ['one that is too old', { version: 140_011 }, 78, /on 127\.0\.0\.1:\d+ is version 14\.11; rankd needs 15 or newer/],
     [
@@ -581,7 +581,7 @@ function guarded(url: string) {
   };
 }
 
-test('no command on SQLite loads the client of PostgreSQL', async () => {
+test('no command on SQLite loads the PostgreSQL client', async () => {
   const at = home();
   const { url } = await postgresDatabase();
   const note = `import { registerHooks } from 'node:module'; import { appendFileSync } from 'node:fs';

@@ -39,7 +39,7 @@ async function onTerminal(args: string[], more: Record<string, string> = {}): Pr
 }
 
 describe('a command that waits for Roblox', () => {
-  test.concurrent('shows that on a terminal, on a line that disappears before the result', async () => {
+  test.concurrent('shows a progress line on a terminal, and removes it before the result', async () => {
     const { out, talk } = await onTerminal(['group', 'show'], { NO_COLOR: '1' });
     const [before, ...lines] = talk.split(eraseLine);
     expect([before, lines.pop()]).toEqual(['', '']);
@@ -53,18 +53,18 @@ describe('a command that waits for Roblox', () => {
     ['with -q', ['-q'], {}],
     ['with --json', ['--json'], {}],
     ['on a terminal that cannot erase', [], { TERM: 'dumb' }],
-  ])('%s says nothing', async (_name, flags, more) => {
+  ])('%s shows no progress', async (_name, flags, more) => {
     expect((await onTerminal(['group', 'show', ...flags], more)).talk).toBe('');
   });
 
-  test.concurrent('prints nothing off a terminal', async () => {
+  test.concurrent('shows no progress without a terminal', async () => {
     expect(await home.run(['group', 'show'], { env })).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
 const onlyShown = { line: [], run: async () => 0 };
 
-test('a question on the terminal is not overwritten while the user thinks', async () => {
+test('a progress line does not overwrite a question on the terminal', async () => {
   const io = new TerminalIo(home);
   io.ask = async (question) => {
     io.talk += question;
@@ -76,7 +76,7 @@ test('a question on the terminal is not overwritten while the user thinks', asyn
   expect(io.talk).toBe('Sure? ');
 });
 
-test('a copy of the database is announced, because it blocks all other output', async () => {
+test('copying the database is announced first, because it blocks all other output', async () => {
   await onTerminal(['key', 'create', 'lobby']);
   const { talk } = await onTerminal(['backup', 'copy.db']);
   expect(talk.split(eraseLine).slice(0, 2)).toEqual(['', 'copying the database …']);

@@ -18,7 +18,7 @@ const file = (content: string) => writeFileSync(home.path('passed.txt'), content
 const rankOf = async (user: number) =>
   (await home.json<{ member: { rank: number } }>('rank', 'show', String(user))).member.rank;
 
-test('a list gives its members the rank, skips refused ones, and reports their lines', async () => {
+test('a list gives its members the rank, continues after refusals, and reports their lines', async () => {
   file(
     '# passed the training\n1001\n\n@Patrol_Pat # was there already\n1010\n 1005\t\n4242\nhttps://www.roblox.com/users/1005/profile\n',
   );
@@ -39,7 +39,7 @@ test('a list gives its members the rank, skips refused ones, and reports their l
   expect(events).toMatchObject([{ subject: expect.stringMatching(/^list_/), detail: { does: 'begin', members: 5 } }]);
 });
 
-test('the same list retries refused members, and promotes no member twice until all succeeded', async () => {
+test('repeating a list retries refused members, and promotes no member twice until all have succeeded', async () => {
   file('1001\n4242\n');
   const states = async (way = 'promote') =>
     (await home.here(['rank', way, '--file', home.path('passed.txt'), '-y', '--json']))
@@ -85,13 +85,13 @@ test.each<[string, string[], string, RegExp]>([
     '1001\n',
     /--for, --until and --lift are for one member at a time\./,
   ],
-])('%s is reported before anything is changed', async (_what, command, input, message) => {
+])('%s is reported before any change', async (_what, command, input, message) => {
   const { code, stderr } = await home.here([...command, '--file', '-', '-y'], { input });
   expect([code, stderr]).toEqual([expect.toBeOneOf([2, 5]), expect.stringMatching(message)]);
   expect((await home.json<{ changes: [] }>('history', 'list')).changes).toEqual([]);
 });
 
-test('on a terminal it asks once, and a no changes no member; elsewhere it needs -y', async () => {
+test('on a terminal, a list asks once, and a no changes no member; elsewhere, it needs -y', async () => {
   file('1001\n1005\n');
   const args = ['rank', 'promote', '--file', home.path('passed.txt')];
   const ask = async (answer: string) => {
@@ -124,7 +124,7 @@ test('--holding changes every member with the role, and then finds none left', a
   expect([again.code, again.stdout]).toEqual([0, 'No member holds Captain (rank 50).\n']);
 });
 
-test('a list of a role ends once the members whom it refused no longer hold the role', async () => {
+test('a list for a role ends once its refused members no longer hold the role', async () => {
   const args = ['rank', 'promote', '--holding', 'Recruit', '--if-rank', 'Captain', '-y'];
   expect((await home.here(args)).code).toBe(5);
   await home.here(['rank', 'set', '1008', '20']);
@@ -133,7 +133,7 @@ test('a list of a role ends once the members whom it refused no longer hold the 
   expect(events).toMatchObject([{ detail: { does: 'end' } }, { detail: { does: 'begin', members: 1 } }]);
 });
 
-test('the owner and the acting account are refused in a list of all who hold a role', async () => {
+test('the owner and the acting account are refused in a list for a role', async () => {
   const { code, stdout } = await home.here(['rank', 'set', 'Officer', '--holding', 'Member', '--at-least', '-y']);
   expect(code).toBe(5);
   expect(stdout).toMatch(/^MEMBER .*\n(.*\n)*9000 +refused .*\n(.*\n)*9001 +refused /);
@@ -149,7 +149,7 @@ test.each<[string, string[], RegExp]>([
   ['no rank', ['rank', 'set', '--holding', 'Trainee'], /Missing required argument 'rank'\./],
   ['a file next to the role', ['rank', 'promote', '--holding', 'Trainee', '--file', '-'], /cannot be used with/],
   ['a mistyped role', ['rank', 'promote', '--holding', 'Traine'], /Did you mean Trainee \(rank 10\)\?/],
-])('%s is reported before a member is read', async (_what, command, message) => {
+])('%s is reported before any member is read', async (_what, command, message) => {
   const { code, stderr } = await home.here([...command, '-y']);
   expect([code, stderr]).toEqual([expect.toBeOneOf([2, 5]), expect.stringMatching(message)]);
   expect((await home.json<{ changes: [] }>('history', 'list')).changes).toEqual([]);

@@ -56,7 +56,7 @@ test.concurrent('rank test lists every check in order, and names the deciding se
   expect(stdout).toMatch(/try: rankd key set KEY --direction both/);
 });
 
-test.concurrent('rank test ends its list with the check that fails; -v and --json have the checks that were not reached', async () => {
+test.concurrent('rank test stops at the failed check; -v and --json also list the checks after it', async () => {
   using home = new CliHome();
   const line = ['rank', 'test', trainee, '99'];
   const { stdout } = await home.here(line);
@@ -65,7 +65,7 @@ test.concurrent('rank test ends its list with the check that fails; -v and --jso
   expect((await home.here([...line, '-v'])).stdout).toMatch(/^skip +cooldown +not reached$/m);
 });
 
-test.concurrent('--if-rank and --at-least decide by the rank that the member has, for a file too', async () => {
+test.concurrent('--if-rank and --at-least compare the current rank, for a file too', async () => {
   using home = new CliHome();
   const change = (...line: string[]) => home.here(['rank', ...line]);
   expect(await change('promote', trainee, '--if-rank', 'Officer')).toMatchObject({
@@ -86,7 +86,7 @@ test.concurrent('--if-rank and --at-least decide by the rank that the member has
   expect((await change('set', trainee, '20', '--at-least', '--for', '1d')).code).toBe(2);
 });
 
-test.concurrent('rank test shows the operator why a key is refused, which games never learn', async () => {
+test.concurrent('rank test shows the operator why a key is refused, which games never see', async () => {
   using home = new CliHome();
   await home.here(['key', 'create', 'game']);
   await home.here(['workspace', 'suspend', '--yes']);
@@ -116,7 +116,7 @@ test.concurrent('rank test reads the ranker, and shows the result', async () => 
   expect(operators.checks.at(-1)).toMatchObject({ state: 'ok', detail: 'not required by the policy' });
 });
 
-test.concurrent("policy applies to the operator's changes; the ranker check if a ranker is named", async () => {
+test.concurrent("the policy applies to the operator's changes, including the ranker check if a ranker is named", async () => {
   using home = withPolicy('max_rank: 20, ranker_check: verify');
   const above = await home.here(['rank', 'promote', officer]);
   expect([above.code, above.stderr]).toEqual([5, expect.stringContaining('the ceiling set by policy.max_rank')]);
@@ -132,7 +132,7 @@ test.concurrent("policy applies to the operator's changes; the ranker check if a
   ]);
 });
 
-test.concurrent('a step beyond the highest or the lowest rank is refused, and not recorded as a change', async () => {
+test.concurrent('a step beyond the highest or lowest rank is refused, and not recorded as a change', async () => {
   using home = new CliHome();
   await home.json('key', 'list');
   const refusals = [await home.here(['rank', 'promote', highest]), await home.here(['rank', 'demote', lowest])];
@@ -194,7 +194,7 @@ test.concurrent("Roblox's 429 is reported with the seconds to wait, for a person
   expect(retryAfter).toBeGreaterThan(40);
 });
 
-test.concurrent('rank test ends like the change if it gets no answer; with 5 for a refusal, even a temporary one', async () => {
+test.concurrent('rank test exits like the change without a response, and with 5 for any refusal, even a temporary one', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const configured = readFileSync(home.path('rankd.yaml'), 'utf8');

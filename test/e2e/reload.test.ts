@@ -22,7 +22,7 @@ interface Reloaded {
 const groupFile = fileURLToPath(new URL('../fixtures/group.yaml', import.meta.url));
 const promotion = { rankerId: 1003, rankeeId: 1001 };
 
-test('rankd reload: the present file applies from the next request; settings that need a restart are named until the restart', async () => {
+test('rankd reload applies the file from the next request on, and names settings that need a restart', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 403 });
   const file = home.path('rankd.yaml');
@@ -55,7 +55,7 @@ server.host          127.0.0.1  127.0.0.9          after a restart
   });
 });
 
-test('rankd reload with mistakes in the file: every one is reported with its place, and the daemon keeps its configuration', async () => {
+test('rankd reload reports every mistake in the file with its location, and the daemon continues with its configuration', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [], max_rank: 999 }\nlimit: { rank: 1 }\n');
   const checked = await home.here(['config', 'check']);
@@ -85,7 +85,7 @@ test('rankd reload with a ladder that the group does not have changes nothing', 
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
 });
 
-test('a role that the policy names and the group does not have is refused by reload, which names each one: it would protect nothing', async () => {
+test('reload refuses a policy with roles that the group does not have, which would protect nothing', async () => {
   const { home, daemon, secret } = await serveWith('');
   writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [20, 99], protected_roles: [70020, 98] }\n');
   const { code, stderr } = await home.here(['reload']);
@@ -97,7 +97,7 @@ test('a role that the policy names and the group does not have is refused by rel
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
 });
 
-test('a configuration that the daemon refused leaves its simulated group unchanged, even if commands use that configuration', async () => {
+test('a configuration that the daemon refused does not change its simulated group, even if commands use it', async () => {
   const { home, daemon, secret } = await serveWith('');
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   writeFileSync(home.path('rankd.yaml'), `platform: { group_file: "${groupFile}" }\ngroup: { ladder: [10, 99] }\n`);
@@ -112,7 +112,7 @@ test('a configuration that the daemon refused leaves its simulated group unchang
   });
 });
 
-test('changes in one group answer no repeat in another, and are not undone there', async () => {
+test('changes in one group neither answer repeated requests nor are undone in a different group', async () => {
   const { home, daemon, secret } = await serveWith('');
   const rank = () => daemon.rank(secret, promotion, { headers: { 'idempotency-key': 'one' } });
   const replayed = async () => (await rank()).headers['idempotent-replayed'];
@@ -144,7 +144,7 @@ test('changes in one group answer no repeat in another, and are not undone there
   ]);
 });
 
-test('after a refused configuration, the platform is the one in force, with the rest of its budget', async () => {
+test('after a refused configuration, the previous platform stays in use, with its remaining budget', async () => {
   await using world = await openCloudHome();
   const { home, secret } = world;
   const daemon = await world.serve();
@@ -164,7 +164,7 @@ test('after a refused configuration, the platform is the one in force, with the 
   expect(await assignsLeft(home)).toBe(before);
 });
 
-test('a new secret for the erasure webhook, in the same file, is taken up and reported without being shown', async () => {
+test('a new secret for the erasure webhook in the same file is applied and reported, but not shown', async () => {
   const { home, daemon } = await serveWith('');
   const reload = async (secret: string) => {
     writeFileSync(home.path('erasure.secret'), secret, { mode: 0o600 });
@@ -198,7 +198,7 @@ try: start it with \`rankd serve\`, or name a different directory with --data-di
   });
 });
 
-test('SIGHUP does the same, and the audit has its outcome', async () => {
+test('SIGHUP reloads as well, and the audit records the outcome', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [20] }\n');
   await using daemon = await DaemonProcess.start(home);
@@ -211,7 +211,7 @@ test('SIGHUP does the same, and the audit has its outcome', async () => {
   expect(detail.message).toContain('rankd.yaml:1:21 policy.max_rank');
 });
 
-test('a daemon on the simulated group goes live, and to another key, without a restart; an unusable key is reported at once', async () => {
+test('a reload switches from the simulated to a real group, or to a different key; an unusable key is reported at once', async () => {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
   const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
@@ -268,7 +268,7 @@ test('rankd reload lists declared keys by name, not by their hashes', async () =
   expect((await home.here(['reload'])).stdout).toMatch(/^keys +12 +0 \(removed /m);
 });
 
-test('init and reload in another folder than the daemon report that it reads another file', async () => {
+test('init and reload report that the daemon reads a file in a different folder', async () => {
   const { home, daemon } = await serveWith('policy: { max_rank: 100 }\n');
   const [its, other] = [home.path('rankd.yaml'), home.path('other')];
   mkdirSync(other);

@@ -53,7 +53,7 @@ const keyNames = async (dataDir = home.dataDir) => {
 const keptFiles = () => readdirSync(home.dataDir).filter((name) => name.includes('before-restore'));
 const keptDatabase = () => join(home.dataDir, keptFiles().find((name) => name.endsWith('Z')) ?? 'none');
 
-test('the database is as it was when the backup was made, the old one stays intact, and the audit records the restore', async () => {
+test('a restore brings back the database of the backup, saves the old one, and is recorded in the audit', async () => {
   const { code, stdout, stderr } = await home.here(['restore', 'backup.db', '-y']);
   expect({ code, stderr }).toEqual({
     code: 0,
@@ -85,7 +85,7 @@ kept          ${keptDatabase()}
   ]);
 });
 
-test('the old database can be restored in turn, so a restore loses nothing', async () => {
+test('a restore loses nothing: the old database can be restored as well', async () => {
   await home.json('restore', 'backup.db', '-y');
   const { restore } = await home.json<{ restore: object }>('restore', keptDatabase(), '-y');
   expect(restore).toEqual({
@@ -102,7 +102,7 @@ test('the old database can be restored in turn, so a restore loses nothing', asy
   expect((await home.here(['audit', 'verify'])).code).toBe(0);
 });
 
-test('--dry-run checks the file and changes nothing, even next to a daemon', async () => {
+test('--dry-run checks the file and changes nothing, even while a daemon is running', async () => {
   const before = readFileSync(database);
   const { code, stdout, stderr } = await home.here(['restore', '--dry-run', 'backup.db']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'The backup is sound; nothing was changed.\n' });
@@ -126,7 +126,7 @@ audit events  1
   expect(await keyNames()).toEqual(['old', 'new']);
 });
 
-test('next to a running daemon it is refused with 4, like a second daemon, with the running one, and nothing changes', async () => {
+test('while a daemon is running, a restore is refused with 4 and names it, and nothing changes', async () => {
   await using daemon = await DaemonProcess.start(home);
   for (const line of [
     ['restore', 'backup.db', '-y'],
@@ -144,7 +144,7 @@ try: check it with \`rankd status\` and stop it, or name a different directory w
   expect(keptFiles()).toEqual([]);
 });
 
-test('it asks first: off a terminal and without -y it ends with 2, and nothing changes', async () => {
+test('a restore asks first: without a terminal and -y it exits with 2, and nothing changes', async () => {
   const result = await home.here(['restore', 'backup.db'], { input: 'y\n' });
   expect(result).toMatchObject({
     code: 2,
@@ -157,7 +157,7 @@ try: add -y, or run it on a terminal
   expect(keptFiles()).toEqual([]);
 });
 
-test('its question has the name of the file as text, without control characters', async () => {
+test('the question of a restore has no control characters from the file name', async () => {
   const name = 'a\x1b]0;OWNED\x07.db';
   copyFileSync(backup, home.path(name));
   const io = new TerminalIo(home, ['n']);
@@ -166,7 +166,7 @@ test('its question has the name of the file as text, without control characters'
   expect(io.talk).not.toContain(name);
 });
 
-test('while another command has the database open it is refused with 4', async () => {
+test('a restore is refused with 4 while a different command has the database open', async () => {
   const other = new Database(database);
   other.exec('BEGIN; SELECT * FROM keys');
   other.prepare('SELECT name FROM keys').all();
@@ -178,7 +178,7 @@ test('while another command has the database open it is refused with 4', async (
   expect(keptFiles()).toEqual([]);
 });
 
-test('into a new data directory: there is nothing to keep, and the service starts on it', async () => {
+test('a restore into a new data directory saves no old database, and a daemon can use the result', async () => {
   const dataDir = home.path('fresh');
   const { code, stdout } = await home.here(['restore', 'backup.db', '-y', '--json'], { dataDir });
   expect({ code, kept: JSON.parse(stdout).restore.kept }).toEqual({ code: 0, kept: null });
@@ -198,7 +198,7 @@ test('the write-ahead log of a killed daemon stays with the old database, and is
   expect(await keyNames()).toEqual(['old', 'new', 'last-words']);
 });
 
-test('a database too damaged to be opened stays, and its log is not applied to the new one', async () => {
+test('an unreadable database is saved, and its log is not applied to the new one', async () => {
   await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');
@@ -291,7 +291,7 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
   expect(readdirSync(home.dataDir).filter((name) => name !== 'daemon.lock' && name !== 'rankd.db')).toEqual([]);
 });
 
-test('one changed bit anywhere in a backup is found, even where SQLite does not check', async () => {
+test('one changed bit anywhere in a backup is detected, even where SQLite does not check', async () => {
   const bytes = readFileSync(backup);
   const name = bytes.indexOf('old'); // in the name of the key, in its row
   const file = home.path('bad.db');
@@ -305,7 +305,7 @@ test('one changed bit anywhere in a backup is found, even where SQLite does not 
   }
 });
 
-test('a backup is a database for any program, and a file without a digest is restored with a warning', async () => {
+test('other programs can use a backup as a database, and a file without a digest is restored with a warning', async () => {
   copyWithoutDigest(home.path('copied.db'));
   expect(new Database(backup, { readonly: true }).prepare('SELECT name FROM keys').pluck().all()).toEqual(['old']);
   const result = await home.here(['restore', '--dry-run', 'copied.db']);

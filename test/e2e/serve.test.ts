@@ -24,13 +24,13 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 describe('the first run', () => {
-  test('off a terminal no secret is shown and no key is created', async () => {
+  test('without a terminal, no secret is shown and no key is created', async () => {
     await using daemon = await DaemonProcess.start(home);
     expect(daemon.log).not.toContain('rk_live_');
     expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
   });
 
-  test('on a terminal creates one demo key once, and prints curl commands that work unchanged', async () => {
+  test('on a terminal, creates one demo key, and prints curl commands that work unchanged', async () => {
     const first = await serveOnTerminal(home, async (output) => {
       for (const [, url = '', header = '', body = ''] of output.matchAll(
         /curl -sw '\\n' '(.+?)' -H '(.+?)' -d '(.+?)'/g,
@@ -72,7 +72,7 @@ describe('serve', () => {
   test.each([
     ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/],
     ['::', /^http:\/\/\[::\]:\d+$/],
-  ])('on %s it says that it listens there, and warns that others can read plain HTTP', async (host, address) => {
+  ])('on %s, it prints the address, and warns about plain HTTP', async (host, address) => {
     await using daemon = await DaemonHere.start(home, { args: ['--host', host] });
     expect(daemon.url).toMatch(address);
     const { status } = await home.json<{ status: { url: string; problems: Array<{ message: string }> } }>('status');
@@ -86,7 +86,7 @@ describe('serve', () => {
     ['http', '127.0.0.0/8', 1],
     ['https', '10.0.0.0/8', 1],
   ])(
-    'once a request came with X-Forwarded-Proto: %s through a proxy, with %s trusted, plain HTTP is a problem: %i',
+    'after a request with X-Forwarded-Proto: %s through a proxy, with %s trusted, plain HTTP is a problem: %i',
     async (proto, trusted, count) => {
       const env = { RANKD_SERVER_TRUSTED_PROXIES: trusted };
       await using daemon = await DaemonHere.start(home, { args: ['--host', '0.0.0.0'], env });
@@ -103,7 +103,7 @@ describe('serve', () => {
     expect(daemon.log).not.toMatch(plainHttp);
   });
 
-  test('commands in its log, and in what status shows of it, begin as the user started rankd', async () => {
+  test('commands in its log and in status begin with the command that started rankd', async () => {
     await using system = await openCloudHome();
     await system.home.here(['key', 'create', 'trial'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
     const typedAs = '"C:\\Program Files\\node.exe" rankd.js';
@@ -133,7 +133,7 @@ describe('serve', () => {
     expect(stderr).not.toContain('went wrong inside');
   });
 
-  test('on localhost, it listens at one address only, for which all its limits apply', async () => {
+  test('on localhost, it listens on only one address, where all limits apply', async () => {
     await using daemon = await DaemonHere.start(home, { args: ['--host', 'localhost'] });
     expect(new URL(daemon.url).hostname).toBe('127.0.0.1');
     await expect(fetch(`http://[::1]:${new URL(daemon.url).port}/healthz`)).rejects.toThrow();
@@ -146,14 +146,14 @@ describe('serve', () => {
     expect(second.stderr).toMatch(/^error: .+\ntry: .+\n$/);
   });
 
-  test('a daemon killed with SIGKILL leaves the data directory free for the next', async () => {
+  test('after SIGKILL, the data directory is free for the next daemon', async () => {
     await using first = await DaemonProcess.start(home);
     await first.stop('SIGKILL');
     await using second = await DaemonProcess.start(home);
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
   });
 
-  test('a daemon whose npx was ended stops, too: npm ends its shell, and does not forward the signal', async () => {
+  test('a daemon stops when its npx was stopped, although npm does not forward the signal', async () => {
     const env = { ...home.env, npm_command: 'exec' };
     const shell = spawn('sh', ['-c', `'${process.execPath}' '${binary}' serve --port 0; true`], { cwd: home.cwd, env });
     const log = text(shell.stderr); // ends when the last writer is gone
@@ -162,7 +162,7 @@ describe('serve', () => {
     expect(await log).toContain('"stopped"');
   });
 
-  test('a taken port ends with exit code 69 and explains how to use another', async () => {
+  test('with a taken port, it exits with 69 and explains how to use a different one', async () => {
     await using first = await DaemonHere.start(home);
     const { port } = new URL(first.url);
     const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
@@ -171,7 +171,7 @@ describe('serve', () => {
     expect(result.stderr).toContain('try: stop it, or choose another port');
   });
 
-  test('a wrong setting ends with exit code 78 and names it, a wrong flag with 2', async () => {
+  test('with an invalid setting, it exits with 78 and names it; with an invalid flag, with 2', async () => {
     const setting = await home.here(['serve'], { env: { RANKD_SERVER_PORT: 'eighty' } });
     expect(setting).toMatchObject({ code: 78, stderr: expect.stringContaining('RANKD_SERVER_PORT') });
     const flag = await home.here(['serve', '--port', 'eighty']);
@@ -179,7 +179,7 @@ describe('serve', () => {
   });
 });
 
-test('a daemon logs once its group, its account and its number of keys, or why that account cannot rank', async () => {
+test('a daemon logs once its group, its acting account and its number of keys, or why the account cannot change ranks', async () => {
   await using world = await openCloudHome();
   await world.home.createKey('second');
   const messages = (log: string) =>
@@ -197,7 +197,7 @@ test('a daemon logs once its group, its account and its number of keys, or why t
   );
 });
 
-test('a mistyped group id is one line of the log, with the problem and the fix, and no stack', async () => {
+test('a mistyped group id is one log line with the problem and the fix, without a stack', async () => {
   await using world = await openCloudHome();
   const yaml = readFileSync(world.home.path('rankd.yaml'), 'utf8');
   writeFileSync(world.home.path('rankd.yaml'), yaml.replace(/id: \d+/, 'id: 701'));

@@ -33,13 +33,13 @@ function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, s
   return { env: { PATH: `${folder}:${process.env['PATH']}` }, calls: () => readFileSync(`${folder}/calls`, 'utf8') };
 }
 
-test.concurrent('print shows config/rankd.service with the paths of this machine, with --json too', async () => {
+test.concurrent('print prints config/rankd.service with the paths of this machine, also with --json', async () => {
   using home = new CliHome();
   expect(await home.run(['service', 'print'])).toMatchObject({ code: 0, stdout: unitOfThisMachine });
   expect(await home.json('service', 'print')).toEqual({ v: 1, unit: unitOfThisMachine });
 });
 
-test.concurrent('install writes a world-readable unit, makes systemd read it, and prints the next steps', async () => {
+test.concurrent('install writes a world-readable unit, makes systemd load it, and prints the next steps', async () => {
   using home = new CliHome();
   const systemctl = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const dir = home.path('units');
@@ -213,7 +213,7 @@ ${inContainer} "$@"
   expect(await container.json('key', 'list')).toMatchObject({ keys: [{ name: 'game' }, { name: 'my-game' }] });
 });
 
-test.concurrent('remove stops the service, removes its unit and makes systemd forget it; data and settings stay', async () => {
+test.concurrent('remove stops the service and removes its unit; data and settings stay', async () => {
   using home = new CliHome();
   const dir = home.path('units');
   mkdirSync(dir);
@@ -307,7 +307,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   expect(existsSync(file)).toBe(false);
 });
 
-test.concurrent('install leaves another unit as it is, unless it must replace it', async () => {
+test.concurrent('install does not change a different unit, unless --force is given', async () => {
   using home = new CliHome();
   const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const dir = home.path('units');
@@ -326,7 +326,7 @@ try: compare it with \`rankd service print\`, then replace it with --force
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
 });
 
-test.concurrent('install without root is refused with 77, and without systemd with 3', async () => {
+test.concurrent('install exits with 77 without root, and with 3 without systemd', async () => {
   using home = new CliHome();
   const dir = home.path('units');
   mkdirSync(dir, { mode: 0o500 });
@@ -348,7 +348,7 @@ test.concurrent('install without root is refused with 77, and without systemd wi
   expect(result.stderr).toContain('does not seem to use systemd');
 });
 
-test.concurrent('the daemon notifies systemd that it serves, regularly that it works, and that it stops', async ({
+test.concurrent('the daemon notifies systemd when it is ready, regularly while it works, and when it stops', async ({
   expect,
 }) => {
   using home = new CliHome();
@@ -410,7 +410,7 @@ test('the unit gives the daemon a separate user, its data and the key, and remov
   for (const absent of ['MemoryDenyWriteExecute', 'DynamicUser']) expect(set.has(absent)).toBe(false);
 });
 
-test('systemd understands every line of the unit, and scores its exposure below 2.0', async () => {
+test('systemd accepts every line of the unit, and scores its exposure below 2.0', async () => {
   using home = new CliHome();
   const file = home.path('rankd.service');
   writeFileSync(file, unitOfThisMachine);

@@ -20,7 +20,7 @@ interface Findings {
   findings: Array<{ check: string; grade: string; text: string }>;
 }
 
-test.concurrent('after changes in a real group, a folder without a configuration does not lead to a simulated one', async () => {
+test.concurrent('after changes in a real group, a folder without a configuration does not use a simulated group', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await home.json('rank', 'set', trainee, '20');
@@ -48,7 +48,7 @@ test.concurrent('after changes in a real group, a folder without a configuration
   expect(findings.map(({ check }) => check)).not.toContain('platform'); // `rankd init` is not the solution
 });
 
-test.concurrent('a hint quotes a file name for the shell, whatever its characters', async () => {
+test.concurrent('a hint quotes file names with special characters for the shell', async () => {
   using home = new CliHome();
   const file = home.path("Ann's $HOME & more.yaml");
   writeFileSync(home.path('roblox.key'), 'of-roblox', { mode: 0o600 });
@@ -59,7 +59,7 @@ test.concurrent('a hint quotes a file name for the shell, whatever its character
   expect(typed).toEqual({ code: 0, stdout: `${file}\n`, stderr: '' });
 });
 
-test.concurrent('the group that a daemon served counts, too, and init before that; settings from the environment are named as such', async () => {
+test.concurrent('a daemon or init also marks the real group as served; the hint names settings from the environment', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const daemon = await world.serve();
@@ -84,7 +84,7 @@ test.concurrent('the group that a daemon served counts, too, and init before tha
   expect(byVariables).toMatchObject({ code: 78, stderr: expect.stringContaining('came from the environment') });
 });
 
-test.concurrent('a requested simulation still runs there, and commands next to it work', async () => {
+test.concurrent('a requested simulation still works there, and so do commands next to it', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
   await home.json('rank', 'set', trainee, '20');
@@ -126,7 +126,7 @@ test.concurrent('every answer of a simulated group shows that it is simulated', 
   expect((await home.here(['history', 'list'])).stdout).toMatch(/ (applied|refused) \(simulated\) /);
 });
 
-test.concurrent('a daemon of a real group whose configuration is gone continues with that group at a reload', async () => {
+test.concurrent('a daemon of a real group continues with that group if a reload finds no configuration', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
   await using daemon = await world.serve();
@@ -139,7 +139,7 @@ test.concurrent('a daemon of a real group whose configuration is gone continues 
   expect(roblox.journal.writes(Number(trainee)).length).toBeGreaterThan(0);
 });
 
-test.concurrent('on a real group, no answer shows that', async () => {
+test.concurrent('on a real group, no response mentions a simulation', async () => {
   await using world = await openCloudHome();
   const { home, secret } = world;
   await using daemon = await world.serve();
@@ -150,7 +150,7 @@ test.concurrent('on a real group, no answer shows that', async () => {
   expect(await home.json('history', 'list')).toMatchObject({ changes: [{ simulated: false }] });
 });
 
-test.concurrent('a reading command next to a daemon of another group warns of that', async () => {
+test.concurrent('a reading command warns about a daemon of a different group', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await using _daemon = await world.serve();
@@ -168,7 +168,7 @@ test.concurrent('a reading command next to a daemon of another group warns of th
   expect(findings).toContainEqual(expect.objectContaining({ check: 'daemon', grade: 'warn', text }));
 });
 
-test.concurrent('undo of a simulated change on a real group reports that it was simulated, not that it is missing', async () => {
+test.concurrent('an undo of a simulated change on a real group reports that it was simulated, not that it is missing', async () => {
   await using system = await openCloudHome();
   await system.home.here(['rank', 'set', '1001', '20'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
   const { id } = await system.latestChange();
@@ -179,7 +179,7 @@ test.concurrent('undo of a simulated change on a real group reports that it was 
   expect(missing.stderr).toContain('There is no rank change chg_nothing.');
 });
 
-test.concurrent('a key made in the simulation is valid for nothing else until it is adopted', async () => {
+test.concurrent('a key created on the simulated group is valid only there until it is adopted', async () => {
   using home = new CliHome();
   const made = await home.here(['key', 'create', 'quiz']);
   expect(made.stderr).toContain('on a real group: rankd key adopt quiz\n');

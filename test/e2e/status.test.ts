@@ -108,7 +108,7 @@ last problems  none
   });
 });
 
-test.concurrent('on a real group: the rest of the budget, a dead credential, and the latest warnings of the log', async ({
+test.concurrent('on a real group, status shows the remaining budget, a rejected credential, and the latest warnings of the log', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -155,7 +155,7 @@ test.concurrent('unexpected behavior of Roblox is listed by kind, with count and
   expect(stdout).not.toContain('gold');
 });
 
-test.concurrent('a solved problem disappears: a refused reload once another succeeds, keys of the simulation once they are revoked', async ({
+test.concurrent('a solved problem disappears: a refused reload after a successful one, and keys of the simulation once they are revoked', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -182,7 +182,7 @@ test.concurrent('a solved problem disappears: a refused reload once another succ
   expect(await problems()).toEqual([]);
 });
 
-test.concurrent('a problem of the platform disappears with the next successful call, an unknown outcome once it is known', async ({
+test.concurrent('a platform problem disappears after the next successful call, and an unknown outcome once it is known', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -224,7 +224,7 @@ test.concurrent('a repeated warning leaves room for other problems', async ({ ex
   });
 });
 
-test.concurrent('the socket of the daemon is private, survives invalid input, is removed at the end, and replaces that of a killed one', async () => {
+test.concurrent('the daemon’s socket is private, survives invalid input, is removed at the end, and replaces the socket of a killed daemon', async () => {
   using home = new CliHome();
   const socket = join(home.dataDir, 'daemon.sock');
   await using killed = await DaemonProcess.start(home);
@@ -252,7 +252,7 @@ async function answerTo(socket: string, head: string): Promise<number> {
   return Number((await text(client)).split(' ')[1]);
 }
 
-test.concurrent('a daemon that hangs is distinguished from one that does not run, and no other server at the configured address answers for it', async () => {
+test.concurrent('a hanging daemon is distinguished from a missing one, and a different server at the configured address is ignored', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home);
   await using other = createServer((_request, response) => response.end('{"status":"ok"}')).listen(0, '127.0.0.1');
@@ -277,7 +277,7 @@ test.concurrent('a daemon that hangs is distinguished from one that does not run
   }
 });
 
-test.concurrent('--watch shows it repeatedly, without an escape byte off a terminal, and reports when the daemon is gone', async ({
+test.concurrent('--watch refreshes the status, without escape bytes if there is no terminal, and reports when the daemon is gone', async ({
   expect,
 }) => {
   using home = new CliHome();
@@ -298,7 +298,7 @@ test.concurrent('--watch shows it repeatedly, without an escape byte off a termi
   expect((await home.here(['status', '--watch', '--json'])).code).toBe(2);
 });
 
-test.concurrent('on a terminal, --watch shows the state first and as many lines as fit, on the alternate screen', async ({
+test.concurrent('on a terminal, --watch shows the first lines that fit, on the alternate screen', async ({
   expect,
 }) => {
   using home = new CliHome();
@@ -319,7 +319,7 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   expect(lines[5]).toMatch(/^as of \d\d:\d\d:\d\d, press Ctrl-C to stop$/);
 });
 
-test.concurrent('a game whose module is older than the daemon is named, and what a game makes up is not', async () => {
+test.concurrent('status names a game whose module is older than the daemon, and ignores invented versions', async () => {
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'games', '--any-place', '--json', '-y']);
   const { secret } = JSON.parse(created.stdout) as { secret: string };

@@ -13,7 +13,7 @@ import { configFor } from '../tools/fake-config.ts';
  * Two daemons on one database: `east` is a separate process in one of the tests, `west` can't reach Roblox in the
  * other.
  */
-describe('a daemon that fails next to another one', () => {
+describe('a failing daemon next to a working one', () => {
   let database: PostgresDatabase;
   let fake: FakeOpenCloud;
   let secret = '';
@@ -49,7 +49,7 @@ describe('a daemon that fails next to another one', () => {
     for (const home of Object.values(homes)) home[Symbol.dispose]();
   });
 
-  test('one that can’t reach Roblox reports that and is not ready, while the other changes ranks', async () => {
+  test('without Roblox, it reports that and is not ready, while the other one changes ranks', async () => {
     await using east = await DaemonHere.start(homes.east);
     expect(codeOf(await east.rank(secret, { rankeeId: 999_999 }))).toBe('member_not_found');
     // immediate, because the refused change has used no writes
@@ -69,7 +69,7 @@ describe('a daemon that fails next to another one', () => {
     write('west', configFor(fake));
   });
 
-  test('one that is suspended during a change for longer than its lease answers with the outcome in the history once it continues', async () => {
+  test('suspended during a change for longer than its lease, it responds with the outcome in the history', async () => {
     await using west = await DaemonHere.start(homes.west);
     await using east = await DaemonProcess.start(homes.east);
     fake.latencyMs = 800;

@@ -126,7 +126,7 @@ async function sql(url: string, text: string) {
   return rows;
 }
 
-test('all data goes from a data directory to PostgreSQL and back, identical to the last byte', async () => {
+test('a copy from a data directory to PostgreSQL and back is identical to the last byte', async () => {
   const at = await filledDirectory();
   const { url, address } = await postgresDatabase('empty');
   const there = await at.run(['store', 'copy', '--from', at.dataDir, '--to', url, '--json']);
@@ -198,7 +198,7 @@ test('a backup of PostgreSQL is a file that can be restored into a data director
   });
 });
 
-describe('a failed copy is one sentence, and creates nothing at the target', () => {
+describe('a failed copy is reported in one sentence, and creates nothing at the target', () => {
   const nowhere = 'postgres://rankd@127.0.0.1:1/rankd';
   const cases: Array<[what: string, from: string, to: string, code: number, says: RegExp]> = [
     ['no such place', 'gone', 'new', 3, /There is no .*gone/],
@@ -254,7 +254,7 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
     expect(await at.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
-  test('a copy that is killed, or loses its server, half-way, to either engine: it can be repeated', async () => {
+  test('a copy to either engine that is killed, or loses its server, half-way can be repeated', async () => {
     const at = await filledDirectory();
     const { url, address } = await postgresDatabase('empty');
     await using proxy = await startStoreProxy(address.port);
@@ -325,7 +325,7 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
   });
 });
 
-test('no table of either engine is forgotten: each is copied, or belongs to one database only', async () => {
+test('every table of both engines is either copied or belongs to only one database', async () => {
   const ofOneDatabase = {
     sqlite: ['login_links', 'member_queue', 'schema_steps', 'sqlite_sequence'],
     postgres: [

@@ -89,7 +89,7 @@ const rows: Record<string, Row> = {
   },
 };
 
-test.concurrent('suspensions whose end comes while the daemon is down for a week, and the Roblox key is dead for a while after', async ({
+test.concurrent('suspensions end correctly although the daemon is down for a week and the Roblox key is then rejected', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -166,7 +166,7 @@ const refusals = [
   { userId: 31_003, before: [trainee], code: 'above_acting_account' }, // the account has lost its rank
 ];
 
-test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doctor and status report it, and a reload ends it once the return is possible', async ({
+test.concurrent('a suspension whose roles cannot be given back is stuck: an alarm, doctor and status report it, and a reload retries it', async ({
   expect,
 }) => {
   await using world = await openCloudHome();

@@ -29,7 +29,7 @@ const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1009];
 const captain = 8_589_934_642;
 const base = 12_884_901_889;
 
-test('a raid of demotions is undone exactly, with all roles of every member, and recorded as the operator', async () => {
+test('a raid of demotions is undone exactly, with all roles of every member, and recorded for the operator', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   for (const userId of members.slice(4)) await raid.rank(raid.secret, userId, 10);
@@ -66,7 +66,7 @@ test('a raid of demotions is undone exactly, with all roles of every member, and
   expect(again.undo.id).toBe(undo.id);
 });
 
-test('an undo is undone by its id, and that undo by the first command', async () => {
+test('an undo is reverted by its id, and the revert by the first command', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   await raid.demote(1001, 1003, 1009);
@@ -80,14 +80,14 @@ test('an undo is undone by its id, and that undo by the first command', async ()
   expect(await raid.held()).toEqual(before);
 });
 
-test('an undo that does not exist is reported as not found, not as one with nothing to do', async () => {
+test('an unknown undo is reported as not found, not as nothing to do', async () => {
   await using raid = await startRaid();
   await raid.demote(1001);
   const { code, stderr } = await raid.home.here(['history', 'undo', '--undo', 'undo_never']);
   expect([code, stderr]).toEqual([3, expect.stringContaining('Undo undo_never does not exist, or changed nothing.')]);
 });
 
-test('members who were changed since, through rankd or not, are left alone and listed', async () => {
+test('members who were changed since, by rankd or on Roblox, are skipped and listed', async () => {
   await using raid = await startRaid();
   await raid.demote(1001, 1002, 1003, 1006);
   const other = await raid.app.createKey({ name: 'other' });
@@ -161,7 +161,7 @@ test('an undo is not part of any other selection, so no command restores the res
   expect(await raid.held()).toEqual(before);
 });
 
-test('the name of a leaked key that a new one also has never means only the new one', async () => {
+test('the name of a leaked key that a new key has as well never means only the new key', async () => {
   await using raid = await startRaid();
   const { home } = raid;
   const before = await raid.held();
@@ -244,7 +244,7 @@ test('cooldown and breaker do not delay an undo; protected members stay untouche
   expect(await raid.held()).toMatchObject(others);
 });
 
-test('an undo needs a yes: off a terminal it is a usage error, on one the answer decides', async () => {
+test('an undo needs confirmation: without a terminal it is a usage error', async () => {
   await using raid = await startRaid();
   await raid.demote(1001, 1003);
   const after = await raid.held();
@@ -333,7 +333,7 @@ interface Raid extends AsyncDisposable {
 }
 
 /** A daemon on the simulated group of a home whose owner has turned off the breaker. */
-test('--last takes the newest change back, alone or of those that are selected, and no undo', async () => {
+test('--last reverts only the newest change, or the newest selected one, and never an undo', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   await raid.rank(raid.secret, 1001, 20);

@@ -50,7 +50,7 @@ test.each<[args: string[], code: number, words: RegExp]>([
     /nknown option.*\ntry: the address.*--url-file FILE/,
   ],
   [['history', 'undo', '--key', 'game', '--until', '2026-04-31T12:00Z'], 2, /--until/],
-])('%j ends with %i and says why', async (args, code, words) => {
+])('%j exits with %i and gives the reason', async (args, code, words) => {
   const home = await homeWithKey();
   mkdirSync(home.path('folder'));
   const result = await home.here(args);
@@ -74,12 +74,12 @@ test('a line break in an argument does not add a line to an error', async () => 
   }
 });
 
-test('the help of key rotate names the overlap as typed', async () => {
+test('the help of key rotate has a valid default overlap', async () => {
   const home = await homeWithKey();
   expect((await home.here(['key', 'rotate', '--help'])).stdout).toContain('(default: 24h)');
 });
 
-test('rank test --json has the hint of the text', async () => {
+test('rank test --json has the same hint as the text output', async () => {
   const home = await homeWithKey();
   const { checks } = (await home.here(['rank', 'test', '1001', '77', '--json'])).json<{
     checks: Array<{ state: string }>;

@@ -14,7 +14,7 @@ test.concurrent.each([
   [['rank', 'set', 'some body', '20'], 'rankd rank set'],
   [['history', 'list', '--limit', '0'], 'rankd history list'],
   [['history', '--nonsense-option'], 'rankd history'],
-])('wrong usage %j: the second line names the help of that very command', async (args, command) => {
+])('usage error %j: the second line names the help of that command', async (args, command) => {
   const { code, stdout, stderr } = await runHere(args);
   expect(code).toBe(2);
   expect(stdout).toBe('');
@@ -23,7 +23,7 @@ test.concurrent.each([
   else expect(stderr).toMatch(new RegExp(`^error: .+\\.\ntry: ${help}\n$`));
 });
 
-test.concurrent('rankd alone prints in a few lines how to begin, and that is not an error', async () => {
+test.concurrent('rankd without arguments prints how to begin, and exits with 0', async () => {
   const { code, stdout, stderr } = await runCli([]);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/rankd init .*rankd doctor .*rankd --help\n$/s);
@@ -35,11 +35,11 @@ test.concurrent.each([
   [['rank', 'set', '1', '2', '--because', 'x'], 'rankd rank set --help'],
   [['rank', 'set', '1', '2', '--vision'], 'rankd rank set --help'], // commander would suggest --version
   [['stauts'], 'rankd status'],
-])('for %j what is near is named, and nothing far-fetched', async (args, suggestion) => {
+])('%j suggests only similar words', async (args, suggestion) => {
   expect(await runHere(args)).toMatchObject({ code: 2, stderr: expect.stringMatching(`\ntry: ${suggestion}\n$`) });
 });
 
-test.concurrent('a typing mistake is named in plain words', async () => {
+test.concurrent('a typo is reported in plain words', async () => {
   using home = new CliHome();
   const refusals = await Promise.all(
     [
@@ -55,7 +55,7 @@ test.concurrent('a typing mistake is named in plain words', async () => {
   ]);
 });
 
-test.concurrent('an API key in the wrong argument or the wrong file is not repeated by the error', async () => {
+test.concurrent('an error does not repeat an API key in the wrong argument or file', async () => {
   using home = new CliHome();
   const { secret } = await home.json<{ secret: string }>('key', 'create', 'game');
   writeFileSync(home.path('game.key'), `${secret}\n`);
@@ -74,7 +74,7 @@ test.concurrent('an API key in the wrong argument or the wrong file is not repea
   }
 });
 
-test.concurrent('-v prints the cause of an error, with --json in the one document', async () => {
+test.concurrent('-v prints the cause of an error, with --json in the document', async () => {
   using home = new CliHome();
   chmodSync(home.cwd, 0o700);
   writeFileSync(home.path('rankd.db'), 'no database'.repeat(100));
@@ -90,7 +90,7 @@ test.concurrent('-v prints the cause of an error, with --json in the one documen
   expect((await home.run(['key', 'list', '--json'], options)).json()).not.toHaveProperty('cause');
 });
 
-test.concurrent('-v prints the whole chain of causes: fetch has the reason two errors deep', async () => {
+test.concurrent('-v prints the whole chain of causes', async () => {
   using home = new CliHome();
   const env = {
     RANKD_GROUP_ID: '700',
@@ -103,7 +103,7 @@ test.concurrent('-v prints the whole chain of causes: fetch has the reason two e
   );
 });
 
-test.concurrent('a duration beyond any calendar is wrong usage, and no key is created', async () => {
+test.concurrent('a duration that is too long is a usage error, and no key is created', async () => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['key', 'create', 'game', '--expires', '99999999d']);
   expect(code).toBe(2);
@@ -116,7 +116,7 @@ describe.concurrent('in a folder that was removed', () => {
   const hint = 'cd to a folder that exists, then run the command again';
 
   test.each(['--data-dir data key list', 'backup copy.db', 'serve', 'init --group 1', 'config check'])(
-    '%s says so',
+    '%s reports that',
     async (line) => {
       expect(await inRemovedFolder(line)).toEqual({ code: 3, stdout: '', stderr: `error: ${message}\ntry: ${hint}\n` });
       const { code, stdout, stderr } = await inRemovedFolder(`${line} --json`);
@@ -130,7 +130,7 @@ describe.concurrent('in a folder that was removed', () => {
   });
 });
 
-describe.concurrent('printed commands repeat how rankd was started, so they never run another package of that name', () => {
+describe.concurrent('printed commands start rankd the way it was started, so they never run an unrelated package named rankd', () => {
   const npx = { npm_command: 'exec' };
 
   test.concurrent.for([
@@ -151,7 +151,7 @@ describe.concurrent('printed commands repeat how rankd was started, so they neve
   });
 });
 
-describe.concurrent('started by npx, which leaves no rankd on the path', () => {
+describe.concurrent('started by npx, without rankd on the path', () => {
   const options = { typedAs: 'npx rankd' }; // found above for npx in a clone
 
   test.each([
@@ -163,7 +163,7 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     [['key', '--help'], '\n  npx rankd key create my-game'],
     [['key', '--help'], 'Usage: npx rankd key '],
     [['--help'], 'Usage: npx rankd ['],
-  ])('%j: the commands it prints can be typed as they stand', async (args, expected) => {
+  ])('%j: the printed commands work unchanged', async (args, expected) => {
     using home = new CliHome();
     const { stdout, stderr } = await home.here(args, options);
     expect(stdout + stderr).toContain(expected);

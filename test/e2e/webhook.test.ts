@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const types = () => sink.received.map(({ event }) => event.type);
 
-test('a webhook is created with a secret that is shown once, and gets a test event that the library of the standard verifies', async () => {
+test('a new webhook has a secret that is shown once, and gets a test event that the Standard Webhooks library verifies', async () => {
   const made = await home.here(['webhook', 'add', 'bot', '--url-file', 'bot.url', '--out', 'bot.secret']);
   expect(made).toMatchObject({ code: 0, stdout: 'bot.secret\n' });
   expect(made.stderr).toContain('bot: the target accepted the test event (204,');
@@ -47,7 +47,7 @@ test('a webhook is created with a secret that is shown once, and gets a test eve
     expect(() => new Webhook(secret).verify(changed, of)).toThrow();
 });
 
-test('changes by games, operators and the daemon are delivered in order, signed, with the change as in the history', async () => {
+test('changes by games, operators and the daemon are delivered signed and in order, as in the history', async () => {
   sink.received.length = 0;
   await using bait = await startWebhookSink(); // the address that a game sends is never called
   const asked = { rankeeId: 1001, newRankId: 20, webhookUrl: bait.url };
@@ -75,7 +75,7 @@ test('changes by games, operators and the daemon are delivered in order, signed,
   expect(sink.received[0]?.headers['webhook-id']).toMatch(/^evt_ws_\w+_\d+$/);
 });
 
-test('a change that a command makes while no daemon runs is delivered after the next start', async () => {
+test('a change by a command without a daemon is delivered after the next start', async () => {
   const shown = () => home.json('webhook', 'show', 'bot');
   await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } }); // the delivery is recorded a moment later
   await daemon.stop();
@@ -91,7 +91,7 @@ test('a change that a command makes while no daemon runs is delivered after the 
     ]);
 });
 
-test('a test shows the answer of the target, and the address is never shown', async () => {
+test('a test shows the response of the target, but never its address', async () => {
   sink.answers({ status: 418, body: `no tea at ${sink.url}` });
   const refused = await home.here(['webhook', 'test', 'bot']);
   expect(refused).toMatchObject({ code: 5, stdout: expect.stringContaining('answered 418: no tea at') });
@@ -132,7 +132,7 @@ test('during a rotation, both secrets sign, and afterwards only the new one', as
   ]);
 });
 
-test('events from while it was disabled arrive afterwards, and an event can be redelivered under its id', async () => {
+test('events from the time when it was disabled are delivered afterwards, and events can be redelivered with their id', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'disable', 'bot');
   await home.json('key', 'create', 'fourth');
@@ -160,7 +160,7 @@ test('enabling a webhook from now on reports how many events are skipped, to the
   expect(sink.received[0]?.event.data).toMatchObject({ detail: { count: 2 } });
 });
 
-test('a forgotten person is not in a redelivered event', async () => {
+test('a redelivered event does not name a forgotten user', async () => {
   sink.received.length = 0;
   const asked = { rankeeId: 1002, rankeeName: 'Sam_Officer', newRankId: 50 };
   expect((await daemon.rank(key, asked)).status).toBe(200);
@@ -172,7 +172,7 @@ test('a forgotten person is not in a redelivered event', async () => {
   expect(sink.received[1]?.body).not.toMatch(/Sam_Officer|\b1002\b/);
 });
 
-test('its events can be changed next to the daemon, from the next event on', async () => {
+test('its events can be changed while the daemon is running, from the next event on', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'set', 'bot', '--events', 'workspace.suspended');
   await home.json('key', 'create', 'fifth');
@@ -229,7 +229,7 @@ test('a failure mentions that webhooks do not use the proxy of the environment',
 test.each([
   ['nofile', 3, 'nofile does not exist.'],
   ['.', 2, '. is a folder.'],
-])('an address in %s is refused in words that mend it, by add and set', async (file, code, says) => {
+])('an address in %s is refused with the fix, by add and set', async (file, code, says) => {
   for (const args of [
     ['add', 'other'],
     ['set', 'bot'],
@@ -246,7 +246,7 @@ test('an address that may not be called cannot be the new address of a webhook e
   }
 });
 
-test('the same name or the same address is refused with 4, a wrong name or event with 2', async () => {
+test('a taken name or address is refused with 4, an invalid name or event with 2', async () => {
   const code = async (args: string[], input = 'https://93.184.215.14/x') =>
     (await home.here(['webhook', 'add', ...args, '--no-test'], { input })).code;
   expect(await code(['bot'])).toBe(4);
@@ -276,7 +276,7 @@ test('a Discord channel is checked when it is added, and gets a change', async (
   await home.json('webhook', 'remove', 'log', '-y');
 });
 
-test('a game chooses a channel by its address once the operator allows it, and only one made for games', async () => {
+test('a game can choose a channel by its address only if it was added for games', async () => {
   await using channel = await startFakeDiscord();
   const add = ['webhook', 'add', 'game-log', '--kind', 'discord', '--for-games', '--no-test'];
   expect((await home.here(add, { input: channel.address })).code).toBe(0);

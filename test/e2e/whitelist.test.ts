@@ -66,7 +66,7 @@ test.concurrent('added places are listed with key, note and time, and each is re
   expect(Date.parse(entries[0]?.addedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
 });
 
-test.concurrent('every place of an experience is added at once, also beyond one page, and each is named', async () => {
+test.concurrent('all places of an experience are added at once, even from several pages, and each is named', async () => {
   await using opened = await openCloudHome();
   const { home, roblox } = opened;
   const names = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [index + 1_001, `Place ${index}`]));
@@ -98,7 +98,7 @@ test.concurrent('an experience that Roblox does not list adds nothing and prints
   expect(await places(home)).toEqual([1]);
 });
 
-test.concurrent('a list of ids from a file or standard input joins the arguments; comments and blank lines do not count', async () => {
+test.concurrent('ids from a file or standard input are added to the arguments; comments and blank lines are ignored', async () => {
   using home = await homeWithKey();
   writeFileSync(home.path('places.txt'), '\uFEFF7\r\n\r\n# the old ones\r\n 8 # lobby\r\n7\r\n1');
   const added = await home.here(['whitelist', 'add', '1', '--file', 'places.txt', '--json']);
@@ -114,7 +114,7 @@ test.concurrent('a list of ids from a file or standard input joins the arguments
   expect(await places(home)).toEqual([1]);
 });
 
-test.concurrent('every bad line of a list is named at once, and nothing is changed', async () => {
+test.concurrent('all invalid lines of a list are reported at once, and nothing is changed', async () => {
   using home = await homeWithKey();
   const input = '11\nabc\n0\n12\n-3\n1.5\n9007199254740992\n\u001b[31m13';
   const result = await home.here(['whitelist', 'add', '10', '--file', '-'], { input });
@@ -125,7 +125,7 @@ test.concurrent('every bad line of a list is named at once, and nothing is chang
   expect(await places(home)).toEqual([]);
 });
 
-test('a list of 20 000 places is added in one transaction, and one wrong line among them adds nothing', {
+test('a list of 20 000 places is added in one transaction, and nothing is added if one line is invalid', {
   timeout: 60_000,
 }, async () => {
   using home = await homeWithKey();
@@ -148,7 +148,7 @@ test('a list of 20 000 places is added in one transaction, and one wrong line am
   expect(await places(home)).toEqual([]);
 });
 
-test.concurrent('of thousands of wrong lines or missing places the first twenty are named', async () => {
+test.concurrent('the first twenty of thousands of invalid lines or missing places are named', async () => {
   using home = await homeWithKey();
   const words = Array.from({ length: 5_000 }, () => 'x').join('\n');
   const refused = await home.here(['whitelist', 'add', '--file', '-'], { input: words });
@@ -194,7 +194,7 @@ test.concurrent('places are removed, enabled and disabled all together or not at
   ]);
 });
 
-test.concurrent('check ends with 0 for yes and 5 for no, for places that are missing or disabled', async () => {
+test.concurrent('check exits with 0 for yes, and with 5 for missing or disabled places', async () => {
   using home = await homeWithKey();
   await home.here(['whitelist', 'add', '1', '2']);
   await home.here(['whitelist', 'disable', '2']);
@@ -238,7 +238,7 @@ async function makeExpiredKey({ dataDir }: CliHome): Promise<void> {
   await store.close();
 }
 
-test.concurrent('a note cannot control the terminal or forge a line', async () => {
+test.concurrent('a note can neither control the terminal nor forge a line', async () => {
   using home = await homeWithKey();
   await home.here(['whitelist', 'add', '1', '--note', 'a\u001b]0;x\u0007\nPLACE 2']);
   const { stdout } = await home.here(['whitelist', 'list']);

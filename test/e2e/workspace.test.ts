@@ -26,7 +26,7 @@ test.concurrent('a new workspace is active and on the top plan, and its id never
   expect(await home.json<Shown>('workspace', 'show')).toEqual(shown);
 });
 
-test.concurrent('suspending refuses every key at once, and resuming accepts them again without a question', async () => {
+test.concurrent('suspending refuses every key at once; resuming accepts them again without confirmation', async () => {
   using home = new CliHome();
   const keys = [await secretOf(home, 'one'), await secretOf(home, 'two')];
   const verdicts = async () => {
@@ -64,7 +64,7 @@ test.concurrent.each([
   expect(await home.json<Shown>('workspace', 'show')).toEqual(before);
 });
 
-test.concurrent('a plan that does not exist is wrong usage', async () => {
+test.concurrent('an unknown plan is a usage error', async () => {
   using home = new CliHome();
   const result = await home.here(['workspace', 'plan', 'gold', '-y', '--json']);
   expect(result).toMatchObject({ code: 2, stdout: '' });
@@ -76,7 +76,7 @@ test.concurrent('a plan that does not exist is wrong usage', async () => {
   });
 });
 
-test.concurrent('two processes that open a new data directory at the same moment see one workspace', async () => {
+test.concurrent('two processes that open a new data directory at the same time see one workspace', async () => {
   using home = new CliHome();
   const shown = await Promise.all([1, 2, 3].map(() => home.json<Shown>('workspace', 'show')));
   expect(new Set(shown.map(({ workspace }) => workspace.id)).size).toBe(1);

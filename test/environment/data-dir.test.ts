@@ -111,7 +111,7 @@ const unusable: BadDirectory[] = [
     : []),
 ];
 
-test.concurrent.each(unusable)('$name: exit code $code, two lines, and nothing of it changes', async (bad) => {
+test.concurrent.each(unusable)('$name: exit code $code, two lines, and no changes', async (bad) => {
   const path = home.path(bad.name.replaceAll(' ', '-'));
   const dataDir = bad.make(path) ?? path;
   const before = contentOf(dataDir);
@@ -132,7 +132,7 @@ const forbidden: Array<{ name: string; forbid: (dataDir: string) => string; name
   { name: 'a closed database', forbid: (dataDir) => inside(dataDir, 'rankd.db', 0), names: 'DIR/rankd.db' },
 ];
 
-test.concurrent.each(forbidden)('$name that may not be written: exit code 77, what it is, and the fix', async (one) => {
+test.concurrent.each(forbidden)('$name that is not writable: exit code 77, the reason and the fix', async (one) => {
   const path = home.path(`forbidden-${one.name.replaceAll(' ', '-')}`);
   withDatabase(path, usedDatabase);
   const dataDir = one.forbid(path);
@@ -147,7 +147,7 @@ test.concurrent.each(forbidden)('$name that may not be written: exit code 77, wh
   chmodSync(path, 0o700);
 });
 
-test.concurrent('a directory that this user may not even read: status, health and reload say so, and not that no daemon runs', async () => {
+test.concurrent('status, health and reload report an unreadable directory, instead of a missing daemon', async () => {
   const dataDir = home.path('closed');
   mkdirSync(dataDir, { mode: 0 });
   for (const command of [['status'], ['health'], ['reload']]) {

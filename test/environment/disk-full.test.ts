@@ -22,7 +22,7 @@ const rank = (headers = {}) => daemon.rank(world.secret, {}, { headers });
 const ready = () => send(`${daemon.url}/readyz`, {});
 const writesOf = (userId: number) => world.roblox.journal.writes(userId);
 
-test('on a full disk nothing is sent to the platform and rankd is not ready, keys are still verified, and it serves again once there is room', async () => {
+test('on a full disk, rankd sends nothing to the platform and is not ready, but verifies keys; it serves again once there is space', async () => {
   const { roblox } = world;
   expect(await ready()).toMatchObject({ status: 200 });
   fillDisk(daemon);
@@ -44,7 +44,7 @@ test('on a full disk nothing is sent to the platform and rankd is not ready, key
   expect(roblox.violations()).toEqual([]);
 });
 
-test('a disk that fills up between the write and its outcome: 504, the row stays open and is reconciled once there is room', async () => {
+test('a disk that fills up between the write and its outcome: 504, and the change is reconciled once there is space', async () => {
   const { roblox } = world;
   roblox.faults.add({ operation: 'unassign', kind: 'slow', when: 'after', delayMs: 200 });
   const asked = rank();
@@ -59,14 +59,14 @@ test('a disk that fills up between the write and its outcome: 504, the row stays
   expect(writesOf(trainee)).toHaveLength(2);
 });
 
-test('a daemon stops in good order on a full disk, although its counts cannot be saved', async () => {
+test('a daemon stops cleanly on a full disk, although its counts cannot be saved', async () => {
   await daemon.verify('rk_live_wrong');
   fillDisk(daemon);
   expect(await daemon.stop()).toBe(0);
   expect(daemon.log).toContain('stopped');
 });
 
-test('doctor finds a disk that takes no write', async () => {
+test('doctor detects a disk that rejects writes', async () => {
   const doctor = await world.home.shell(
     `prlimit --fsize=0: ${process.execPath} ${binary} --config ${world.home.path('rankd.yaml')} doctor --offline`,
   );

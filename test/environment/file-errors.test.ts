@@ -62,7 +62,7 @@ test.each<[line: string, code: number, says: RegExp, place?: Place]>([
   expect(stderr.match(/^(error|try):/gm)).toEqual(['error:', 'try:']);
 });
 
-test('a file gets its name also where its folder can be neither read nor synced', async () => {
+test('a file can be created in a folder that can be neither read nor synced', async () => {
   expect(await runUnprivileged(['key', 'create', 'game'], at('data'))).toMatchObject({ code: 0 });
   expect(await runUnprivileged(['backup', at('write-only/backup.db')], at('data'))).toMatchObject({ code: 0 });
 });
@@ -71,7 +71,7 @@ test.each<[what: string, put: (file: string) => void, says: RegExp]>([
   ['text of another program', (file) => writeFileSync(file, 'hello'), /is not in rankd's format/],
   ['JSON of another kind', (file) => writeFileSync(file, '[]'), /is not in rankd's format/],
   ['a folder', (file) => mkdirSync(file), /is a folder, not a file/],
-])('notes of clusters that are %s are one sentence', async (_, put, says) => {
+])('a list of clusters that is %s is reported in one sentence', async (_, put, says) => {
   const { url } = await postgresDatabase();
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
@@ -85,7 +85,7 @@ test.each<[what: string, put: (file: string) => void, says: RegExp]>([
   expect(stderr).toContain(join(home.dataDir, 'rankd.clusters'));
 });
 
-test('a daemon whose note of its node can’t be written works all the same', async () => {
+test('a daemon works even if the file with its node can’t be written', async () => {
   const { address } = await postgresDatabase();
   const nodeFile = at('file/node');
   const store = await openPostgresStore({ address, clock: new ManualClock(), nodeFile });
@@ -94,7 +94,7 @@ test('a daemon whose note of its node can’t be written works all the same', as
 });
 
 test.runIf(process.getuid?.() === 0)(
-  'a data directory whose mode can’t be changed is one sentence, with the command for it',
+  'a data directory whose mode can’t be changed is reported in one sentence, with the command for it',
   async () => {
     const dir = at('foreign');
     mkdirSync(dir, { mode: 0o755 });
@@ -130,12 +130,12 @@ test.each<[code: string, syscall: string, says: string]>([
     'The file system of /a does not support an operation that rankd needs, so rankd did not write /a/b.',
   ],
   ['ESTALE', 'stat', "/a/b can't be used (ESTALE)."],
-])('%s of %s is one sentence', (code, syscall, says) => {
+])('%s of %s is reported in one sentence', (code, syscall, says) => {
   const error = Object.assign(new Error(code), { code, syscall, path: '/a/b' });
   expect(inWords(error)).toMatchObject({ message: says, hint: expect.any(String) });
 });
 
-test('an error that is not about a file is left as it is', () => {
+test('an error that is not about a file is not changed', () => {
   for (const error of [
     new Error('x'),
     Object.assign(new Error('x'), { code: 'ECONNREFUSED', syscall: 'connect', address: '/a/b' }),

@@ -34,7 +34,7 @@ test.concurrent.for([
   },
 );
 
-test.concurrent('a command that is stopped in the middle of its change is left alone, and continues where it was', async ({
+test.concurrent('the daemon leaves the change of a suspended command alone, and the command continues it', async ({
   expect,
 }) => {
   await using world = await openCloudHome();

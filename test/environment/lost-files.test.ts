@@ -21,7 +21,7 @@ async function busyDaemon() {
   };
 }
 
-test('changes that the daemon has answered with 200 since its log was emptied survive kill -9', async () => {
+test('changes that were acknowledged with 200 after the last checkpoint survive kill -9', async () => {
   await using at = await busyDaemon();
   truncateSync(join(at.home.dataDir, 'rankd.db-wal'));
   const answers = [
@@ -35,7 +35,7 @@ test('changes that the daemon has answered with 200 since its log was emptied su
   expect(answers.map(({ status }) => status)).toEqual([503, 503]);
 });
 
-test('a command that the daemon would not notice reports that and changes nothing, and so do status and doctor', async () => {
+test('a command whose writes the daemon would not see changes nothing and reports that, and so do status and doctor', async () => {
   await using at = await busyDaemon();
   const { home } = at;
   rmSync(join(home.dataDir, 'rankd.db-shm'));
@@ -65,7 +65,7 @@ test('a command that the daemon would not notice reports that and changes nothin
   expect(doctor.stdout).toMatch(/^FAIL +daemon +.*removed, replaced/m);
 });
 
-test('a daemon that has lost its files and is stopped removes nothing that was written since', async () => {
+test('a stopping daemon that has lost its files removes nothing that was written since', async () => {
   await using at = await busyDaemon();
   rmSync(join(at.home.dataDir, 'rankd.db-shm'));
   rmSync(join(at.home.dataDir, 'daemon.sock')); // commands can no longer reach it

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => home[Symbol.dispose]());
 
-test('a daemon without readers of its log and output continues to serve, and stops in good order', async () => {
+test('a daemon without readers of its log and output continues to serve, and stops cleanly', async () => {
   await using daemon = await DaemonProcess.start(home);
   daemon.process.stdout.destroy();
   daemon.process.stderr.destroy();
@@ -29,7 +29,7 @@ test.each([
   ['no reader from the start', '2>&1 | true'],
   ['are closed', '<&- >&- 2>&-'],
   ['lead to a full device', '>/dev/full 2>/dev/full'],
-])('a daemon serves though its output and log %s', async (_name, where) => {
+])('a daemon serves although its output and log %s', async (_name, where) => {
   const port = await freePort();
   const daemon = shell(`"$@" serve --port ${port} ${where}`, { detached: true });
   try {
@@ -66,7 +66,7 @@ describe('a daemon whose log reader has stopped', () => {
     expect(requests.length + dropped[0].dropped).toBeGreaterThanOrEqual(5_000);
   });
 
-  test('stops in good order within seconds of SIGTERM', async () => {
+  test('stops cleanly within seconds after SIGTERM', async () => {
     await using daemon = await daemonWithPausedLog();
     await fillLog(daemon.url, 2_000);
     const exited = once(daemon.process, 'exit', { signal: AbortSignal.timeout(5_000) });
@@ -75,7 +75,7 @@ describe('a daemon whose log reader has stopped', () => {
   });
 });
 
-test('a command whose reader has seen enough ends quietly', async () => {
+test('a command ends quietly when its reader closes the pipe', async () => {
   for (const command of ['whitelist list', 'whitelist list --json', 'history list']) {
     const piped = shell(`set -o pipefail; "$@" ${command} | head -1 >/dev/null`);
     const [said, [code]] = await Promise.all([text(piped.stderr), once(piped, 'exit')]);
@@ -84,7 +84,7 @@ test('a command whose reader has seen enough ends quietly', async () => {
   }
 });
 
-test('a result that cannot be written is an error of two lines, and an unread refusal has the same exit code', async () => {
+test('a result that cannot be written is an error of two lines; an unread error does not change the exit code', async () => {
   for (const command of ['key list', 'rank set 1001 20']) {
     const lost = shell(`"$@" ${command} >/dev/full`);
     const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);

@@ -20,7 +20,7 @@ function homeWithoutSocket() {
   return { home, dataDir, temporary, runtime, env, run };
 }
 
-test('a data directory that can hold no socket has it in a private folder, where status, health, reload and the page find it', async () => {
+test('if the data directory cannot contain a socket, it is in a private folder, where commands find it', async () => {
   const { home, dataDir, runtime, env, run } = homeWithoutSocket();
   await using daemon = await DaemonProcess.start(home, { env: { ...env, XDG_RUNTIME_DIR: runtime } });
   const socket = readFileSync(join(dataDir, 'daemon.address'), 'utf8').trim();
@@ -41,7 +41,7 @@ test('a data directory that can hold no socket has it in a private folder, where
   expect([join(dataDir, 'daemon.address'), dirname(again)].filter(existsSync)).toEqual([]);
 });
 
-test("a socket in a folder that others may enter, or that is not this user's, is not used", async () => {
+test('a socket in a folder that belongs to, or is open to, other users is not used', async () => {
   const { home, dataDir, env, run } = homeWithoutSocket();
   await using _daemon = await DaemonProcess.start(home, { env });
   const folder = dirname(readFileSync(join(dataDir, 'daemon.address'), 'utf8').trim());
@@ -54,7 +54,7 @@ test("a socket in a folder that others may enter, or that is not this user's, is
   expect((await run('status')).code).toBe(69);
 });
 
-test('if no socket can be created at all, the daemon serves, logs one sentence about it, and doctor FAILs', async () => {
+test('if no socket can be created, the daemon serves and logs one sentence about it, and doctor FAILs', async () => {
   const { home, dataDir, env, run } = homeWithoutSocket();
   const nowhere = { ...env, TMPDIR: join(home.folder, 'missing') };
   await using daemon = await DaemonProcess.start(home, { env: nowhere });
@@ -77,7 +77,7 @@ test('if no socket can be created at all, the daemon serves, logs one sentence a
   );
 });
 
-test('health believes only its own daemon', async () => {
+test('health trusts only its own daemon', async () => {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   const other = new CliHome();

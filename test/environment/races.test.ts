@@ -6,7 +6,7 @@ import { sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-test('of two daemons started at the same moment on a new data directory exactly one wins; the other ends with 4', async () => {
+test('of two daemons started at the same time on a new data directory, exactly one serves; the other exits with 4', async () => {
   using home = new CliHome();
   const starts = await Promise.allSettled([start(home), start(home)]);
   const [daemon, ...more] = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -19,7 +19,7 @@ test('of two daemons started at the same moment on a new data directory exactly 
   expect(integrityOf(home)).toBe('ok');
 });
 
-test('ten concurrent commands next to a busy daemon all succeed, and none of their work is lost', async () => {
+test('ten concurrent commands next to a busy daemon all succeed, and lose no data', async () => {
   using home = new CliHome();
   await using daemon = await start(home);
   const secret = await home.createKey();
@@ -41,7 +41,7 @@ test('ten concurrent commands next to a busy daemon all succeed, and none of the
   expect(integrityOf(home)).toBe('ok');
 });
 
-test('the command line and the daemon never write for one member at the same time, and none of their changes is lost', async () => {
+test('commands and the daemon never write for one member at the same time, and lose no change', async () => {
   await using world = await openCloudHome();
   const { roblox, home, secret } = world;
   const { trainee } = sampleUsers;

@@ -12,7 +12,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 const { trainee: userId } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 
-test.concurrent('a change from the shell reconciles a change that an earlier one left open, however short the deadline is', async () => {
+test.concurrent('a change by a command first reconciles an earlier open change, even with a short deadline', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
@@ -37,7 +37,7 @@ test.concurrent('a change from the shell reconciles a change that an earlier one
   expect(changes.map(({ state }) => state)).toEqual(['applied', 'failed']);
 });
 
-test.concurrent('Ctrl-C while a change from the shell is under way: it is completed and reported; a second Ctrl-C ends it at once with 130', async ({
+test.concurrent('Ctrl-C during a change by a command: the change is completed and reported; a second Ctrl-C exits at once with 130', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -65,7 +65,7 @@ test.concurrent('Ctrl-C while a change from the shell is under way: it is comple
   expect(await world.latestChange()).toMatchObject({ state: 'pending' });
 });
 
-test.concurrent('a command that changes ranks refuses to do so in another group than the running daemon', async () => {
+test.concurrent('a command refuses to change ranks in a different group than the running daemon', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await using _daemon = await DaemonHere.start(home, { args: ['--simulate'] });

@@ -24,7 +24,7 @@ const args = ['rank', 'promote', '--file', 'passed.txt', '-y'];
 
 const byRole = ['rank', 'promote', '--holding', 'Trainee', '-y'];
 
-test('the holders of a role are promoted once each, although SIGKILL ends the first command half-way', async () => {
+test('each holder of a role is promoted once, although SIGKILL ends the first command half-way', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const members = withTrainees(system, 12);
@@ -79,7 +79,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
   60_000,
 );
 
-test('names are looked up together before the first change, and an unknown one prevents all changes', async () => {
+test('all names are looked up before the first change, and an unknown one prevents all changes', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const asked = () => roblox.journal.requests('userNames').length;

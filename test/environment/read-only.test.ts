@@ -52,7 +52,7 @@ const reading = [
   'store copy --from "$OLDPWD" --to new',
 ];
 
-test('a data directory on a read-only file system can be read, backed up and copied; writing commands are refused in the same words', async () => {
+test('a data directory on a read-only file system can be read, backed up and copied; writing commands are refused with the same message', async () => {
   const home = await madeHome();
   const mounted = join(home.folder, 'mounted');
   const lines = reading.map((line) => line.replace('"$OLDPWD"', mounted));
@@ -75,7 +75,7 @@ try: mount it writable, or copy DIR to a disk that can be written and name the c
   expect((await home.here(['key', 'list', '-q'], { dataDir: home.path('new') })).stdout).toContain('rescued');
 });
 
-test('data that are only in the write-ahead log are read, too', async () => {
+test('data that is only in the write-ahead log is read, too', async () => {
   const home = await madeHome();
   const open = new Database(join(home.dataDir, 'rankd.db'));
   onTestFinished(() => void open.close());

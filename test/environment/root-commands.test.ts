@@ -44,7 +44,7 @@ describe.runIf(isRoot)('root, on the data directory of another user', () => {
     ['reload'],
     ['dashboard'],
     ['init', '--group', '1', '--credential-file', 'roblox.key', '--no-check'],
-  ])('is refused with the command that works, and makes no file: %s %s', async (...args) => {
+  ])('is refused with the command that works, and creates no file: %s %s', async (...args) => {
     const typed = args.map((word) => (word.includes(' ') ? `'${word}'` : word)).join(' ');
     const tried = `sudo --preserve-env=RANKD_DATA_DIR -u nobody rankd ${typed}`;
     const refused = await home.here(args);
@@ -57,14 +57,14 @@ describe.runIf(isRoot)('root, on the data directory of another user', () => {
     expect(existsSync(home.path('copy.db'))).toBe(false);
   });
 
-  test('finds that the suggested command works', async () => {
+  test('can use the suggested command', async () => {
     const { stderr } = await home.run(['key', 'create', 'game']);
     const [, user, args = ''] = /^try: sudo --preserve-env=RANKD_DATA_DIR -u (\w+) rankd (.*)$/m.exec(stderr) ?? [];
     expect(user).toBe('nobody');
     expect(await runAs(service, args.split(' '))).toMatchObject({ code: 0 });
   });
 
-  test('is refused for a new directory in a folder of that user, who may have no name', async () => {
+  test('is refused for a new directory in that user’s folder, even if the user has no name', async () => {
     chownSync(home.dataDir, 54_321, 54_321);
     const dataDir = join(home.dataDir, 'deep', 'data');
     expect(await home.here(['key', 'list', '--data-dir', dataDir])).toMatchObject({
@@ -77,7 +77,7 @@ try: sudo --preserve-env=RANKD_DATA_DIR -u '#54321' rankd key list --data-dir ${
     expect(readdirSync(home.dataDir)).toEqual([]);
   });
 
-  test('is refused as a place that `store copy` names', async () => {
+  test('is refused for directories that `store copy` names', async () => {
     const own = home.path('own');
     expect((await home.here(['key', 'create', 'a'], { dataDir: own })).code).toBe(0);
     for (const [from, to] of [
@@ -100,7 +100,7 @@ try: sudo --preserve-env=RANKD_DATA_DIR -u '#54321' rankd key list --data-dir ${
   });
 });
 
-test.runIf(isRoot)('a data directory of another user is refused, whatever its permissions', async () => {
+test.runIf(isRoot)('another user’s data directory is refused, regardless of its permissions', async () => {
   mkdirSync(home.dataDir);
   chmodSync(home.dataDir, 0o777);
   chownSync(home.dataDir, service, service);
@@ -119,7 +119,7 @@ try: run rankd as that user, or choose a directory of your own with --data-dir
 });
 
 test.each([0o777, 0o775, 0o755])(
-  'a data directory of mode %o with nothing else in it is closed to others, with a notice',
+  'a data directory with mode %o and no other files is closed to others, with a notice',
   async (mode) => {
     mkdirSync(home.dataDir);
     chmodSync(home.dataDir, mode);
@@ -135,7 +135,7 @@ test.each([0o777, 0o775, 0o755])(
   },
 );
 
-test('a data directory with other files in it is refused if others may write to it, and not changed', async () => {
+test('a data directory with other files is refused and not changed if others can write to it', async () => {
   mkdirSync(home.dataDir);
   writeFileSync(join(home.dataDir, 'notes.txt'), 'mine');
   chmodSync(home.dataDir, 0o1777);
@@ -159,7 +159,7 @@ try: choose a new directory inside it: --data-dir ${join(home.dataDir, 'rankd')}
   expect(await home.here(['key', 'create', 'a'], { dataDir })).toMatchObject({ code: 0 });
 });
 
-test('a database that is a link is refused by every command', async () => {
+test('every command refuses a database that is a link', async () => {
   await home.json('key', 'create', 'a');
   const real = home.path('real.db');
   const { renameSync } = await import('node:fs');

@@ -12,7 +12,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 const { trainee } = sampleUsers;
 
-test('SIGTERM while the platform is slow: the change is finished, answered and recorded, and the daemon ends with 0', async () => {
+test('SIGTERM while the platform is slow: the change is finished, answered and recorded, and the daemon exits with 0', async () => {
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 700 });
@@ -38,7 +38,7 @@ test('SIGTERM after a reload that shortened the deadline: a change that began un
   expect(await stopped).toBe(0);
 });
 
-test('SIGUSR1, which makes Node.js open a debugger, opens none, and the daemon continues to serve', async () => {
+test('SIGUSR1, which by default opens Node.js’s debugger, is ignored', async () => {
   const { secret } = world;
   const daemon = await world.startDaemon();
   daemon.process.kill('SIGUSR1');
@@ -47,7 +47,7 @@ test('SIGUSR1, which makes Node.js open a debugger, opens none, and the daemon c
   expect(daemon.log).not.toContain('Debugger');
 });
 
-test('a second SIGTERM ends it at once with 130, and the next start reconciles the interrupted change', async () => {
+test('a second SIGTERM ends the daemon at once with 130, and the next start reconciles the interrupted change', async () => {
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'unassign', kind: 'hang', when: 'after' });

@@ -27,7 +27,7 @@ async function suspensionsIn(home: CliHome): Promise<Array<{ rankeeId: number; s
 const wrote = ({ roblox }: OpenCloudHome, count: number) =>
   vi.waitUntil(() => roblox.journal.writes(userId).length >= count, { interval: 5, timeout: 20_000 });
 
-test('a suspension whose command is killed as it begins, and whose daemon is killed at its end a week later, gives exactly the earlier roles back', async () => {
+test('a suspension gives exactly the earlier roles back, although its command and, a week later, its daemon are killed', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const clock = new SteppedClock(home.path('clock'));
@@ -68,7 +68,7 @@ const stops = [
   { begin: { operation: 'unassign', skip: 1 }, back: { operation: 'unassign' } },
 ] as const;
 
-test('a daemon that is killed at each write of suspensions and of their ends loses none, and gives nothing twice', async () => {
+test('a daemon that is killed at each write of a suspension or its end loses none, and gives no role twice', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit } }\n');

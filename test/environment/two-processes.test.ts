@@ -41,7 +41,7 @@ const steps = [
 ] as const;
 
 test.concurrent.for(steps)(
-  'a change that a command works on stays its own, although the clock is set a minute %s: answer, history and roles agree',
+  'a daemon does not take over the change of a running command, although the clock is set a minute %s',
   async ([, step], { expect }) => {
     await using world = await slowHome();
     const clock = new SteppedClock(world.home.path('clock'));
@@ -57,7 +57,7 @@ test.concurrent.for(steps)(
 );
 
 test.concurrent.for(steps)(
-  'a change by a game ends before a command changes the same member, although the clock is set a minute %s',
+  'a command waits for a change of the same member by a game, although the clock is set a minute %s',
   async ([, step], { expect }) => {
     await using world = await slowHome();
     const clock = new SteppedClock(world.home.path('clock'));

@@ -43,7 +43,7 @@ const scenario = fc.record({
 type Scenario = typeof scenario extends fc.Arbitrary<infer Value> ? Value : never;
 
 test(
-  'a daemon and commands never write for one member at once, and answers, history and roles agree, whatever their clocks, deadlines and pauses',
+  'a daemon and commands never write for one member at once, with any clocks, deadlines and pauses, and all records agree',
   async () => {
     await fc.assert(fc.asyncProperty(scenario, play), { numRuns: runs, endOnFailure: true });
   },

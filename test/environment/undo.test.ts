@@ -7,7 +7,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee, officer, captain } = sampleRoles;
 
-test('an undo on Open Cloud that is stopped with Ctrl-C continues where it was, exactly and without a needless call', async () => {
+test('an undo on Open Cloud that was stopped with Ctrl-C continues exactly, without unnecessary calls', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
@@ -50,7 +50,7 @@ test('an undo on Open Cloud that is stopped with Ctrl-C continues where it was, 
   expect(roblox.violations()).toEqual([]);
 });
 
-test('a member whose write Roblox refuses although the key is valid is reported as refused, and the others are restored', async () => {
+test('a member whose write Roblox refuses is reported as refused, and the others are restored', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const victims = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006];
@@ -69,7 +69,7 @@ test('a member whose write Roblox refuses although the key is valid is reported 
   for (const userId of others) expect(roblox.group.held(userId)).toEqual([sampleRoles.officer]);
 });
 
-test('a key that Roblox does not accept ends the undo at once, and reports the remaining members', async () => {
+test('a rejected Roblox key ends the undo at once, and the remaining members are reported', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const before = roblox.group.held(sampleUsers.officer);

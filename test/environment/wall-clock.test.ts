@@ -53,7 +53,7 @@ describe.each([
   ['forward', hourMs],
   ['back', -hourMs],
 ])('the clock is set an hour %s', (_way, jumpMs) => {
-  test('while a change is under way: it is answered and stored once, and the next one begins at once', async () => {
+  test('during a change: it is answered and stored once, and the next one begins at once', async () => {
     const { platform, begun, release } = holdWrites();
     const app = await start({ platform });
     const key = await app.createKey();
@@ -68,7 +68,7 @@ describe.each([
     expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }, { state: 'applied' }]);
   });
 
-  test('while an outcome is unknown: it is reconciled as soon as the platform answers', async () => {
+  test('while an outcome is unknown: it is reconciled as soon as the platform responds', async () => {
     let isDown = false;
     const down = () => new RankdError('platform_unavailable', 'The platform is down.');
     const app = await start({
@@ -128,7 +128,7 @@ describe.each([
     expect((await app.rank(key, { newRankId: 10 }, once)).status).toBe(422);
   });
 
-  test('between two changes of a member: a read that lags the first is not believed', async () => {
+  test('between two changes of a member: a read that lags behind the first is ignored', async () => {
     const lagMs = 6_750;
     let shown: { roleIds: number[]; until: number } | undefined;
     const app = await start({
@@ -204,7 +204,7 @@ test('a key follows its expiry by the wall clock, and loses nothing when the clo
   expect(await verify()).toBe(200);
 });
 
-test.each([hourMs, -hourMs])('durations do not notice that the clock of the system is set by %d ms', (jumpMs) => {
+test.each([hourMs, -hourMs])('durations do not change when the system clock is set by %d ms', (jumpMs) => {
   const [time, duration] = [systemClock.now(), systemClock.monotonic()];
   vi.spyOn(Date, 'now').mockReturnValue(time + jumpMs);
   expect(systemClock.now()).toBe(time + jumpMs);

@@ -13,7 +13,7 @@ const members = [1001, 1002, 1003];
 /** A webhook gets ten events a second, so a constant load would take minutes to deliver. */
 const betweenMs = 60;
 
-test('every change reaches every webhook in order, although the daemon is killed repeatedly, and commands rank without it', async () => {
+test('every change reaches every webhook in order, although the daemon is killed repeatedly and commands change ranks without it', async () => {
   await using one = await startWebhookSink();
   await using other = await startWebhookSink();
   writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\nwebhooks: { allow_private: [127.0.0.1] }\n');

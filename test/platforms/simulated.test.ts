@@ -130,7 +130,7 @@ describe('the file of a simulated group', () => {
 });
 
 describe('the acting account of a simulated group', () => {
-  test('the owner as acting account can give every role but its own', async () => {
+  test('an owner as the acting account can give every role except its own', async () => {
     const platform = open(sampleGroup, 9000);
     await platform.assignRole({ userId: 1010, roleId: roles.captain }, call());
     await platform.assignRole({ userId: 1001, roleId: roles.admin }, call());
