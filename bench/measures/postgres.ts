@@ -107,7 +107,7 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   const onNode = many(node, shared);
   const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
   const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
-  // The baseline also takes three turns with separate connections. More warm-up rounds give each daemon enough requests.
+  // The baseline also takes three turns with separate connections. More warm-up rounds give each daemon enough of them.
   const inTurn = (servers: ServerProcess[]) => () => loaded(load, servers, verification(shared.secret));
   const sides = { ours: inTurn(nodes), baseline: inTurn(nodes.map(() => node)) };
   const together = await interleaved(sides, rounds, 4 * nodes.length);

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { browser } from './which-browser.ts';
 
 /**
- * `npm run browser`: installs the browser of the tests if its lock file is newer than the installed one, and checks the
- * types of the tests.
+ * `npm run browser`: installs the browser for the tests if the lock file is newer than the installation, and checks the
+ * tests' types.
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 

@@ -87,8 +87,8 @@ export function endSession(): void {
 }
 
 /**
- * Calls `onEvent` with the name of each event in the daemon's stream, until the stream ends or is refused. `EventSource`
- * can't send the token.
+ * Calls `onEvent` with the name of each event in the daemon's stream, until the stream ends or is refused. This does not
+ * use `EventSource`, which can't send the token.
  */
 export async function followEvents(
   onEvent: (event: string) => void,

@@ -73,7 +73,8 @@ export class Live<T> {
 }
 
 /**
- * True once the daemon's stream is open, or after a short wait. Before, the page would miss changes to fetched documents.
+ * True once the daemon's stream is open, or after a short wait. Until then, the page would miss changes to documents
+ * that it has fetched.
  */
 let isListening = false;
 const listenTimeoutMs = 500;
