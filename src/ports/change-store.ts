@@ -122,7 +122,7 @@ export interface ChangeStore {
   /** True while this handle holds the open change. */
   holds(changeId: string): Promise<boolean>;
   /**
-   * Returns a function that returns the rest of this node's lease in milliseconds: 0 once the node has ended,
+   * Returns a function for the remaining time of this node's lease, in milliseconds: 0 once the node has ended,
    * `Infinity` if the engine never declares a slow node dead.
    */
   leaseLeft(): () => number;

@@ -21,7 +21,7 @@ import type { WebhookStore } from './webhooks.ts';
  * Methods that write never interleave: the facts that such a method reads, and passes to its `judge`, do not change
  * before it has written.
  *
- * Every method throws `store_unavailable` if the store can't be read or written. Nothing was written then.
+ * Every method throws `store_unavailable`, and writes nothing, if the store can't be read or written.
  */
 export interface Store
   extends WorkspaceStore,
@@ -142,9 +142,9 @@ export interface GroupStore {
 export type StoredRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 export interface AuditFilter {
-  /** Epoch milliseconds, included. */
+  /** Inclusive, in epoch milliseconds. */
   since?: number | undefined;
-  /** Epoch milliseconds, not included. */
+  /** Exclusive, in epoch milliseconds. */
   until?: number | undefined;
   /** The whole actor, or the part before the colon: `cli` is every operator in a shell. */
   by?: string | undefined;

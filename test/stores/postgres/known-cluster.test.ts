@@ -64,8 +64,8 @@ test('daemon and commands reject a different cluster on the same port until the 
   ]);
 
   const asked = await run('store', 'accept');
-  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining(`${after}, which answers`) });
-  expect(asked.stderr).toContain(`in place of ${before}?`);
+  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining(`${after}, which now answers`) });
+  expect(asked.stderr).toContain(`instead of ${before}?`);
   const accepted = await run('store', 'accept', '-y', '--json');
   expect(accepted.json()).toMatchObject({ server: { known: before, found: after, accepted: true } });
   expect((await run('store', 'accept', '--json')).json()).toMatchObject({ server: { known: after, accepted: false } });
