@@ -4,17 +4,17 @@ import type { GroupDescription } from './group-description.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
 /** Records a problem at a path of the description. All problems are reported together. */
-export type Complain = (path: Array<string | number>, what: string) => void;
+export type ReportProblem = (path: Array<string | number>, what: string) => void;
 
 /**
  * Completes a description with the guest role (rank 0), the base role (the one marked `base`, otherwise the one with
  * rank 1), the owner's role (rank 255) and role ids (10000 + rank). Use the result only if there were no problems.
  */
-export function toSeed(group: GroupDescription, complain: Complain): GroupSeed {
-  const roles = completeRoles(group, complain);
-  const members = toMembers(group, roles, complain);
+export function toSeed(group: GroupDescription, reportProblem: ReportProblem): GroupSeed {
+  const roles = completeRoles(group, reportProblem);
+  const members = toMembers(group, roles, reportProblem);
   if (!members.some((member) => member.userId === group.acting_account)) {
-    complain(['acting_account'], `must be one of the members or the owner; ${group.acting_account} is neither`);
+    reportProblem(['acting_account'], `must be one of the members or the owner; ${group.acting_account} is neither`);
   }
   return {
     id: group.id,
@@ -27,8 +27,8 @@ export function toSeed(group: GroupDescription, complain: Complain): GroupSeed {
   };
 }
 
-function completeRoles(group: GroupDescription, complain: Complain): Role[] {
-  const base = baseOf(group, complain);
+function completeRoles(group: GroupDescription, reportProblem: ReportProblem): Role[] {
+  const base = baseOf(group, reportProblem);
   const roles = group.roles.map((role, index): Role => {
     const kind: RoleKind = index === base ? 'base' : role.rank === 0 ? 'guest' : role.rank === 255 ? 'owner' : 'custom';
     return { id: role.id ?? idFor(role.rank), name: role.name, rank: role.rank, kind };
@@ -36,38 +36,39 @@ function completeRoles(group: GroupDescription, complain: Complain): Role[] {
   for (const [index, role] of roles.entries()) {
     const twin = roles.findIndex((other) => other.id === role.id);
     if (twin < index)
-      complain(
+      reportProblem(
         ['roles', index],
         `has the same id as roles[${twin}], ${role.id}; roles that share a rank need different ids`,
       );
     const sameKind = roles.findIndex((other) => other.kind === role.kind);
     if (role.kind !== 'custom' && sameKind < index) {
-      complain(['roles', index, 'rank'], `makes this a second ${role.kind} role; a group has one`);
+      reportProblem(['roles', index, 'rank'], `makes this a second ${role.kind} role; a group has one`);
     }
   }
   return [...missingRoles(group, roles), ...roles];
 }
 
 /** Returns the index of the base role in the list; -1 if the list omits it. */
-function baseOf({ roles }: GroupDescription, complain: Complain): number {
+function baseOf({ roles }: GroupDescription, reportProblem: ReportProblem): number {
   const marked = roles.flatMap((role, index) => (role.base === true ? [index] : []));
-  for (const index of marked.slice(1)) complain(['roles', index, 'base'], 'marks a second base role; a group has one');
+  for (const index of marked.slice(1))
+    reportProblem(['roles', index, 'base'], 'marks a second base role; a group has one');
   const [base] = marked;
   if (base === undefined) {
     const first = roles.flatMap((role, index) => (role.rank === 1 && role.base !== false ? [index] : []));
     for (const index of first.slice(1))
-      complain(['roles', index, 'rank'], 'is 1 for two roles: mark one of them with `base: true`');
+      reportProblem(['roles', index, 'rank'], 'is 1 for two roles: mark one of them with `base: true`');
     return first[0] ?? -1;
   }
   const { rank = 0 } = roles[base] ?? {};
   const lower = roles.findIndex((role) => role.rank > 0 && role.rank < rank);
   if (rank === 0 || rank === 255)
-    complain(
+    reportProblem(
       ['roles', base, 'base'],
       `cannot mark rank ${rank}, which belongs to the ${rank === 0 ? 'guest' : 'owner'} role`,
     );
   else if (lower >= 0)
-    complain(
+    reportProblem(
       ['roles', base, 'base'],
       `cannot mark rank ${rank}: the role that every member holds is the lowest, and roles[${lower}] is below it`,
     );
@@ -86,14 +87,14 @@ function missingRoles(group: GroupDescription, roles: Role[]): Role[] {
   );
 }
 
-function toMembers(group: GroupDescription, roles: Role[], complain: Complain): Member[] {
+function toMembers(group: GroupDescription, roles: Role[], reportProblem: ReportProblem): Member[] {
   const members = group.members.map(({ id, roles: named }, index): Member => {
     const twin = group.members.findIndex((other) => other.id === id);
-    if (twin < index) complain(['members', index, 'id'], `is the same as the id of members[${twin}], ${id}`);
+    if (twin < index) reportProblem(['members', index, 'id'], `is the same as the id of members[${twin}], ${id}`);
     const roleIds = named.flatMap((entry, position) => {
       const found = heldRole(roles, entry, id === group.owner);
       if (typeof found === 'number') return [found];
-      complain(['members', index, 'roles', position], found);
+      reportProblem(['members', index, 'roles', position], found);
       return [];
     });
     return { userId: id, roleIds };

@@ -409,7 +409,7 @@ function memberShown(json: unknown, userId: number): Member | undefined {
  * instead.
  */
 function namesUnavailable(cause: unknown): RankdError {
-  if (isRankdError(cause, 'platform_credential')) return namesEnded(cause);
+  if (isRankdError(cause, 'platform_credential')) return loginRequired(cause);
   const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
   if (code === 'platform_rejected')
     return new RankdError(code, `${message} Send the user id instead of the name.`, {
@@ -430,7 +430,7 @@ const giveTheId = "give the user id, the number in the profile page's address";
  * Returns the error of a look-up without a log-in, which Roblox announced to end (April 2026, devforum 4579220). A
  * retry does not help.
  */
-function namesEnded(cause: RankdError): RankdError {
+function loginRequired(cause: RankdError): RankdError {
   const message = 'Roblox no longer looks up user names without a log-in. Send the user id.';
   return new RankdError('platform_rejected', message, { cause, hint: giveTheId });
 }

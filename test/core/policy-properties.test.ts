@@ -36,7 +36,7 @@ const rules: fc.Arbitrary<KeyRules> = fc.record(
 
 const groups = fc.boolean().chain((ladder) => arbitraryRankCase({ ladder }));
 
-/** Any change of a member, by themselves, by another player, or without a ranker. */
+/** Changes of a member by the member, by another player, or without a ranker. */
 const cases: fc.Arbitrary<PolicyCase> = fc
   .record({ group: groups, policy: policies, key: rules, ranker: fc.constantFrom('rankee', 'other', 'nobody') })
   .map(({ group, policy, key, ranker }) => {

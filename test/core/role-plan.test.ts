@@ -702,7 +702,7 @@ function holds(arbitrary: fc.Arbitrary<RankCase>, guarantee: (of: RankCase) => v
   fc.assert(fc.property(arbitrary, guarantee), { numRuns: 150 });
 }
 
-/** The roles that a rank change may give or take. */
+/** Returns the roles that a rank change may give or take. */
 function managed({ roles: all, ladder }: RoleScheme): Role[] {
   return ladder ?? customsOf(all);
 }

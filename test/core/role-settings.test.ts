@@ -120,7 +120,7 @@ describe('an entry means the role that it named when it was first resolved', () 
     const others = first.named[setting].flatMap((role) => (role.id === id ? [] : [role.id]));
     const meant = [...others, ...(isDeleted ? [] : [id])];
     expect(new Set(now.named[setting].map((role) => role.id))).toEqual(new Set(meant));
-    expect(now.learned).toEqual([]); // a restart resolves to the same
+    expect(now.learned).toEqual([]); // a restart resolves to the same roles
 
     const found = now.misfits.find(({ entry }) => entry === String(forms[form]));
     expect(now.misfits).toEqual(misfits.includes(form) ? [found] : []);
@@ -129,7 +129,7 @@ describe('an entry means the role that it named when it was first resolved', () 
     expect(found.message).toContain(setting);
     expect(found.message).toContain(String(forms[form]));
 
-    // The suggested line, resolved as a new setting, means the same and fits.
+    // The suggested line, resolved as a new setting, names the same roles and has no misfit.
     const line = / write (\w+): (.*?) and run: rankd reload/.exec(found.fix);
     if (line === null) expect([isDeleted, meant.length === 0]).toEqual([true, true]);
     else {
@@ -137,13 +137,13 @@ describe('an entry means the role that it named when it was first resolved', () 
       const value = JSON.parse(line[2] ?? '') as RoleName | RoleName[];
       const entries = [value].flat().map((entry): RoleEntry => ({ setting, entry }));
       const kept = first.learned.filter((one) => one.entry !== String(forms[form]));
-      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // a number is a bound without a role
+      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // a bound without a role
       const corrected = resolveRoles({ roles: after, rankOne: 'custom' }, entries, kept);
       expect(corrected.misfits).toEqual([]);
       expect(new Set(corrected.named[setting].map((role) => role.id))).toEqual(new Set(meant));
     }
 
-    // One alarm, and one event once it fits again.
+    // A misfit raises one alarm, and one event once the setting fits again.
     const alarm = judged(judgeAlarms(now.misfits, actor), first.learned);
     expect(alarm.events).toMatchObject([{ action: 'configuration.drift', subject: setting }]);
     expect(judged(judgeAlarms(now.misfits, actor), alarm.change).events).toEqual([]);

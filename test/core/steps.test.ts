@@ -99,7 +99,7 @@ function stateAfter(held: number[], taken: Step[]): number[] {
   return sorted([...roles]);
 }
 
-/** Every intermediate state: roles are given one at a time, and once all are given, taken one at a time. */
+/** Returns every intermediate state: roles are given one at a time, and once all are given, taken one at a time. */
 function statesOnTheWay({ from, to }: Goal): Set<string> {
   const known = new Set<string>();
   const open = [sorted(from)];

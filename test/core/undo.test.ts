@@ -3,7 +3,7 @@ import type { RankChange } from '../../src/core/model.ts';
 import { tookEffect, undoing } from '../../src/core/undo.ts';
 import { newChange } from '../contracts/store/samples.ts';
 
-/** Returns a member's changes, newest first, from names, oldest first. `x<y`: the change x is an undo of y. */
+/** Returns a member's changes, newest first. `names` lists them oldest first; `x<y` is a change x that undoes y. */
 function timeline(names: string): RankChange[] {
   return names
     .split(' ')

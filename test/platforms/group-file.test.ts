@@ -161,7 +161,7 @@ function load(text: string) {
   return loadGroupFile(file);
 }
 
-/** The problems of a refused file. */
+/** Returns the problems of a rejected file. */
 function problems(text: string): string[] {
   try {
     load(text);

@@ -151,7 +151,7 @@ test('an endless list of roles is read until a page has no new role', async () =
 });
 
 describe('the base role', () => {
-  /** A memory like the store's. */
+  /** Returns a memory like the store's. */
   const memory = (kept?: number) => {
     let id = kept;
     const keep = async (roleId: number) => {
@@ -520,7 +520,7 @@ describe('a write', () => {
     await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void rude.close());
     const { port } = rude.address() as AddressInfo;
-    const broken = platformOn(fake, { baseUrl: `https://127.0.0.1:${port}`, tuning: unhurried }); // the connection ends before TLS begins
+    const broken = platformOn(fake, { baseUrl: `https://127.0.0.1:${port}`, tuning: unhurried }); // closed before TLS
     expect(await codeOf(broken.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 

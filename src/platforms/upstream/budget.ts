@@ -187,7 +187,8 @@ export function spend(account: Account, now: number, { isHeavy = false, by }: { 
 /** Delays the calls after one that starts now. */
 function paceAfter(account: Account, now: number, isHeavy: boolean): void {
   const spacingMs = heavySpacingMs(account);
-  if (isHeavy) account.heavyOpensAt = Math.max(account.heavyOpensAt, now - 5 * spacingMs) + spacingMs; // a late start delays no other call
+  // A late start must not delay other calls.
+  if (isHeavy) account.heavyOpensAt = Math.max(account.heavyOpensAt, now - 5 * spacingMs) + spacingMs;
   account.opensAt = now + spacingAfter(account, now);
 }
 

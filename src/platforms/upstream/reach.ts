@@ -26,8 +26,8 @@ export class Reach {
     const failures = host.failures + 1;
     const lastAt = this.#now();
     const since = this.#isUnreached(host) ? host.failing.since : lastAt;
-    const isNews = !host.hasAnswered || failures > 1;
-    this.#hosts.set(baseUrl, { ...host, failures, ...(isNews && { failing: { error, since, lastAt } }) });
+    const isFailing = !host.hasAnswered || failures > 1;
+    this.#hosts.set(baseUrl, { ...host, failures, ...(isFailing && { failing: { error, since, lastAt } }) });
   }
 
   /**

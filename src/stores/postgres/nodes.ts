@@ -260,7 +260,7 @@ export class Nodes implements NodeStore, OwnNode {
     if (row === undefined) return;
     const head = { id: row.headId, hash: row.headHash };
     const isLost = seen !== undefined && (head.id < seen.id || (row.seenHash !== null && row.seenHash !== seen.hash));
-    if (isLost) await this.#db.work('DELETE FROM rankd.platform_budget'); // if this fails, the next heartbeat detects the loss again
+    if (isLost) await this.#db.work('DELETE FROM rankd.platform_budget'); // a failure is retried after the next heartbeat
     if (isLost || (this.#db.lastHead?.id ?? 0) < head.id) this.#db.lastHead = head;
     if (isLost) this.#shown?.onLost?.({ fromId: Math.min(head.id + 1, seen.id), toId: seen.id });
   }

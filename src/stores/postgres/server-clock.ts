@@ -32,7 +32,7 @@ export class ServerClock implements Clock {
     const byMs = before === undefined ? 0 : Math.abs(reading.ms - before.ms);
     const hasJumped = before !== undefined && byMs > reading.errorMs + before.errorMs + maxDriftMs;
     if (hasJumped) this.#jumpedAt = now;
-    if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading; // a slow response adds no precision
+    if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading; // skip a less precise reading
   }
 
   now(): number {

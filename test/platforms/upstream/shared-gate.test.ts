@@ -28,7 +28,7 @@ test('a call with a reserved slot starts although no other slot is left', async 
   await gate.end();
 });
 
-/** Gates of two nodes on one ledger; `gateOf` opens another. */
+/** Opens the gates of two nodes on one ledger. */
 function twoNodes({ limit = 20, maxInFlight = 64 } = {}) {
   const clock = new ManualClock();
   const ledger = new MemoryLedger(clock);
@@ -38,7 +38,7 @@ function twoNodes({ limit = 20, maxInFlight = 64 } = {}) {
     const aborting = new AbortController();
     return { lane, deadlineAt: clock.monotonic() + withinMs, signal: aborting.signal, abort: () => aborting.abort() };
   };
-  /** The number of calls, out of `calls`, that start within a second. */
+  /** Resolves with the number of `calls` that start within a second. */
   const startsOf = async (gate: Gate, lane: string, calls: number) => {
     let started = 0;
     const start = () => {
@@ -145,11 +145,11 @@ test('a change is refused at once if one of its writes gets no slot in time, eve
 test('two nodes that need the last slots of two operations do not each take one of them', async () => {
   const clock = new ManualClock();
   const stored = new MemoryLedger(clock);
-  /** The ledger, which a node reaches sooner for one operation than for the other. */
+  /** Returns a ledger that responds later for the operation `late`. */
   const ledgerBehind = (late: string): BudgetLedger => ({
     async change(name, change) {
       await clock.sleep(name.operation === late ? 5 : 1);
-      return stored.change({ ...name, open: (facts) => name.open({ ...facts, lastChangeAt: facts.now }) }, change); // one slot is left
+      return stored.change({ ...name, open: (facts) => name.open({ ...facts, lastChangeAt: facts.now }) }, change); // one slot left
     },
   });
   const nodeWith = (node: string, late: 'assign' | 'unassign'): Gates => {

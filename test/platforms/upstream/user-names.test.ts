@@ -56,7 +56,7 @@ test('a key that floods the look-up delays no other key, and never uses up the r
     if (second % 20 === 15) {
       const since = clock.monotonic();
       void ask(`honest_${second}`, 'shop').then(() => waited.push(clock.monotonic() - since));
-      void ask(`flood_${flooded - 1}`, 'shop').then(() => waited.push(clock.monotonic() - since)); // a name that is already waiting
+      void ask(`flood_${flooded - 1}`, 'shop').then(() => waited.push(clock.monotonic() - since)); // already queued
     }
     await clock.advance(1_000);
   }

@@ -34,7 +34,7 @@ export function makeClient(address: ServerAddress): pg.Client {
   const ca = tls !== false && tls !== 'unchecked' ? tls.ca : undefined;
   const client = new pg.Client({
     ...{ host, port, database, user, types, pipeline: true, sslnegotiation: 'postgres' },
-    password: () => password?.() ?? '', // a function, because the driver would replace an empty string with PGPASSWORD or ~/.pgpass
+    password: () => password?.() ?? '', // a function: for an empty string, the driver reads PGPASSWORD
     ssl: tls && { rejectUnauthorized: tls !== 'unchecked', ...(ca !== undefined && { ca }) },
     enableChannelBinding: tls !== false,
     connectionTimeoutMillis: address.connectTimeoutMs ?? connectTimeoutMs,
@@ -47,7 +47,7 @@ export function makeClient(address: ServerAddress): pg.Client {
   if (!mustProve(address)) return client;
   const { connection } = internals;
   connection.password = () => undefined;
-  for (const [event, form] of Object.entries(weakForms))
+  for (const [event, form] of Object.entries(insecureRequests))
     connection.on(event, () => connection.emit('error', asksForPassword(address, form)));
   return client;
 }
@@ -96,9 +96,9 @@ function mustProve({ password, tls }: ServerAddress): boolean {
 }
 
 /** The driver's events for requests that would reveal the password, and how error messages describe them. */
-const weakForms = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
+const insecureRequests = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
-function orElse({ host }: ServerAddress): string {
+function alternative({ host }: ServerAddress): string {
   return isSocket(host) ? 'or use peer, without a password' : 'or turn on TLS on the server and set store.tls: verify';
 }
 
@@ -106,7 +106,7 @@ function asksForPassword(address: ServerAddress, form: string): RankdError {
   return distrusted(
     `The PostgreSQL server asks for the password ${form}, which rankd sends only over TLS with a verified certificate.`,
     {
-      hint: `make ${hostAndPort(address)} use SCRAM for ${address.user}: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orElse(address)}`,
+      hint: `make ${hostAndPort(address)} use SCRAM for ${address.user}: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${alternative(address)}`,
     },
   );
 }
@@ -115,7 +115,7 @@ function asksForNothing(address: ServerAddress): RankdError {
   const message =
     'The PostgreSQL server does not ask rankd for its password, so nothing proves that it is the right server.';
   return distrusted(message, {
-    hint: `replace trust or peer with scram-sha-256 in the pg_hba.conf of ${hostAndPort(address)}; ${orElse(address)}`,
+    hint: `replace trust or peer with scram-sha-256 in the pg_hba.conf of ${hostAndPort(address)}; ${alternative(address)}`,
   });
 }
 

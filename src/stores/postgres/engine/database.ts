@@ -357,7 +357,8 @@ export class WriteTransaction extends Transaction {
   }
 
   protected override lost(error: unknown, result: unknown): unknown {
-    return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error); // without an event, the outcome can't be looked up
+    // Without an event, the outcome can't be looked up.
+    return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error);
   }
 }
 

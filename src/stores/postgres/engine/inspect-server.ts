@@ -30,13 +30,14 @@ export interface Inspection {
 
 /** Inspects a new connection's server. Throws if rankd can't use the server or the database. */
 export async function inspectServer(client: pg.Client, address: ServerAddress): Promise<Inspection> {
-  const [facts, identity] = await Promise.all([ask<Facts>(client, factsSql), askIdentity(client)]);
+  const [facts, identity] = await Promise.all([ask<Facts>(client, factsSql), readIdentity(client)]);
   const { version, versionName, encoding, isStandby, time, settings } = facts;
   if (version < oldestServer * 10_000) throw tooOld(address, versionName);
   if (encoding !== 'UTF8') throw otherEncoding(address, encoding);
   if (isStandby) throw standby(address);
   const readOnly = settings['default_transaction_read_only'];
-  if (readOnly?.value === 'on' && !ofUser.has(readOnly.source)) throw databaseReadOnly(address, readOnly.source);
+  if (readOnly?.value === 'on' && !overridableSources.has(readOnly.source))
+    throw databaseReadOnly(address, readOnly.source);
   if (settings['session_replication_role']?.value !== 'origin') throw triggersDisabled(address);
   if (identity.cluster !== unreported && isSuperseded(identity)) throw superseded(address);
   return { ...identity, time, ...transactionsUnder(settings) };
@@ -55,7 +56,7 @@ interface Facts {
 type Settings = Record<string, { value: string; source: string }>;
 
 /** The sources of a read-only default that rankd overrides. A whole database or server is read-only on purpose. */
-const ofUser = new Set(['user', 'database user']);
+const overridableSources = new Set(['user', 'database user']);
 
 /** For each setting, the value that rankd requires, given the current one. */
 const needed: Record<string, (value: string) => string> = {
@@ -64,7 +65,7 @@ const needed: Record<string, (value: string) => string> = {
   transaction_timeout: () => '0',
   standard_conforming_strings: () => 'on',
   synchronous_commit: (value) => (['off', 'local'].includes(value) ? 'on' : value),
-  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // if it is not listed, PostgreSQL searches it first
+  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // unlisted, it is searched first
 };
 
 function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'time'> {
@@ -87,7 +88,7 @@ function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'ti
     begin: begin(isReadOnly ? 'READ COMMITTED READ WRITE' : 'READ COMMITTED'),
     beginReading: begin('REPEATABLE READ READ ONLY'),
     overridden,
-    isPlain: overridden.every((name) => name === 'synchronous_commit'), // writes outside of a transaction need not be durable
+    isPlain: overridden.every((name) => name === 'synchronous_commit'), // these writes need not be durable
   };
 }
 
@@ -125,7 +126,7 @@ const factsSql = `
  * Resolves with the cluster and its timeline, which increases when a standby is promoted. The cluster is `unreported`
  * if the user has no permission to read it.
  */
-async function askIdentity(client: pg.Client): Promise<{ cluster: string; timeline: number }> {
+async function readIdentity(client: pg.Client): Promise<{ cluster: string; timeline: number }> {
   try {
     return await ask(client, identitySql);
   } catch (error) {

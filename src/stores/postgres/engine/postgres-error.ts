@@ -48,7 +48,7 @@ const byCode: Record<string, Wording> = {
   '23': (_, cause) =>
     new RankdError('internal', 'The database rejected a record that violates its constraints.', { cause }),
   '28P01': wrongPassword,
-  '28': notLetIn,
+  '28': loginRejected,
   '3D000': noDatabase,
   '42501': ({ user, database }, cause) =>
     new RankdError('no_permission', `The user ${user} lacks a privilege in rankd's database: ${messageOf(cause)}.`, {
@@ -85,7 +85,7 @@ function byMessage(error: unknown): Wording | undefined {
   if (message === 'timeout expired') return unreachable; // while connecting
   if (message.includes('client password must be')) return noPassword;
   if (/^SASL: SCRAM-SERVER-(FINAL|FIRST)-MESSAGE: server (signature|nonce)/.test(message)) return unproven;
-  if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it requires an unsupported method, or is an impostor
+  if (/^SASL: |^Unknown authentication/.test(message)) return loginRejected; // unsupported method, or impostor
   if (message.includes('establishing an SSL connection')) return unreachable; // another program is listening there
   if (message.includes('timeout')) return (_, cause) => busy(cause);
   return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
@@ -190,7 +190,7 @@ function fromPooler(address: ServerAddress, cause: unknown): RankdError {
       cause,
     });
   if (/authentication failed|empty password/.test(message)) return wrongPassword(address, cause);
-  if (/no such user|role .* does not exist/.test(message)) return notLetIn(address, cause);
+  if (/no such user|role .* does not exist/.test(message)) return loginRejected(address, cause);
   if (/no such database|database .* does not exist/.test(message)) return noDatabase(address, cause);
   if (message.includes('no more connections')) return noConnection(address, cause);
   return unreachable(address, cause);
@@ -215,7 +215,7 @@ function noPassword({ user, ...address }: ServerAddress, cause: unknown): RankdE
   });
 }
 
-function notLetIn(address: ServerAddress, cause: unknown): RankdError {
+function loginRejected(address: ServerAddress, cause: unknown): RankdError {
   const message = `PostgreSQL does not accept ${address.user} on ${placeOf(address)}: ${messageOf(cause)}.`;
   return new RankdError('no_permission', message, {
     hint: "check the user in store.url and the server's pg_hba.conf",
