@@ -67,7 +67,10 @@ export default defineConfig([
   },
 ]);
 
-/** A model for Roblox Studio of each thing for games, as `rankd game write` makes them, but with a Config that is still to be filled in. */
+/**
+ * A model for Roblox Studio of each thing for games, as `rankd game write` makes them, but with a Config that is still
+ * to be filled in.
+ */
 function writeModels(folder: string): void {
   const { rankd, systems, pieces } = readGameScripts('.');
   const models = [['Rankd', [rankd]], ...systems, ...pieces] as const;

@@ -1,5 +1,5 @@
 /**
- * The oldest Node.js that rankd runs on. A release writes it into `engines` in package.json. The repository has no `engines`, because
- * a clone brings its own Node.js and npm would warn for nothing.
+ * The oldest Node.js version that rankd supports. A release writes it into `engines` in package.json. The repository
+ * itself has no `engines`, because a clone installs its own Node.js, so npm's warning would be wrong.
  */
 export const lowestNode = '22.14';

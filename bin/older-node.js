@@ -1,5 +1,5 @@
-// Runs on a Node that is too old. In a clone, the Node that npm ci installed takes over; elsewhere, this prints two lines and exits with
-// code 78.
+// Runs on a Node.js that is too old. In a clone, it starts rankd on the Node.js that npm ci installed; elsewhere, it
+// prints an error and exits with code 78.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -10,7 +10,7 @@ const name = process.platform === 'win32' ? 'node.exe' : 'node';
 const ownNode = fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
 if (existsSync(ownNode)) runWith(ownNode);
 else if (existsSync(new URL('../package-lock.json', import.meta.url)))
-  refuse('npm ci --include=dev brings one to this clone');
+  refuse('npm ci --include=dev installs one in this clone');
 else refuse('install the current LTS release from https://nodejs.org, then run rankd again');
 
 function refuse(fix) {
@@ -18,12 +18,15 @@ function refuse(fix) {
   process.exitCode = 78;
 }
 
-/** Runs this same command on another Node and ends with its exit code. The channel lets the child notice if this process is killed. */
+/**
+ * Runs the same command on a different Node.js and exits with its code. The IPC channel lets the child detect if this
+ * process is killed.
+ */
 function runWith(node) {
   const child = spawn(node, process.argv.slice(1), { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-  process.on('SIGINT', () => {}); // the terminal sends it to both; the child decides
+  process.on('SIGINT', () => {}); // the terminal sends it to both processes; the child handles it
   process.on('SIGUSR1', () => {}); // as in start.js
-  child.on('error', ({ code }) => refuse(`npm ci, as ${node} can't be started (${code})`));
+  child.on('error', ({ code }) => refuse(`run npm ci, because ${node} can't be started (${code})`));
   child.on('exit', (status, signal) => process.exit(status === null ? 128 + constants.signals[signal] : status));
 }

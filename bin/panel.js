@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The start file for the panel of a bot host, which runs a JavaScript file and has a console, but no shell: `serve --console`.
+// Runs `serve --console` for the panels of bot hosts, which start a JavaScript file and have a console, but no shell.
 import { fileURLToPath } from 'node:url';
 
 process.argv.splice(1, 1, fileURLToPath(new URL('rankd.js', import.meta.url)), 'serve', '--console');

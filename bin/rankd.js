@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// On an older Node the SQLite addon ends in a segmentation fault, so the version is checked before anything else is loaded.
-// Plain JavaScript that old versions can parse; it imports none of Node's modules, which every command would wait for.
+// Checks the version before it loads anything else, because the SQLite addon crashes on an older Node.js.
+// Old versions must be able to parse this file. It imports no Node.js module, which would slow down every command.
 import { lowestNode } from './lowest-node.js';
 
 const [major, minor] = process.versions.node.split('.').map(Number);

@@ -1,13 +1,14 @@
-// Starts the bundle in dist/ with the compile cache of an earlier start.
+// Starts the bundle in dist/ with the compile cache of earlier starts.
 // It takes Node's modules from `process`, because an import would evaluate all their exports.
 const { mkdirSync, statSync } = process.getBuiltinModule('node:fs');
 const { enableCompileCache, getCompileCacheDir } = process.getBuiltinModule('node:module');
 const { homedir } = process.getBuiltinModule('node:os');
 const { isAbsolute, join } = process.getBuiltinModule('node:path');
 
-// Node.js would open a debugger for this signal, which log rotators send: any user of the machine could run code through it.
+// Log rotators send this signal, for which Node.js would open a debugger: any user of the machine could run code
+// through it.
 process.on('SIGUSR1', () => {});
-keepCompiled();
+useCompileCache();
 try {
   const { main } = await import('../dist/main.js');
   await main();
@@ -19,24 +20,23 @@ try {
 }
 
 /**
- * A user who can write the compile cache decides which code runs, so it is in the user's own cache folder rather than
- * Node's default, which all users of a machine share. NODE_COMPILE_CACHE names another folder. If none can be written,
- * each start compiles again.
+ * Enables the compile cache in the user's own cache folder. Node's default folder is shared by all users of the
+ * machine, and anyone who can write to the cache can inject code. Without a writable folder, each start compiles again.
  */
-function keepCompiled() {
+function useCompileCache() {
   if (process.env.NODE_DISABLE_COMPILE_CACHE || getCompileCacheDir()) return;
   try {
     const home = homedir();
-    if (process.getuid && process.getuid() !== statSync(home).uid) return; // sudo may not change HOME
+    if (process.getuid && process.getuid() !== statSync(home).uid) return; // sudo can leave HOME unchanged
     const folder = cacheFolder(home, process.env);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     enableCompileCache(folder);
   } catch {
-    // There is no home, or it can't be written.
+    // There is no home, or it is not writable.
   }
 }
 
-/** On Windows, `rankd` in that folder is the data directory. */
+/** Returns the folder of the compile cache. On Windows, `rankd` in LOCALAPPDATA is already the data directory. */
 function cacheFolder(home, { LOCALAPPDATA = '', XDG_CACHE_HOME = '' }) {
   if (process.platform === 'win32' && isAbsolute(LOCALAPPDATA)) return join(LOCALAPPDATA, 'rankd-cache');
   return join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(home, '.cache'), 'rankd');

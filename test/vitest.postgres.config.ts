@@ -1,12 +1,15 @@
 import { defineConfig } from 'vitest/config';
 import { onPostgres, shared } from './vitest.config.ts';
 
-/** `npm run test:postgres`: all tests of HTTP, faults and policy, and the model, with daemons on PostgreSQL. `npm test` runs those that differ by engine. */
+/**
+ * `npm run test:postgres`: all tests of HTTP, faults and policy, and the model, with daemons on PostgreSQL. `npm test`
+ * runs those that differ by engine.
+ */
 export default defineConfig({
   test: {
     ...shared,
     ...onPostgres,
-    ...{ testTimeout: 240_000, hookTimeout: 600_000 }, // a minute of the manual clock has hundreds of trips to the server
+    ...{ testTimeout: 240_000, hookTimeout: 600_000 }, // a minute of the manual clock takes hundreds of round trips
     include: [
       ...['test/http/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/usecases/change/**/*.test.ts'],
       'test/e2e/model.test.ts',

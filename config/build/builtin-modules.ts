@@ -4,9 +4,9 @@ import type { Options } from 'tsup';
 const builtin = 'builtin';
 
 /**
- * Takes Node.js's own modules from `process` rather than by import: an import evaluates all exports of a module, which for `fs` includes
- * Node.js's streams. Exports that Node.js loads on first use, such as `BlockList` of `net`, can't be imported by name: the build fails.
- * The default export has them.
+ * Takes Node.js's own modules from `process` rather than by import: an import evaluates all exports of a module, which
+ * for `fs` includes Node.js's streams. Exports that Node.js loads on first use, such as `BlockList` of `net`, can't be
+ * imported by name: the build fails. The default export has them.
  */
 export const builtinModules: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'builtin-modules',

@@ -19,8 +19,9 @@ import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 
 /**
- * `npm run portable`: for each system an archive with Node.js and rankd, for people who have neither Node.js nor git. Node.js comes from
- * npm, as the clone's does, and is not changed, so that its signature holds. Needs GNU tar, xz and zip.
+ * `npm run portable`: for each system an archive with Node.js and rankd, for people who have neither Node.js nor git.
+ * Node.js comes from npm, as the clone's does, and is not changed, so that its signature holds. Needs GNU tar, xz and
+ * zip.
  *
  * The same build makes the same archives. An archive gets its name only once it is complete.
  */
@@ -119,7 +120,9 @@ function packaged(): string[] {
   return files.map(({ path }) => path);
 }
 
-/** The folder of a package with Node.js: the clone's own, or else the one from npm with the hash of package-lock.json. */
+/**
+ * The folder of a package with Node.js: the clone's own, or else the one from npm with the hash of package-lock.json.
+ */
 function packageOf(node: string): string {
   const { version: wanted, integrity } = locked[`node_modules/${node}`];
   const installed = join(root, 'node_modules', node);

@@ -8,8 +8,8 @@ const licensesOfOthers: Record<string, string> = {
 };
 
 /**
- * The licenses of the packages that are bundled into these folders, as those licenses require. The build that ends last writes them. If a
- * package has none, this throws and the build fails.
+ * The licenses of the packages that are bundled into these folders, as those licenses require. The build that ends last
+ * writes them. If a package has none, this throws and the build fails.
  */
 export function writeNotices(builds: string[]): void {
   const metafiles = builds.map((build) => `${build}/metafile-esm.json`);

@@ -1,7 +1,8 @@
-// The first step of `npm ci` in a clone, before the build. It stops if npm left out the packages that build rankd. Otherwise it puts the
-// Node.js that npm ci brought on the path of npm scripts and of npx. npm links it itself, but npm 10 removes that link again together
-// with the packages for other systems, whose command has the same name. On Windows npm writes shell scripts, each of which runs the
-// node.exe in its own folder; that is a hard link, because a symbolic one would need an administrator.
+// The first step of `npm ci` in a clone, before the build. It stops if npm left out the packages that build rankd.
+// Otherwise it puts the Node.js that npm ci brought on the path of npm scripts and of npx. npm links it itself, but npm
+// 10 removes that link again together with the packages for other systems, whose command has the same name. On Windows
+// npm writes shell scripts, each of which runs the node.exe in its own folder; that is a hard link, because a symbolic
+// one would need an administrator.
 import { existsSync, linkSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 
 const { optionalDependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));

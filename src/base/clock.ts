@@ -1,12 +1,12 @@
-/** The only source of time and of waiting. */
+/** The source of time and of delays for all other code. */
 export interface Clock {
   /** The wall clock in epoch milliseconds, for records. It can jump. */
   now(): number;
   /** Milliseconds that never go backwards, for deadlines and durations. */
   monotonic(): number;
-  /** The last time the wall clock was seen to jump, on `monotonic()`; absent if it never was. */
+  /** The time on `monotonic()` at which the wall clock was last seen to jump; absent if it never has. */
   readonly jumpedAt?: number | undefined;
-  /** Resolves after `ms` milliseconds. Rejects with the reason of `signal` as soon as that is aborted. */
+  /** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as `signal` is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export const systemClock: Clock = {
           resolve();
         },
         Math.max(0, ms),
-      ); // a past deadline would be negative, for which Node.js prints a warning
+      ); // a past deadline is negative, for which Node.js prints a warning
       signal?.addEventListener('abort', cancel, { once: true });
     }),
 };
@@ -40,10 +40,10 @@ export interface Deadline extends Disposable {
   readonly at: number;
 }
 
-/** The reason of every cancelled timer: the error that `abort` creates by default costs more than the timer. */
+/** The abort reason of every cancelled timer: creating the default error costs more than the timer. */
 export const released = new Error('no caller waits for this any more');
 
-/** A deadline `ms` milliseconds from now. */
+/** Returns a deadline `ms` milliseconds from now. */
 export function deadlineIn(clock: Clock, ms: number): Deadline {
   const expired = new AbortController();
   const timer = new AbortController();
@@ -54,7 +54,7 @@ export function deadlineIn(clock: Clock, ms: number): Deadline {
   return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort(released) };
 }
 
-/** Waits for `promise` until `signal` is aborted: then it rejects with the signal's reason. */
+/** Waits for `promise`. Rejects with the signal's reason as soon as `signal` is aborted. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

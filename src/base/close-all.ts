@@ -2,8 +2,8 @@
 export type Closer = AsyncDisposable | (() => unknown);
 
 /**
- * Opens resources that belong together; `open` adds each one to the list. If a later one fails to open, the earlier ones are closed,
- * last first. AsyncDisposableStack does the same, but Node.js 22 does not have it.
+ * Opens resources that belong together. `open` adds each one to the list; if it then throws, this closes them in
+ * reverse order. AsyncDisposableStack does the same, but is missing from Node.js 22.
  */
 export async function openAll<T>(open: (closers: Closer[]) => Promise<T>): Promise<T> {
   const closers: Closer[] = [];
@@ -15,7 +15,7 @@ export async function openAll<T>(open: (closers: Closer[]) => Promise<T>): Promi
   }
 }
 
-/** Empties the list: closes everything in it, last first, even if some fail. Then throws the first error. */
+/** Empties the list and closes everything in it, last first. Throws the first error after it has tried to close all. */
 export async function closeAll(closers: Closer[]): Promise<void> {
   const errors: unknown[] = [];
   for (const closer of closers.splice(0).reverse()) {

@@ -1,8 +1,8 @@
 import type { UnusedProxy } from './outbound-proxy.ts';
 
 /**
- * The causes of failed connections, in the same words for Roblox, webhooks, PostgreSQL and the public address. `words`
- * fit after a colon or in brackets, and `hint` gets the called place. A permanent cause stays until a person fixes it.
+ * The description of a cause, for connections to Roblox, webhooks, PostgreSQL and the public address. `words` fits
+ * after a colon or in parentheses, and `hint` gets the address. Only a person can fix a permanent cause.
  */
 interface Meaning {
   words: string;
@@ -100,7 +100,7 @@ export type ConnectionCause = keyof typeof meanings;
 
 export const connectionCauses = Object.keys(meanings) as ConnectionCause[];
 
-/** A failed connection, for use in an error. */
+/** A failed connection, described for an error. */
 export interface ConnectionFailure {
   cause: ConnectionCause;
   /** e.g. `its host name does not exist (ENOTFOUND)`. It contains no address. */
@@ -110,9 +110,9 @@ export interface ConnectionFailure {
 }
 
 /**
- * Derives the cause from an error of Node.js, undici or OpenSSL. `at` is the called place, for the hint. `unusedProxy` is a proxy that
- * rankd does not use: on many networks, that is the cause. `usedProxy` is the variable with the proxy that it does use: then this machine
- * looks up and connects to that one only.
+ * Derives the cause from an error of Node.js, undici or OpenSSL. `at` is the address, for the hint. `unusedProxy` is a
+ * configured proxy that rankd does not use, which is the cause on many networks. `usedProxy` is the variable with the
+ * proxy that it does use: a failed lookup or connection is then the proxy's.
  */
 export function connectionFailure(
   error: unknown,
@@ -141,21 +141,21 @@ export function connectionFailure(
 }
 
 /**
- * A wait that this process ended. The message has the subject and the length of the wait, and follows the words of the
- * cause.
+ * A timeout of rankd's own. Its message, which names the operation and the time limit, is shown in parentheses after
+ * the words of the cause.
  */
 export class TimedOut extends Error {
   override readonly name = 'TimeoutError';
 }
 
-/** The cause, if the error is about a connection. */
+/** Returns the cause if the error is about a connection. */
 export function causeOf(error: unknown): ConnectionCause | undefined {
   return knownCause(error)?.cause;
 }
 
 /**
- * Node.js reads only HTTPS_PROXY and HTTP_PROXY, in upper and lower case, and for both `fetch` and `https` since these
- * versions.
+ * The versions in which both `fetch` and `https` support NODE_USE_ENV_PROXY. They read only HTTPS_PROXY and HTTP_PROXY,
+ * in upper or lower case.
  */
 const proxyVersions = 'Node.js 22.21, 24.5 or newer';
 
@@ -166,7 +166,7 @@ export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   return `to use the proxy, ${name} NODE_USE_ENV_PROXY=1 in rankd's environment (${proxyVersions})`;
 }
 
-/** The causes that keep a connection from opening, so they are about a proxy if one is used. */
+/** The causes that prevent a connection from opening. If a proxy is used, they are about the proxy. */
 const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'name_unknown',
   'name_not_looked_up',
@@ -174,7 +174,7 @@ const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'unreachable',
 ]);
 
-/** The causes with which a network that only allows its proxy stops direct connections. */
+/** The causes of failed direct connections on a network that allows only its proxy. */
 const reachCauses: ReadonlySet<ConnectionCause> = new Set([...firstCauses, 'timed_out', 'broken_off']);
 
 const byCode: Readonly<Record<string, ConnectionCause>> = {
@@ -219,7 +219,7 @@ const byCode: Readonly<Record<string, ConnectionCause>> = {
   INVALID_CA: 'certificate_untrusted',
   INVALID_PURPOSE: 'certificate_untrusted',
   PATH_LENGTH_EXCEEDED: 'certificate_untrusted',
-  UNSPECIFIED: 'certificate_untrusted', // all other OpenSSL errors about a certificate
+  UNSPECIFIED: 'certificate_untrusted', // any other certificate error of OpenSSL
   CERT_HAS_EXPIRED: 'certificate_expired',
   CERT_NOT_YET_VALID: 'certificate_not_yet_valid',
   ERR_TLS_CERT_ALTNAME_INVALID: 'certificate_for_another_name',
@@ -229,7 +229,7 @@ const byCode: Readonly<Record<string, ConnectionCause>> = {
   UND_ERR_PRX_TLS: 'proxy_refused',
 };
 
-/** Texts of errors without a code, or with an ambiguous one. */
+/** Messages of errors that have no code or an ambiguous one. */
 const byText: ReadonlyArray<[RegExp, ConnectionCause]> = [
   [/wrong version number|packet length too long|record layer failure|establishing an SSL connection/i, 'no_tls'],
   [/Proxy response/, 'proxy_refused'],
@@ -244,7 +244,10 @@ interface Known {
   code: string | undefined;
 }
 
-/** If several addresses were tried, a refusal is more informative than a missing route. */
+/**
+ * The causes by how informative they are, for several failed addresses: a missing route is less informative than a
+ * refusal.
+ */
 const byWeight: readonly ConnectionCause[] = ['unreachable', 'timed_out', 'broken_off', 'refused'];
 
 function knownCause(error: unknown, depth = 0): Known | undefined {
@@ -258,7 +261,7 @@ function knownCause(error: unknown, depth = 0): Known | undefined {
   return knownCause(error.cause, depth + 1) ?? own; // undici aborts a request that a proxy refuses
 }
 
-/** Chains of causes can be circular. */
+/** A limit, because chains of causes can be circular. */
 const maxDepth = 8;
 
 function ownCause(error: Error): Known | undefined {
@@ -276,7 +279,7 @@ function ofFamily(code: string, syscall: string | undefined): ConnectionCause | 
     return 'tls_failed';
   if (code.startsWith('HPE_')) return 'no_http';
   if (syscall !== 'connect') return undefined;
-  if (code === 'ENOENT') return 'refused'; // the file of a socket
+  if (code === 'ENOENT') return 'refused'; // a Unix socket whose file is missing
   return code === 'EACCES' || code === 'EPERM' ? 'unreachable' : undefined;
 }
 

@@ -19,10 +19,10 @@ import { asFileError } from './files.ts';
 import { ownerOf, type SystemUser, thisSystem } from './system.ts';
 
 /**
- * The path of a file that only rankd's user may read, created empty if it is missing; likewise its directory. Throws
- * `no_permission`, `config_invalid` (the path is not a directory) or `store_unavailable`.
+ * Returns the path of a file that only rankd's user can read. Creates the directory and an empty file if they are
+ * missing. Throws `no_permission`, `config_invalid` (the path is not a directory) or `store_unavailable`.
  *
- * An existing file is never opened here: closing any descriptor of a file drops all POSIX locks of this process on it
+ * Never opens an existing file: closing any descriptor of a file releases all of this process's POSIX locks on it
  * (fcntl(2)), including those of an open connection.
  */
 export function privateFile(dataDir: string, name: string): string {
@@ -39,7 +39,7 @@ export function privateFile(dataDir: string, name: string): string {
   return file;
 }
 
-/** Throws `config_invalid` if a file of rankd's is a link, because its target need not be rankd's. */
+/** Throws `config_invalid` if the file is a link, because its target can belong to someone else. */
 export function refuseLink(file: string): void {
   if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return;
   throw new RankdError('config_invalid', `${file} is a link, but rankd's files must be in the data directory itself.`, {
@@ -48,13 +48,13 @@ export function refuseLink(file: string): void {
 }
 
 /**
- * Ensures that only this user and root can put files into the data directory: a database there could contain keys of an
- * attacker. If others can enter a directory of this user's that has only rankd's files, closes it to them and returns
- * true. Throws `no_permission`.
+ * Ensures that only this user and root can write to the data directory, because an attacker's database could contain
+ * the attacker's keys. If this user's directory is accessible to others and contains only rankd's files, makes it
+ * private and returns true. Throws `no_permission`.
  */
 export function closeToOthers(dataDir: string, user: SystemUser): boolean {
   const found = openDirectory(dataDir);
-  if (found === undefined) return false; // it is missing or unusable, which the next open reports
+  if (found === undefined) return false; // missing or unusable, which opening the store reports
   try {
     const { uid, mode } = fstatSync(found);
     if (uid !== user.uid && uid !== rootId) throw foreign(dataDir, uid);
@@ -86,7 +86,7 @@ function closeFolder(descriptor: number, dataDir: string): void {
 
 const rootId = 0;
 
-/** Matches the names that rankd gives to files in the data directory. */
+/** The names of rankd's files in the data directory. */
 const ownName = /^(rankd\.(db|node$|clusters)|rankd-scratch-|daemon\.|node_\w+\.lock$|simulated-group)/;
 
 function openDirectory(path: string): number | undefined {
@@ -112,7 +112,7 @@ function open(dataDir: string): RankdError {
 }
 
 /**
- * True if no user can write there, for example on a snapshot, or on a disk that the system has mounted read-only after
+ * True if the path is on a read-only file system, such as a snapshot, or a disk that the system has remounted after
  * errors.
  */
 export function isOnReadOnlyFileSystem(path: string): boolean {
@@ -128,7 +128,7 @@ export function refuseReadOnlyFileSystem(dataDir: string): void {
   if (isOnReadOnlyFileSystem(dataDir)) throw dataDirError({ code: 'EROFS' }, dataDir);
 }
 
-/** True if the file is in the data directory. Throws `no_permission` if this user may not check. */
+/** True if the file is in the data directory. Throws `no_permission` if this user is not allowed to check. */
 export function isInDataDir(dataDir: string, name: string): boolean {
   try {
     return statSync(join(dataDir, name), { throwIfNoEntry: false }) !== undefined;
@@ -149,8 +149,8 @@ function asOwnerOf(dataDir: string): string {
 }
 
 /**
- * Removes group and other permissions from a file of rankd's; no change if it is missing or private, or has no mode
- * bits.
+ * Removes the group's and other users' permissions from a file. Does nothing if the file is missing or private, or on a
+ * system without mode bits.
  */
 export function tightenFile(file: string): void {
   if (!thisSystem.hasModes) return;
@@ -158,7 +158,7 @@ export function tightenFile(file: string): void {
   if (stats === undefined || (stats.mode & 0o077) === 0) return;
   refuseLink(file);
   try {
-    chmodSync(file, 0o600); // by name, because closing a descriptor would drop this process's locks on it, as above
+    chmodSync(file, 0o600); // by name, because closing a descriptor would release this process's locks on the file
   } catch (cause) {
     throw new RankdError(
       'no_permission',
@@ -172,7 +172,7 @@ export function tightenFile(file: string): void {
 }
 
 /**
- * Including its parents. The `recursive` option of mkdirSync never returns if a parent exists and the system still
+ * Creates the directory and its parents. With `recursive`, mkdirSync would hang if a parent exists but the system
  * reports ENOENT, as below /proc.
  */
 function makeDirectory(path: string, { hasParent = false } = {}): void {
@@ -194,7 +194,7 @@ function createIfMissing(file: string): void {
   }
 }
 
-/** The target of the first link on the path, if that does not exist. */
+/** Returns the target of the first link on the path if that target does not exist. */
 function brokenLinkTo(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return dirname(path) === path ? undefined : brokenLinkTo(dirname(path));
@@ -234,8 +234,8 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         cause,
       });
     case 'ENOENT': {
-      // Missing folders were created, so either a link on the path is dangling (an unmounted disk?), or the path is
-      // below /proc.
+      // rankd creates missing folders, so the path is below /proc or has a dangling link, for example to an unmounted
+      // disk.
       const link = brokenLinkTo(dataDir);
       if (link === undefined)
         return new RankdError('store_unavailable', `rankd cannot create a folder at ${dataDir}.`, {

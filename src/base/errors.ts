@@ -1,8 +1,8 @@
 import type { ConnectionCause } from './connection-cause.ts';
 
 /**
- * Every refusal of rankd. A code is stable and public. Its text here is the short reason in every answer.
- * `http/errors.ts` gives each code its status, `cli/output/errors.ts` its exit code.
+ * The code of every error, which is stable and public, with the short reason that each error response contains. The
+ * HTTP statuses are in `http/errors.ts`, the exit codes in `cli/output/errors.ts`.
  */
 export const reasons = {
   // the request
@@ -75,16 +75,16 @@ export const reasons = {
 export type ErrorCode = keyof typeof reasons;
 
 export interface RankdErrorOptions {
-  /** The time until a retry can help, in milliseconds. It is absent if waiting does not help. */
+  /** The time in milliseconds after which a retry can succeed; absent if waiting does not help. */
   retryAfterMs?: number | undefined;
   /** The command or edit that fixes the problem: the second line of an error on a terminal. */
   hint?: string | undefined;
   /**
-   * Details that the caller must not learn, e.g. that the key is revoked rather than unknown. For log, audit and
-   * operator.
+   * Details for the log, the audit and the operator that the caller must not get, e.g. that the key is revoked rather
+   * than unknown.
    */
   details?: RefusalDetails | undefined;
-  /** The reason a server can't be reached, if that is the problem. */
+  /** The cause of a failed connection, if that is the problem. */
   connection?: ConnectionCause | undefined;
   /** The underlying error. For the log, never for a caller. */
   cause?: unknown;
@@ -109,7 +109,9 @@ export class RankdError extends Error {
     this.connection = connection;
   }
 
-  /** For refusals that callers can cause thousands of times a second: a stack trace costs more than the checks before it. */
+  /**
+   * Creates an error without a stack trace, for frequent refusals: the trace would cost more than the checks before it.
+   */
   static withoutStack(...[code, message, options]: ConstructorParameters<typeof RankdError>): RankdError {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -126,16 +128,14 @@ export function isRankdError(error: unknown, ...codes: ErrorCode[]): error is Ra
   return error instanceof RankdError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Any thrown value as an error to show. An unknown error gets the code `internal`. */
+/** Converts a thrown value to an error with a code: `internal` if it is unknown. */
 export function asRankdError(cause: unknown): RankdError {
   if (cause instanceof RankdError) return cause;
   const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;
   return new RankdError('internal', message, { cause });
 }
 
-/**
- * Reasons of refusals, in words for the operator. Callers don't get them, because they would reveal which keys exist.
- */
+/** The reasons of refusals for the operator. Callers do not get them, because they would reveal which keys exist. */
 const reasonTexts = {
   no_key: 'the request has no game key',
   malformed: 'the text is not a game key, or is mistyped',
@@ -167,7 +167,7 @@ const reasonTexts = {
 
 export type RefusalReason = keyof typeof reasonTexts;
 
-/** The facts behind a refusal, for programs that should not parse a sentence. */
+/** The facts about a refusal, for programs. */
 export interface RefusalDetails {
   reason: RefusalReason;
   keyId?: string;
@@ -176,12 +176,12 @@ export interface RefusalDetails {
   placeId?: number;
   /** The mode of the key. */
   mode?: 'live' | 'test';
-  /** True if this change paused the key. `why` then names the limit that it would have exceeded. */
+  /** True if this change paused the key; `why` is then the limit that it would have exceeded. */
   pausedNow?: boolean;
   why?: string;
 }
 
-/** The refusal in words for the log and the operator, e.g. `the key is revoked (key_8TqLx0vBz3Rw)`. */
+/** Describes a refusal for the log and the operator, e.g. `the key is revoked (key_8TqLx0vBz3Rw)`. */
 export function describeRefusal(details: RefusalDetails): string {
   const { reason, keyId, placeId } = details;
   const subjects = [keyId, placeId === undefined ? undefined : `place ${placeId}`].filter((one) => one !== undefined);
@@ -190,7 +190,7 @@ export function describeRefusal(details: RefusalDetails): string {
   return subjects.length === 0 ? words : `${words} (${subjects.join(', ')})`;
 }
 
-/** The code of an error from Node or SQLite, e.g. `ENOENT` or `SQLITE_BUSY`; empty if it has none. */
+/** Returns the code of an error from Node.js or SQLite, e.g. `ENOENT` or `SQLITE_BUSY`; empty if it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

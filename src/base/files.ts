@@ -25,18 +25,17 @@ import { type System, thisSystem } from './system.ts';
 
 interface WholeFile {
   to: string;
-  /** The temporary name until it is complete; in the same directory. An existing file of that name is removed. */
+  /** The temporary name, in the same directory, until the file is complete. Replaces an existing file of that name. */
   unfinished: string;
   mayReplace: boolean;
 }
 
 /**
- * Creates a private file that exists either completely or not at all, even if the process or the machine stops: `write`
- * fills an empty one by its path or its descriptor, and it gets its name once it is on disk. Returns the result of
- * `write`.
+ * Creates a private file atomically, even if the process or the machine crashes: `write` fills an empty file by its
+ * path or descriptor, and this renames it once it is on disk. Returns the result of `write`.
  *
- * Throws `already_exists` if it may not replace, `no_permission`, `not_found` (the directory) and `store_unavailable`
- * (the disk is full or fails); an existing file is then unchanged.
+ * Throws `already_exists` without `mayReplace`, `no_permission`, `not_found` (the directory) and `store_unavailable`
+ * (the disk is full or fails), and leaves an existing file unchanged.
  */
 export function writeWhole<T>(
   { to, unfinished, mayReplace }: WholeFile,
@@ -63,8 +62,8 @@ export function writeWhole<T>(
 }
 
 /**
- * Files that SQLite keeps next to a database during its work; a stale one would be applied to the next file of that
- * name.
+ * The suffixes of the files that SQLite creates next to an open database. SQLite would apply a stale one to the next
+ * database of that name.
  */
 export const companions = ['-journal', '-wal', '-shm'];
 
@@ -78,7 +77,7 @@ function giveName({ to, unfinished, mayReplace }: WholeFile): void {
   if (thisSystem.syncsFolders) forceToDisk(dirname(to));
 }
 
-/** Gives a file a second, unused name; on a file system without links, moves it instead. */
+/** Links a file to a new, unused name. On a file system without hard links, renames it. */
 function linkNew(from: string, to: string): void {
   try {
     linkSync(from, to);
@@ -90,8 +89,8 @@ function linkNew(from: string, to: string): void {
 }
 
 /**
- * Some file systems can't do this for a folder, and some users can't open a folder that they may write to: the file is
- * complete nevertheless.
+ * Syncs a folder to disk. Ignores file systems that do not support this, and folders that the user can write to but not
+ * open: the file in them is complete anyway.
  */
 function forceToDisk(folder: string): void {
   try {
@@ -122,8 +121,8 @@ export interface NewFile {
 }
 
 /**
- * Throws the error that would prevent a new file there: `already_exists`, `usage` (it is a folder), `not_found` (its
- * folder) or `no_permission`; `hint` is the advice if it exists.
+ * Throws the error that creating the file would cause: `already_exists` (with `hint`), `usage` (it is a folder),
+ * `not_found` (its folder) or `no_permission`.
  */
 export function requireRoom(file: string, hint = anotherName): void {
   try {
@@ -135,8 +134,8 @@ export function requireRoom(file: string, hint = anotherName): void {
 }
 
 /**
- * Creates a new file, which is on disk afterwards. Throws like `requireRoom`, and `store_unavailable` if the disk is
- * full.
+ * Creates a new file and syncs it to disk. Throws the same errors as `requireRoom`, and `store_unavailable` if the disk
+ * is full.
  */
 export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   const file = openNew(path, mode);
@@ -151,7 +150,7 @@ export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   }
 }
 
-/** Throws the error of a small write to a folder: `store_unavailable` if its disk is full. */
+/** Writes and removes a small file in a folder. Throws `store_unavailable` if its disk is full. */
 export function requireSpace(folder: string): void {
   const path = join(folder, `${prefix}${crypto().randomUUID()}`);
   makeFile({ path, text: '-'.repeat(65_536), mode: 0o600 });
@@ -162,11 +161,11 @@ function openNew(path: string, mode: number): number {
   try {
     return openSync(path, 'wx', mode);
   } catch (cause) {
-    throw codeOf(cause) === 'EEXIST' ? alreadyThere(path, anotherName) : asFileError(cause, path);
+    throw codeOf(cause) === 'EEXIST' ? existsError(path, anotherName) : asFileError(cause, path);
   }
 }
 
-/** Creates the files, then does `work`. If `work` fails, restores everything. Renames replaced files to `.old`. */
+/** Creates the files, then runs `work`. Renames replaced files to `.old`. If `work` fails, undoes all of this. */
 export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
   const undo: Array<() => void> = [];
   try {
@@ -191,8 +190,8 @@ function makeInPlace(file: NewFile, undo: Array<() => void>): void {
 const anotherName = 'choose another name, or move that file away';
 
 /**
- * Renames a file, and may replace another one. If another program has that one open and thereby prevents it, this waits
- * for at most a second, and blocks the thread. Throws the system's errors.
+ * Renames a file and replaces an existing one. While another program has that one open on Windows, retries for up to a
+ * second, which blocks the thread. Throws the system's errors.
  */
 export function renameFile(
   from: string,
@@ -214,11 +213,11 @@ const maxTries = 20;
 const retryEveryMs = 50;
 
 /**
- * The file that would be replaced: the target of links that belong to these users (by uid) or root; the path itself if
- * there is none or it is a folder.
+ * Returns the file that a write to the path would replace: the target of links that belong to these users (by uid) or
+ * root, or else the path itself.
  *
- * Throws `no_permission` for another user's link, which could lead to any file of ours, and `usage` for anything that is neither a file nor
- * a folder.
+ * Throws `no_permission` for another user's link, which could point to any of our files, and `usage` for anything that
+ * is neither a file nor a folder.
  */
 export function behindLinks(path: string, users: readonly number[]): string {
   if (!existsSync(path)) return path;
@@ -247,8 +246,8 @@ function foreignLink(path: string, uid: number): RankdError {
 }
 
 /**
- * Appends text to a file and waits for the disk. The file is created (0600) if it is missing, but not its folder.
- * Throws like `asFileError`.
+ * Appends text to a file and syncs it to disk. Creates the file (mode 0600), but not its folder. Throws the errors of
+ * `asFileError`.
  */
 export async function appendTo(file: string, text: string): Promise<void> {
   await fsPromises()
@@ -258,14 +257,14 @@ export async function appendTo(file: string, text: string): Promise<void> {
     });
 }
 
-/** The lines of a file of any size. Throws Node's error if it can't be read. */
+/** Streams the lines of a file. Throws Node's error if the file can't be read. */
 export function linesOf(file: string): AsyncIterable<string> {
   return readline().createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
 const prefix = 'rankd-scratch-';
 
-/** A data directory for a command that must not change anything. It is removed with its scope. */
+/** A temporary data directory for commands that must not change anything; disposal removes it. */
 export class ScratchDirectory implements Disposable {
   readonly path: string;
 
@@ -278,13 +277,13 @@ export class ScratchDirectory implements Disposable {
   }
 }
 
-/** Removes the leftovers of killed commands from a directory. */
+/** Removes the scratch directories that killed commands left in a directory. */
 export function removeLeftScratch(parent: string): void {
   for (const name of readdirSync(parent))
     if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true });
 }
 
-/** An error about a file that was to be written, in the operator's words. */
+/** Describes an error of writing a file for the operator. Returns other errors unchanged. */
 export function asFileError(error: unknown, file: string): unknown {
   const describe = failures[codeOf(error instanceof RankdError ? error.cause : error)];
   if (describe === undefined) return error;
@@ -293,20 +292,20 @@ export function asFileError(error: unknown, file: string): unknown {
 }
 
 /**
- * Explains an unhandled error of the file system: one of Node.js with a path. Any other is returned unchanged. `file` is
- * the path of a read, which Node.js does not include.
+ * Describes an unhandled file system error of Node.js. Returns other errors unchanged. `file` is the path for errors of
+ * reads, which do not include it.
  */
 export function inWords(error: unknown, file?: string): unknown {
   const named = Object(error) as NodeJS.ErrnoException & { dest?: string };
   const { code = '', syscall = '', path = file, dest } = named;
   if (typeof path !== 'string' || !syscalls.has(syscall)) return error;
-  const looked = looks.has(syscall) ? failuresOfLooks[code] : undefined;
-  const { message, hint, ...words } = (looked ?? failures[code] ?? otherFailure(code))(dest ?? path);
+  const ofRead = readCalls.has(syscall) ? readFailures[code] : undefined;
+  const { message, hint, ...words } = (ofRead ?? failures[code] ?? otherFailure(code))(dest ?? path);
   return new RankdError(words.code, message, { hint, cause: error });
 }
 
-/** Calls that change nothing, and `open`, which may. */
-const looks = new Set([
+/** The calls that only read, and `open`. */
+const readCalls = new Set([
   'open',
   'read',
   'access',
@@ -320,7 +319,7 @@ const looks = new Set([
   'watch',
 ]);
 const syscalls = new Set([
-  ...looks,
+  ...readCalls,
   ...[
     'mkdir',
     'mkdtemp',
@@ -337,13 +336,13 @@ const syscalls = new Set([
   ],
 ]);
 
-/** Throws `alreadyThere` if that name is taken, even by a dangling link. */
+/** Throws the error of `existsError` if the name is taken, even by a dangling link. */
 function refuseExisting(file: string, hint: string): void {
-  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw existsError(file, hint);
 }
 
-/** The error for the existing file in place of a new one: `already_exists`, or `usage` for a folder. */
-function alreadyThere(file: string, hint: string): RankdError {
+/** Returns the error for a file that already exists: `already_exists`, or `usage` for a folder. */
+function existsError(file: string, hint: string): RankdError {
   const isFolder = existsSync(file) && statSync(file).isDirectory();
   const message = `${file} already exists; rankd did not change it.`;
   const { code, ...texts } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
@@ -399,7 +398,7 @@ const folder: Failure = (file) => ({
   hint: `name a new file in it, such as ${join(file, 'NAME')}`,
 });
 
-/** By the codes of the operating system, and by those of SQLite that only occur in writes. */
+/** The failures by code: those of the operating system, and those of SQLite that only writes cause. */
 const failures: Record<string, Failure> = {
   EACCES: noPermission,
   EPERM: noPermission,
@@ -441,18 +440,18 @@ const missing: Failure = (file) => ({
   message: `${file} does not exist.`,
   hint: 'check the path, and that its disk is mounted',
 });
-const mayNotOpen: Failure = (file) => ({
+const cannotOpen: Failure = (file) => ({
   code: 'no_permission',
   message: `This user is not allowed to open ${file}.`,
   hint: `run rankd as a user that can open it, or give this user access to it and to ${dirname(file)}`,
 });
 
-/** By the codes of reading calls, if they differ from those of writes. */
-const failuresOfLooks: Record<string, Failure> = {
+/** The failures of reads that differ from those of writes, by code. */
+const readFailures: Record<string, Failure> = {
   ENOENT: missing,
   ENOTDIR: missing,
-  EACCES: mayNotOpen,
-  EPERM: mayNotOpen,
+  EACCES: cannotOpen,
+  EPERM: cannotOpen,
   EMFILE: (file) => ({
     ...tooManyOpen(file),
     message: `The limit of open files is reached, so rankd did not open ${file}.`,

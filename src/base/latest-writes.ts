@@ -1,10 +1,10 @@
 import type { Clock } from './clock.ts';
 
-/** The time of each member's last write, in milliseconds on `Clock.monotonic()`. It is stored for `keptMs`. */
+/** Stores the time of each member's last write on `Clock.monotonic()`, for `keptMs` milliseconds. */
 export class LatestWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #keptMs: number;
-  /** The latest write is last. */
+  /** In order of time. */
   readonly #at = new Map<number, number>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, keptMs: number) {

@@ -10,16 +10,18 @@ export type LogLevel = LevelWithSilent;
 
 interface LogOptions {
   level: LogLevel;
-  /** For people: readable lines instead of JSON, in these colors. */
+  /** The colors of readable lines; false for JSON. */
   readable: Paints | false;
   write: (line: string) => void;
-  /** True while too much log waits to be written. Further lines are then dropped and counted. */
+  /** Returns true while too much output is buffered. New lines are then dropped and counted. */
   isFull?: () => boolean;
   /** Called with every line, as JSON, before it is written. */
   note?: (line: string) => void;
 }
 
-/** One line per event. Fields with the name of a secret are redacted at the top level and one level below. */
+/**
+ * Creates a log that writes one line per event and redacts fields with the names of secrets, down to the second level.
+ */
 export function createLog({ level, readable, write, isFull, note }: LogOptions): Logger {
   let dropped = 0;
   const log: Logger = pino(
@@ -41,12 +43,12 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
           dropped += 1;
           return;
         }
-        if (dropped > 0) tellDropped();
+        if (dropped > 0) reportDropped();
         write(readable ? readableLine(line, readable) : `${escapeControls(line.trimEnd())}\n`);
       },
     },
   );
-  const tellDropped = () => {
+  const reportDropped = () => {
     const fields = { dropped };
     dropped = 0;
     log.warn(fields, 'log lines were dropped because the reader of the log had fallen behind');
@@ -56,7 +58,7 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
 
 const withStack = pino.stdSerializers.err;
 
-/** An expected error has its problem and its fix. Only a bug in rankd needs a stack. */
+/** Serializes an expected error as its message and hint. Only a bug in rankd needs a stack. */
 function withoutStack(error: Error): object {
   if (!isRankdError(error) || error.code === 'internal') return withStack(error);
   const { code, message, hint, connection } = error;
@@ -83,17 +85,17 @@ function readableLine(json: string, paint: Paints): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Fields that the text of a request line already contains. */
+/** The fields that are already part of a request line's text. */
 const inText = ['method', 'path', 'status', 'ms', 'keyName', 'keyId', 'rankeeId', 'change'];
 
 /** e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */
 function requestText({ method, path, status, ms, keyName, rankeeId, change }: Record<string, unknown>): string {
-  const whose =
+  const subject =
     keyName === undefined ? '' : ` ${keyName}${rankeeId === undefined ? '' : `: ${rankeeId} ${change ?? ''}`}`;
-  return `${method} ${path} ${status} ${ms} ms${whose}`.trimEnd();
+  return `${method} ${path} ${status} ${ms} ms${subject}`.trimEnd();
 }
 
-/** Keeps callers' text from looking like another field. */
+/** Quotes text from callers, so that it cannot look like another field. */
 function oneLine(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : JSON.stringify(text);
 }

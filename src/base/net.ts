@@ -2,8 +2,8 @@ import net, { type AddressInfo, isIP } from 'node:net';
 import { codeOf, RankdError } from './errors.ts';
 
 /**
- * The base address of a service, without a trailing slash. `undefined` if the text is not one, or if a key could be
- * read in transit there.
+ * Returns the base URL of a service, without a trailing slash. `undefined` if the text is not one, or if it is neither
+ * https nor on loopback: a key could then be read in transit.
  */
 export function asBaseUrl(text: string): string | undefined {
   if (!URL.canParse(text) || /[?#@\s]/.test(text)) return undefined;
@@ -12,7 +12,7 @@ export function asBaseUrl(text: string): string | undefined {
   return isSafe ? href.replace(/\/+$/, '') : undefined;
 }
 
-/** The host of a URL, which always has an IPv4 address as four numbers. */
+/** True for a loopback host of a URL, in which an IPv4 address always has four numbers. */
 function isLoopbackName(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
@@ -27,19 +27,19 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-/** The same address for programs on this machine: a server may listen on all addresses. */
+/** Returns the URL of a server for programs on this machine, even if it listens on all addresses. */
 export function localUrl(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** True if only programs on this machine reach an address. */
+/** True if only programs on this machine can reach an address. */
 export function isLoopback(address: string): boolean {
   return membershipOf(['127.0.0.0/8', '::1'])(address);
 }
 
 /**
- * The error of a listener in words for the operator. A bug in rankd is returned unchanged. `portFrom`: the variable with
- * the port, if no setting has it.
+ * Describes a listener's error for the operator. Returns a bug in rankd unchanged. `portFrom` is the variable with the
+ * port, if no setting has it.
  */
 export function listenError(
   cause: unknown,
@@ -94,14 +94,14 @@ export function listenError(
   }
 }
 
-/** An error of the operating system has the name of the failed call; a bug in rankd has none. */
+/** True for an error of the operating system, which has the name of the failed call. A bug in rankd has none. */
 function isSystemError(cause: unknown): boolean {
   return cause instanceof Error && 'syscall' in cause;
 }
 
 /**
- * Checks if an address is one of these, or in one of these networks. An IPv4 address may be in IPv6 form (`::ffff:…`),
- * an IPv6 address may have a zone (`fe80::1%eth0`), and an invalid address is in none.
+ * Returns a function that checks if an address is in a list of addresses and networks. It accepts IPv4 addresses in
+ * IPv6 form (`::ffff:…`) and IPv6 addresses with a zone (`fe80::1%eth0`). An invalid address is in no list.
  */
 export function membershipOf(networks: readonly string[]): (address: string) => boolean {
   const list = new net.BlockList();
@@ -115,14 +115,17 @@ export function membershipOf(networks: readonly string[]): (address: string) => 
   };
 }
 
-/** The family of a valid address. The first call of Node's `isIPv6` would take a fiftieth of the start of `serve`. */
+/**
+ * Returns the family of a valid address. The first call of Node's `isIPv6` would take 2 % of the startup time of
+ * `serve`.
+ */
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
 /**
- * The address of a request's sender: the connection's peer, or the last address in `X-Forwarded-For` that is not a
- * trusted proxy's. Entries may have a port or brackets. An invalid entry counts as the proxy that wrote it.
+ * Returns the address of a request's sender: the connection's peer, or the last address in `X-Forwarded-For` that is
+ * not a trusted proxy. Entries may have a port or brackets. At an invalid entry, the sender is the proxy that added it.
  */
 export function senderOf(
   peer: string | undefined,
@@ -139,7 +142,7 @@ export function senderOf(
   return sender;
 }
 
-/** e.g. of `203.0.113.7:5001`, `[2001:db8::1]:443` and `2001:db8::1`. */
+/** Returns the address in an entry such as `203.0.113.7:5001`, `[2001:db8::1]:443` or `2001:db8::1`. */
 function addressIn(entry: string): string | undefined {
   const [, inBrackets, withPort] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? [];
   const address = inBrackets ?? withPort ?? entry;
@@ -153,24 +156,24 @@ export interface ServerAddress {
   port: number;
   database: string;
   user: string;
-  /** A function, to prevent it from being printed. */
+  /** A function, so that the password is not printed by accident. */
   password?: (() => string) | undefined;
   /**
-   * False: no TLS. `unchecked`: TLS without a check of the certificate. Otherwise the server's certificate is checked, by these authorities
-   * (PEM) or, without any, the system's.
+   * False: no TLS. `unchecked`: TLS without a certificate check. Otherwise, TLS with a check against these CAs (PEM)
+   * or, without any, the system's.
    */
   tls: false | 'unchecked' | { ca?: string | undefined };
-  /** Follows `rankd` in the name that the server shows for the connections. */
+  /** Appended to `rankd` in the connections' application_name. */
   applicationName?: string;
   connectTimeoutMs?: number;
 }
 
-/** The server's name in messages. It never contains a password. */
+/** Returns the server's name for messages. It never contains a password. */
 export function placeOf({ host, port, database }: ServerAddress): string {
   return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
 }
 
-/** The address of a listener: `HOST:PORT`, or the file of its socket. */
+/** Returns the address of a listener: `HOST:PORT`, or the path of its socket. */
 export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>): string {
   if (isSocket(host)) return `${host}/.s.PGSQL.${port}`;
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;

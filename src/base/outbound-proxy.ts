@@ -1,17 +1,17 @@
 /**
- * The proxy in the environment for outgoing connections. It has names of variables, but never an address, which may
- * contain a password.
+ * The proxy that the environment sets for outgoing connections. It contains names of variables, but no address, which
+ * may contain a password.
  */
 export interface OutboundProxy {
-  /** The variable with the proxy for each protocol. */
+  /** The variable that sets the proxy of each protocol. */
   variables: { https?: string; http?: string };
-  /** Hosts that are called directly: `*`, or `example.com` including its subdomains, each with or without a port. */
+  /** Hosts for direct connections: `*`, or `example.com` including its subdomains, each with or without a port. */
   exceptions: string[];
-  /** Shows if Node.js uses it, or the reason it does not. */
+  /** `used`, or the reason why Node.js does not use it. */
   use: 'used' | 'not asked for' | { tooOldNode: string };
 }
 
-/** The way this process was started. */
+/** The start parameters of this process. */
 export interface NodeStart {
   /** e.g. `22.14.0` */
   version: string;
@@ -19,7 +19,7 @@ export interface NodeStart {
   options: readonly string[];
 }
 
-/** A proxy that rankd does not use. */
+/** A configured proxy that rankd does not use. */
 export interface UnusedProxy {
   /** The variable with its address. */
   variable: string;
@@ -27,7 +27,7 @@ export interface UnusedProxy {
   tooOldNode?: string;
 }
 
-/** `undefined` if no variable has one. */
+/** Returns the proxy in the environment; `undefined` if no variable sets one. */
 export function outboundProxy(env: Record<string, string | undefined>, node?: NodeStart): OutboundProxy | undefined {
   const set = (...names: string[]) => names.find((name) => (env[name] ?? '').trim() !== '');
   const https = set('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY');
@@ -43,7 +43,10 @@ export function outboundProxy(env: Record<string, string | undefined>, node?: No
   };
 }
 
-/** An option takes precedence over the variable, and one on the command line over one in NODE_OPTIONS. */
+/**
+ * Determines the use of the proxy. The last option takes precedence, from NODE_OPTIONS and then the command line, over
+ * the variable.
+ */
 function useOf(env: Record<string, string | undefined>, node: NodeStart | undefined): OutboundProxy['use'] {
   const options = [...(env['NODE_OPTIONS'] ?? '').split(/\s+/), ...(node?.options ?? [])];
   const option = options.findLast((one) => /^--(no-)?use[-_]env[-_]proxy$/.test(one));
@@ -52,13 +55,13 @@ function useOf(env: Record<string, string | undefined>, node: NodeStart | undefi
   return node === undefined || goesThroughProxies(node.version) ? 'used' : { tooOldNode: node.version };
 }
 
-/** For both `fetch` and `https`. https://nodejs.org/docs/latest-v24.x/api/cli.html#--use-env-proxy */
+/** True if `fetch` and `https` support proxies. https://nodejs.org/docs/latest-v24.x/api/cli.html#--use-env-proxy */
 function goesThroughProxies(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
 }
 
-/** The variable with the proxy for this address; `undefined` if there is none for it. */
+/** Returns the variable that sets the proxy for this address; `undefined` if there is none. */
 export function proxyFor(address: string, proxy: OutboundProxy | undefined): string | undefined {
   if (proxy === undefined) return undefined;
   const { protocol, hostname, port } = new URL(address);
@@ -72,7 +75,7 @@ export function proxyFor(address: string, proxy: OutboundProxy | undefined): str
   return isExcepted ? undefined : proxy.variables[protocol === 'https:' ? 'https' : 'http'];
 }
 
-/** The proxy for this address, if rankd connects without it. Node.js does not support ALL_PROXY. */
+/** Returns the configured proxy for this address if rankd does not use it. Node.js does not support ALL_PROXY. */
 export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined): UnusedProxy | undefined {
   const variable = proxyFor(address, proxy);
   if (proxy === undefined || variable === undefined) return undefined;
@@ -80,7 +83,7 @@ export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined
   return proxy.use === 'used' && !/^all_proxy$/i.test(variable) ? undefined : { variable };
 }
 
-/** The variable with the proxy through which rankd connects to this address. */
+/** Returns the variable that sets the proxy through which rankd connects to this address. */
 export function usedProxyFor(address: string, proxy: OutboundProxy | undefined): string | undefined {
   return unusedProxyFor(address, proxy) === undefined ? proxyFor(address, proxy) : undefined;
 }

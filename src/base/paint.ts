@@ -1,9 +1,9 @@
-/** Colors for state words only; the words always have the same information. */
+/** Styles for terminal output. A color never adds information to the text. */
 export interface Paints {
   heading(text: string): string;
-  /** Ids and hints, which matter less. */
+  /** Dims less important text, such as ids and hints. */
   aside(text: string): string;
-  /** A state, such as `active (test)`: its word determines the color. */
+  /** Colors the first word of a state such as `active (test)`. */
   state(text: string): string;
 }
 

@@ -1,6 +1,9 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Reads a file of any kind, even an endless one such as /dev/zero. Throws an error with the code `EFBIG` if it is longer than `maxBytes`. */
+/**
+ * Reads a file, even an endless one such as /dev/zero. Throws an error with the code `EFBIG` if it is longer than
+ * `maxBytes`.
+ */
 export function readAtMost(path: string, maxBytes: number): Buffer {
   const descriptor = openSync(path, 'r');
   try {

@@ -1,8 +1,8 @@
 /** Unexpected behavior of the platform. */
 export interface Surprise {
-  /** The call in which it occurred, or `change` for a rank change as a whole. */
+  /** The platform operation, or `change` for a whole rank change. */
   operation: string;
-  /** In words, e.g. `GroupMembership.roles: missing`. It never contains a value from a response. */
+  /** A description, e.g. `GroupMembership.roles: missing`. It never contains a value from a response. */
   what: string;
   count: number;
   /** On `Clock.now()`. */
@@ -10,10 +10,10 @@ export interface Surprise {
   lastAt: number;
 }
 
-/** Further kinds are counted as one, because they are labels of a metric. */
+/** Limits the labels of a metric: further kinds are counted as one. */
 const maxKinds = 50;
 
-/** Counts surprises by kind since the process began. */
+/** Counts surprises by kind since the process started. */
 export class Surprises {
   readonly #kinds = new Map<string, Surprise>();
   readonly #clock: { now(): number };

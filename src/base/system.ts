@@ -4,72 +4,69 @@ import { type PlatformPath, posix, win32 } from 'node:path';
 import process from 'node:process';
 
 /**
- * The differences between the systems that rankd runs on. Other code uses `thisSystem`, and only this file checks which
- * one it is.
+ * The differences between operating systems. Only this file checks which one rankd is running on; other code uses
+ * `thisSystem`.
  */
 export interface System {
   readonly name: 'linux' | 'macos' | 'windows';
-  /** The syntax of its paths. */
+  /** The path syntax. */
   readonly path: PlatformPath;
-  /** The default path of this user's database. */
+  /** Returns the default data directory of this user. */
   dataDir(user: Account): string;
-  /** The folder of this user's settings, where rankd looks for `rankd/rankd.yaml`. */
+  /** Returns the user's configuration folder, in which rankd searches for `rankd/rankd.yaml`. */
   configHome(user: Account): string;
-  /** The configuration for all users; none if any user could put a file there. */
+  /** The configuration file for all users; none if any user could create one. */
   readonly sharedConfig: string | undefined;
-  /** The names of these two and of the data directory in help texts. */
+  /** The default paths, as help texts show them. */
   readonly defaults: { config: string; dataDir: string };
-  /** The variable with the user's folder. */
+  /** The variable with the user's home folder. */
   readonly homeVariable: string;
   /**
-   * True if the socket on which a daemon answers commands is a file, which stays after a daemon was killed. On Windows,
-   * it is a named pipe.
+   * True if the daemon's socket for commands is a file, which remains after the daemon is killed. On Windows, it is a
+   * named pipe.
    */
   readonly hasSocketFiles: boolean;
   /**
-   * True if mode bits define who may use a file. Elsewhere, a file has an access list, which it inherits from its
-   * folder.
+   * True if mode bits define the access to files. Otherwise, a file has an access list, inherited from its folder.
    */
   readonly hasModes: boolean;
-  /** True if a folder can be synced to disk, as needed for a new name in it. NTFS stores names in a separate log. */
+  /** True if a folder must be synced to disk after a new file in it. NTFS stores names in a separate log. */
   readonly syncsFolders: boolean;
-  /** Errors that last until another program, such as a virus scanner, has closed the file to be replaced. */
+  /** Rename errors that occur while a different program, such as a virus scanner, has the replaced file open. */
   readonly passingRenameErrors: readonly string[];
   /** The signals that stop the process. */
   readonly stopSignals: readonly NodeJS.Signals[];
   /**
-   * The effect of SIGHUP on a daemon. Windows sends it if the console is closed
+   * The effect of SIGHUP on a daemon. Windows sends it when the console is closed
    * (https://nodejs.org/api/process.html#signal-events).
    */
   readonly hangUp: 'reload' | 'stop';
-  /** The manager that starts the daemon with the machine or with its user. */
+  /** The service manager that starts the daemon at boot or when its user logs in. */
   readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
   /**
-   * The data directory of a machine-wide service; none if any user could put a folder there, or if services belong to
-   * users.
+   * The data directory of a machine-wide service; none if any user could create it, or if services belong to users.
    */
   readonly serviceDataDir: string | undefined;
   /**
-   * An example from a help text, which is written for Linux, in this system's shell syntax; `undefined` if it is only
-   * for Linux.
+   * Converts a Linux example from a help text to this system's shell syntax. `undefined` if it applies only to Linux.
    */
   example(line: string): string | undefined;
-  /** Quotes a word for its shell: bash, zsh and the like, or PowerShell. */
+  /** Quotes a word for a POSIX shell or PowerShell. */
   quote(word: string): string;
-  /** A command that posts JSON to rankd. */
+  /** Returns a shell command that posts JSON to rankd. */
   post(request: { url: string; secret: string; body: object }): string;
-  /** Commands for its shell. */
+  /** Shell commands. */
   readonly commands: {
     makeFolder(path: string): string;
     remove(path: string): string;
-    /** Restricts a file, or a folder with its content, to this user. */
+    /** Restricts a file to this user; `closeFolder` restricts a folder with its contents. */
     closeFile(path: string): string;
     closeFolder(path: string): string;
     synchronizeClock: string;
   };
-  /** The program that opens an address in the user's browser, with its arguments before the address. */
+  /** The command that opens a URL in the user's browser; the URL is appended. */
   readonly browser: readonly [program: string, ...args: string[]];
-  /** The kind of shared file system, on which a database is not safe; `type` is from statfs(2). */
+  /** Returns the kind of a shared file system, on which a database is not safe. `type` is from statfs(2). */
   sharedFileSystem(path: string, type: number): string | undefined;
 }
 
@@ -115,7 +112,7 @@ const linux: System = {
   sharedFileSystem: (_, type) => sharedFileSystems[type],
 };
 
-/** Types of file systems on which a database is not safe. Source: statfs(2) and linux/magic.h. */
+/** The shared file systems by their type in statfs(2) and linux/magic.h. */
 const sharedFileSystems: Record<number, string> = {
   26985: 'NFS',
   20859: 'SMB',
@@ -133,7 +130,7 @@ const macos: System = {
   example: (line) => (/systemd|\/var\/lib\//.test(line) ? undefined : line.replace(/^sudo /, '')),
   commands: { ...linux.commands, synchronizeClock: 'sudo sntp -sS time.apple.com' },
   browser: ['open'],
-  sharedFileSystem: () => undefined, // its numbers of file systems differ between releases
+  sharedFileSystem: () => undefined, // file system types differ between releases
 };
 
 const windows: System = {
@@ -142,7 +139,7 @@ const windows: System = {
   dataDir: ({ env, home }) =>
     win32.join(folder(win32, env['LOCALAPPDATA'], win32.join(home, 'AppData', 'Local')), 'rankd'),
   configHome: ({ env, home }) => folder(win32, env['APPDATA'], win32.join(home, 'AppData', 'Roaming')),
-  sharedConfig: undefined, // every user may create a folder in C:\ProgramData
+  sharedConfig: undefined, // every user can create a folder in C:\ProgramData
   defaults: { config: '.\\rankd.yaml, %APPDATA%\\rankd\\rankd.yaml', dataDir: '%LOCALAPPDATA%\\rankd' },
   homeVariable: 'USERPROFILE',
   hasSocketFiles: false,
@@ -177,10 +174,13 @@ export const systems = { linux, macos, windows };
 
 const byPlatform: Partial<Record<NodeJS.Platform, System>> = { win32: windows, darwin: macos };
 
-/** The system that this process runs on. */
+/** The operating system of this process. */
 export const thisSystem: System = byPlatform[platform()] ?? linux;
 
-/** A variable's folder, unless it is empty or, as the XDG base directory specification demands, relative. */
+/**
+ * Returns the folder in a variable, unless it is empty or relative, which the XDG Base Directory Specification requires
+ * to be ignored.
+ */
 function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
   return named !== undefined && path.isAbsolute(named) ? named : otherwise;
 }
@@ -192,18 +192,21 @@ export interface SystemUser {
   gid: number;
 }
 
-/** The user of this process; `undefined` on Windows. Unlike `userInfo()`, it works for a user id without an account. */
+/**
+ * Returns the user id of this process; `undefined` on Windows. Unlike `userInfo()`, it works for a user id without an
+ * account.
+ */
 export function ownUid(): number | undefined {
   return process.geteuid?.();
 }
 
-/** The user's name by /etc/passwd. A user who is not in that file is `#1000`, which sudo accepts as well. */
+/** Returns the user's name in /etc/passwd. A user without an entry is `#1000`, for example, which sudo also accepts. */
 export function systemUserName(uid: number): string {
   const entries = passwd().map((line) => line.split(':'));
   return entries.find(([, , id]) => id === String(uid))?.[0] ?? `#${uid}`;
 }
 
-/** The name of the user who owns the file or folder, as above. */
+/** Returns the name of the user who owns the file or folder. */
 export function ownerOf(path: string): string {
   return systemUserName(statSync(path).uid);
 }

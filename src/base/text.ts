@@ -1,13 +1,13 @@
 /**
- * Characters that break a line, control a terminal, reorder text or are invisible, and can make two names look alike or
- * a name look empty: control and format characters, line separators, fillers, blanks, tags, variation selectors beyond
- * U+FE0F, and every combining mark after the fourth. The joiner U+200D stays between two emoji, because it makes them
- * one.
+ * Characters that break lines, control terminals, reorder text or are invisible, so that two names could look alike or
+ * a name could look empty: control and format characters, line separators, fillers, blanks, tags, variation selectors
+ * beyond U+FE0F, and every combining mark after the fourth. The joiner U+200D is allowed between two emoji, which it
+ * combines.
  */
 export const controlCharacters =
   /\p{Cc}|[\u2028\u2029\u2800\ufff9-\ufffb]|(?![\u200d\ufe00-\ufe0f])\p{Default_Ignorable_Code_Point}|(?<=\p{M}{4})\p{M}|\u200d(?:(?<!\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?\u200d)|(?!\p{Extended_Pictographic}))/gu;
 
-/** Text with its controlCharacters written as `\u001b`, which means the same within JSON. */
+/** Escapes control characters as in `\u001b`, which JSON reads as the same character. */
 export function escapeControls(text: string): string {
   if (/^[ -~…→]*$/.test(text)) return text; // most log lines
   return text.replaceAll(controlCharacters, (control) =>
@@ -18,19 +18,19 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** At most `max` characters, cut between characters and never inside one. */
+/** Truncates text to `max` characters, never inside a surrogate pair. */
 export function shorten(text: string, max: number): string {
   if (text.length <= max) return text;
   const characters = [...text];
   return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : text;
 }
 
-/** e.g. `1 member`, `2 members`. */
+/** Returns a count with its noun, e.g. `1 member`, `2 members`. */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** The candidate that a mistyped name most likely means; `undefined` if none is close. */
+/** Returns the candidate closest to a mistyped name; `undefined` if none is close. */
 export function suggest(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = plain(name);
   const maxEdits = Math.max(1, wanted.length / 4);
@@ -44,7 +44,7 @@ export function suggest(name: string, candidates: Iterable<string>): string | un
   return best?.candidate;
 }
 
-/** Removes common differences: `maxRank`, `max-rank`, `max_rank` and `max rank` are the same name. */
+/** Normalizes a name: `maxRank`, `max-rank`, `max_rank` and `max rank` become equal. */
 function plain(name: string): string {
   return name
     .slice(0, 64)
@@ -56,7 +56,7 @@ function sorted(text: string): string {
   return [...text].sort().join('');
 }
 
-/** Levenshtein: the number of letters to add, drop or replace to get from one text to the other. */
+/** Returns the Levenshtein distance: the number of letters to add, drop or replace. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const letter of from) {

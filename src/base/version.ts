@@ -1,4 +1,4 @@
 import manifest from '../../package.json' with { type: 'json' };
 
-/** rankd's own version, as in package.json. */
+/** rankd's version, from package.json. */
 export const version: string = manifest.version;

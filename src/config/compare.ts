@@ -2,7 +2,9 @@ import { crypto } from '../base/node-modules.ts';
 import type { DeclaredWebhook } from './declared-webhook.ts';
 import type { LoadedConfig } from './load.ts';
 
-/** A setting with a new value. Values are as the file writes them: null if the setting is off, `[redacted]` for a secret. */
+/**
+ * A setting with a new value. Values have the form of the file: null if the setting is off, `[redacted]` for a secret.
+ */
 export interface ChangedSetting {
   name: string;
   before: unknown;
@@ -10,13 +12,13 @@ export interface ChangedSetting {
 }
 
 export interface ChangedSettings {
-  /** A running daemon applies these. */
+  /** The changes that a running daemon applies. */
   applied: ChangedSetting[];
-  /** These differ from the values that the daemon started with; it applies them at its next start. */
+  /** The changes since the daemon's start that it applies at its next start. */
   needRestart: ChangedSetting[];
 }
 
-/** The differences between `before` and `after`. Settings that need a restart are compared with `started`. */
+/** Returns the differences between `before` and `after`. Compares settings that need a restart with `started`. */
 export function changedSettings({
   started,
   before,
@@ -32,13 +34,16 @@ export function changedSettings({
   };
 }
 
-/** True for settings with which a listener or the store is opened. */
+/** True for the settings that are read only when a listener or the store is opened. */
 function needsRestart(name: string): boolean {
   if (name === 'server.deadline' || name === 'server.public_url') return false;
   return ['server.', 'metrics.', 'dashboard.', 'store.'].some((section) => name.startsWith(section));
 }
 
-/** For `platform.api_key`, whose value is redacted, and for the file of the erasure secret, the secret itself. */
+/**
+ * Returns the value to compare. For `platform.api_key`, which is redacted, and for the file of the erasure secret, this
+ * includes the secret.
+ */
 function comparable({ config: { platform, erasure }, origins }: LoadedConfig, name: string): string {
   const value = JSON.stringify(origins.get(name)?.value ?? null);
   if (name === 'erasure.secret_file') return value + (erasure.secret?.reveal() ?? '');
@@ -50,15 +55,15 @@ function shownValue({ origins }: LoadedConfig, name: string): unknown {
   return origins.get(name)?.value ?? null;
 }
 
-/** The settings that all daemons of a group should share. Each daemon has its own listeners, log and files. */
+/** The settings that all daemons of a group should share. Listeners, logs and files can differ. */
 const shared =
   /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|erasure\.|webhooks\.|discord\.)/;
 
-/** A fingerprint of each shared setting, by name. Equal values have equal fingerprints, which do not reveal the value. */
+/** Returns a fingerprint of each shared setting, by name, to compare values without revealing them. */
 export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins' | 'config'>): Record<string, string> {
-  const inFiles = config.webhooks.targets.map(webhookFingerprint); // the settings only name the files of addresses and secrets
+  const inFiles = config.webhooks.targets.map(webhookFingerprint); // the settings contain only paths
   const contentOf = (name: string, value: unknown) => {
-    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // a daemon may have it from a variable
+    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // others may use a variable
     return name === 'webhooks.targets' ? [value, inFiles] : value;
   };
   return Object.fromEntries(
@@ -68,7 +73,7 @@ export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins'
   );
 }
 
-/** Changes with the address or the secret, and reveals neither. */
+/** Returns a fingerprint of the address and the secret. */
 export function webhookFingerprint({ address, secret }: Pick<DeclaredWebhook, 'address' | 'secret'>): string {
   return fingerprint(`${address.reveal()}\n${secret?.reveal() ?? ''}`);
 }

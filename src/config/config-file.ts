@@ -23,24 +23,26 @@ import { sections, settings } from './settings.ts';
 
 /** The contents of `rankd.yaml`, with the position of everything in it. */
 export interface ConfigFile extends Layer {
-  /** The name that messages use. */
+  /** The file's name in messages. */
   name: string;
-  /** The whole mapping, including unknown settings; `undefined` if the file is not a valid YAML mapping. */
+  /** The mapping, including unknown settings; `undefined` if the file is not a valid YAML mapping. */
   content: Record<string, unknown> | undefined;
-  /** The place of a setting's name. */
+  /** Returns the position of a setting's name. */
   locationOfKey(path: readonly PropertyKey[]): Location;
 }
 
-/** Reads the file without checking its values. Throws `config_invalid` or `no_permission` if rankd can't read it at all. */
+/**
+ * Reads the file without checking its values. Throws `config_invalid` or `no_permission` if rankd can't read it at all.
+ */
 export function readConfigFile(location: ConfigLocation): ConfigFile {
   const lines = new LineCounter();
   const text = readText(location).replace(/^\uFEFF/, '');
-  // The parser's messages quote the text around an error, which may be a secret, so only their code and position are used.
+  // The parser's messages quote text, which may be a secret, so rankd uses only their code and position.
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
     logLevel: 'error',
-    uniqueKeys: false, // YamlEntries finds repeated names in one pass
+    uniqueKeys: false, // YamlEntries finds repeated names faster
   });
   const entries = new YamlEntries(document);
 
@@ -126,22 +128,22 @@ function unreadable(name: string, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }
 
-/** Recognizes UTF-16 by its byte order mark, which editors and PowerShell on Windows write. */
+/** Recognizes UTF-16 by its byte order mark, which Windows editors and PowerShell write. */
 function isUtf16(bytes: Buffer): boolean {
   return ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
 }
 
-/** An entry's name that its mapping already has. */
+/** A name that occurs twice in a mapping. */
 interface Repetition {
   path: PropertyKey[];
-  /** The offsets of the first entry and of this one. */
+  /** The offsets of the two entries. */
   first: number;
   again: number;
 }
 
 /**
- * The positions of a document's entries, by the names on the path to them. Entries are indexed by name, because the parser finds repeated
- * names by searching the mapping for each entry, which takes minutes for a hundred thousand of them.
+ * Finds the positions of a document's entries by path, and repeated names. The parser's own check for repeated names
+ * takes minutes for a hundred thousand entries, because it searches the mapping for each entry; this uses an index.
  */
 class YamlEntries {
   readonly repetitions: Repetition[] = [];
@@ -154,7 +156,8 @@ class YamlEntries {
   }
 
   /**
-   * The offset of an entry's name or value. If the entry does not exist, the offset of the innermost entry around it.
+   * Returns the offset of an entry's name or value. If the entry does not exist, returns that of the innermost existing
+   * parent.
    */
   offsetOf(path: readonly PropertyKey[], part: 'key' | 'value'): number {
     let node: unknown = this.#document.contents;
@@ -200,8 +203,9 @@ function startOf(node: unknown): number | undefined {
 }
 
 /**
- * The file's line with a problem, and a caret below it. It shows names and, at the caret, a short plain word if that is
- * a setting or its value (`isKnown`). Everything else may be a secret. `undefined` if nothing remains to show.
+ * Returns the line with a problem, and a caret below it. Shows only names and, if the position is that of a setting or
+ * its value (`isKnown`), a short word at the caret, because anything else may be a secret. `undefined` if there is
+ * nothing to show.
  */
 function excerpt(
   lineText: string,
@@ -217,7 +221,7 @@ function excerpt(
 
 const plainWord = /^([\w.-]{1,24}|"[\w.: -]{1,24}"|'[\w.: -]{1,24}')(?=[\s:,\]}]|$)/;
 
-/** The parser reports one wrong indentation twice. */
+/** Removes duplicates: the parser reports wrong indentation twice. */
 function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {
   const seen = new Set<number>();
   return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);
@@ -225,7 +229,10 @@ function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAM
 
 type Report = (text: string, offset?: number) => void;
 
-/** The document as plain data, without empty sections; `undefined` after a report if it is not a mapping. */
+/**
+ * Returns the document as plain data without empty sections. Reports a document that is not a mapping, and returns
+ * `undefined`.
+ */
 function mappingOf(document: Document, report: Report): Record<string, unknown> | undefined {
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) return {};
@@ -243,7 +250,7 @@ function mappingOf(document: Document, report: Report): Record<string, unknown> 
   }
 }
 
-/** The offset of the first alias without an anchor. */
+/** Returns the offset of the first alias without an anchor. */
 function strayAlias(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {
@@ -256,7 +263,10 @@ function strayAlias(document: Document): number | undefined {
   return found;
 }
 
-/** YAML reads a section as null if all of its settings are commented out; its author means an empty section. */
+/**
+ * Removes sections and lists with null as their value: YAML's value for a section in which every setting is commented
+ * out.
+ */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
     .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || lists.has(prefix + name))))

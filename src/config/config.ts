@@ -7,7 +7,7 @@ import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
 import type { Secret } from './secret.ts';
 
-/** The configuration as the rest of rankd reads it: checked, with defaults, and with units in the names. */
+/** The checked configuration for the rest of rankd, with defaults, and with units in the names. */
 export type Config = ReturnType<typeof toConfig>;
 export type LimitsConfig = Config['limits'];
 export type DashboardConfig = Config['dashboard'];
@@ -16,7 +16,7 @@ export type WebhooksConfig = Config['webhooks'];
 export type BreakerConfig = Config['policy']['breaker'];
 export type SuspensionConfig = Config['policy']['suspension'];
 
-/** The parts of the configuration that need more than the settings. */
+/** The parts of the configuration that depend on more than the settings. */
 interface Resolved {
   /** Absolute paths. */
   files: Record<'groupFile' | 'headFile', string | undefined>;
@@ -26,11 +26,11 @@ interface Resolved {
   proxy: OutboundProxy | undefined;
   /** `undefined`: Roblox's webhook is not served. */
   erasureSecret: Secret | undefined;
-  /** Returns the place of a setting: `file:line:col`, or the variable. */
+  /** Returns the location of a setting: `file:line:col`, or the variable. */
   at: (path: readonly PropertyKey[]) => string;
 }
 
-/** Renames the settings for the code. A setting without a value is `undefined`; the schema describes what that means. */
+/** Converts the settings. A setting without a value is `undefined`; the schema describes the meaning. */
 export function toConfig(
   settings: Settings,
   choice: PlatformChoice,
@@ -92,7 +92,7 @@ export function toConfig(
       allowPrivate: webhooks.allow_private,
       callerUrl: webhooks.caller_url,
       targets,
-      /** Webhooks never use the proxy; an error about an unreachable target mentions it. */
+      /** Never used for webhooks, but mentioned in errors about unreachable targets. */
       proxy,
     },
     discord: toDiscordConfig(settings.discord, at),
@@ -108,7 +108,7 @@ export interface OpenCloudConfig {
   kind: 'open-cloud';
   groupId: number;
   apiKey: Secret;
-  /** Without a trailing slash, as are the next three. */
+  /** Without a trailing slash, like the next three. */
   baseUrl: string;
   legacyBaseUrl: string;
   usersBaseUrl: string;

@@ -4,16 +4,16 @@ import { type System, thisSystem } from '../base/system.ts';
 interface DataDirSources {
   env: Record<string, string | undefined>;
   home: string;
-  /** The current folder. It is read for a relative directory only, because it may have been removed. */
+  /** The current folder. Read only for a relative directory, because reading it fails if the folder was removed. */
   readonly cwd: string;
-  /** The data directory of a service of this machine, if a service can have one here. */
+  /** The data directory of a machine-wide service, if this system has one. */
   serviceDataDir: string | undefined;
 }
 
 /**
- * The absolute path of the folder with the database: the flag `--data-dir`, else RANKD_DATA_DIR, else the system's
- * usual place for data of the user or service. For a user without a database, it is the directory of the machine's
- * service, if the user can see it.
+ * Returns the absolute path of the data directory: the flag `--data-dir`, else RANKD_DATA_DIR, else the system's
+ * default for the user or service. For a user without a database, this is the directory of the machine's service if the
+ * user can see its database.
  */
 export function dataDirectory(flag: string | undefined, sources: DataDirSources, system: System = thisSystem): string {
   const { path } = system;
@@ -24,7 +24,7 @@ export function dataDirectory(flag: string | undefined, sources: DataDirSources,
   return service !== undefined && !hasDatabase(directory) && hasDatabase(service) ? service : directory;
 }
 
-/** The directory of the machine's service, if it exists and neither a flag nor a variable names a directory. */
+/** Returns the directory of the machine's service if it exists and neither a flag nor a variable names a directory. */
 export function unnamedServiceDirectory(
   flag: string | undefined,
   { env, serviceDataDir }: Pick<DataDirSources, 'env' | 'serviceDataDir'>,

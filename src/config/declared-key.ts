@@ -6,7 +6,7 @@ import { ids, oneOf, trueOrFalse, whole } from './values.ts';
 
 /** A game key that the configuration declares. */
 export interface DeclaredKey extends KeyDeclaration {
-  /** The places of its name and hash in the file: `file:line:col`. */
+  /** The locations of its name and hash: `file:line:col`. */
   at: { name: string; hash: string };
 }
 
@@ -92,7 +92,7 @@ export const declaredKey = z
 
 export type DeclaredKeySettings = z.output<typeof declaredKey>;
 
-/** Converts an entry. `at` returns the place of a part of it in the file: `file:line:col`. */
+/** Converts an entry. `at` returns the location of a part of it: `file:line:col`. */
 export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: PropertyKey[]) => string): DeclaredKey {
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {
@@ -123,7 +123,7 @@ function rulesIn(settings: DeclaredKeySettings): KeyRules {
   };
 }
 
-/** `rankd.yaml:31:5` → `rankd.yaml:31`, for the database. */
+/** Removes the column, for the database: `rankd.yaml:31:5` → `rankd.yaml:31`. */
 function lineOf(location: string): string {
   return withoutKeys(location.replace(/:\d+$/, ''));
 }

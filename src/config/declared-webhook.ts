@@ -9,11 +9,11 @@ import { filePath, oneOf, trueOrFalse } from './values.ts';
 
 /** A webhook that the configuration declares. */
 export interface DeclaredWebhook extends WebhookDeclaration {
-  /** A secret: anyone who knows it can send to the target. */
+  /** A secret, because anyone who knows it can send to the target. */
   address: Secret;
-  /** Signs the requests; absent for Discord. */
+  /** The secret that signs requests; absent for Discord. */
   secret?: Secret;
-  /** The places of its name and address file in the configuration: `file:line:col`. */
+  /** The locations of its name and address file: `file:line:col`. */
   at: { name: string | undefined; url_file: string | undefined };
 }
 
@@ -59,7 +59,7 @@ export const declaredWebhook = z.strictObject(
 export type DeclaredWebhookSettings = z.output<typeof declaredWebhook>;
 
 interface Sources {
-  /** The folder that relative paths start from. */
+  /** The base of relative paths. */
   folder: string;
   env: Record<string, string | undefined>;
   locationOf(...path: PropertyKey[]): Location | undefined;
@@ -71,7 +71,7 @@ interface Targets {
   warnings: string[];
 }
 
-/** Reads the files that the entries of `webhooks.targets` name. No problem repeats an address or a secret. */
+/** Reads the files named in `webhooks.targets`. No problem contains an address or a secret. */
 export function readTargets(entries: readonly DeclaredWebhookSettings[], sources: Sources): Targets {
   const read = entries.map((entry, index) => readTarget(entry, index, sources));
   const targets = read.flatMap(({ target }) => target ?? []);
@@ -129,7 +129,9 @@ function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env
   return { target, problems: [], warnings: [url, secret].flatMap(({ warning }) => warning ?? []) };
 }
 
-/** A systemd credential wins over the named file, so that the daemon and commands of its user can share one configuration. */
+/**
+ * Reads the systemd credential, or else the named file: the daemon and its user's commands can share one configuration.
+ */
 function secretTextOf(
   entry: DeclaredWebhookSettings,
   field: FileField,

@@ -28,7 +28,7 @@ type DiscordRowSettings = z.output<typeof discordRow>;
 
 const needed = ['application', 'public_key', 'server', 'commands'] as const;
 
-/** The section `discord`. */
+/** The schema of the `discord` section. */
 export function discordSection() {
   return section({
     application: discordId()
@@ -60,7 +60,7 @@ export function discordSection() {
   });
 }
 
-/** The section as the code reads it. */
+/** The `discord` section, for the rest of rankd. */
 export interface DiscordConfig {
   application: string;
   /** 64 hex digits. */
@@ -71,7 +71,7 @@ export interface DiscordConfig {
   apiBaseUrl: string;
 }
 
-/** `undefined` if ranking from Discord is not configured. */
+/** Converts the settings; `undefined` if commands from Discord are not configured. */
 export function toDiscordConfig(
   { application, public_key, server, commands, api_base_url }: z.output<ReturnType<typeof discordSection>>,
   at: (path: readonly PropertyKey[]) => string,

@@ -13,8 +13,9 @@ import { ConfigError, type Problem } from './problem.ts';
 import { chooseStore, type StoreSettings, tlsModes } from './store-choice.ts';
 
 /**
- * Finds the store for commands that need no other setting. `undefined` means SQLite: no variable names a server, and the file has no
- * section `store`. Otherwise the function that it returns parses that section alone, so that a mistake elsewhere in the file stops no command.
+ * Finds the store for commands that need no other setting. Returns `undefined` for SQLite: no variable names a server,
+ * and the file has no `store` section. Otherwise, returns a function that parses only that section, so mistakes
+ * elsewhere in the file do not matter.
  */
 export function storeFinder(sources: ConfigLocationSources): (() => Promise<ServerAddress | undefined>) | undefined {
   const location = sources.env['RANKD_STORE_URL'] ? undefined : fileWithStore(sources);
@@ -22,7 +23,7 @@ export function storeFinder(sources: ConfigLocationSources): (() => Promise<Serv
   return () => findStore(sources);
 }
 
-/** The server of a URL from the command line. The other settings of the store apply to it: password, authority, TLS. */
+/** Returns the server of a URL from the command line. The other store settings apply to it: password, CA, TLS. */
 export async function storeNamed(sources: ConfigLocationSources, named: NamedStore): Promise<ServerAddress> {
   const server = await findStore(sources, named);
   if (server === undefined) throw new TypeError('a URL names a server');
@@ -69,7 +70,10 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
   throw new ConfigError(problems, { file: location?.name });
 }
 
-/** A file that this user may not read counts as one with a store, unless the URL comes from elsewhere. */
+/**
+ * Returns the file if it has a `store` section. An unreadable file is assumed to have one, unless the URL is set
+ * elsewhere.
+ */
 function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false } = {}): ConfigLocation | undefined {
   const location = locateConfig(sources);
   try {
@@ -77,7 +81,7 @@ function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false 
       ? location
       : undefined;
   } catch (error) {
-    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // code that needs the file reports other errors
+    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // others are reported later
   }
 }
 
@@ -87,13 +91,13 @@ function withoutEmpty(settings: StoreSettings): StoreSettings {
 
 interface StoreSection {
   settings: StoreSettings;
-  /** `setting` is its name within the section; empty for the section itself. */
+  /** `setting` is the name within the section; empty for the section itself. */
   problems: Array<{ setting: string; text: string }>;
 }
 
 /**
- * Reads the section `store` of a file. If it is wrong, no command may fall back on SQLite, or on a connection without
- * TLS. The parser's messages quote the text around an error, so none is shown.
+ * Reads the `store` section of a file. Reports mistakes, because a command must not fall back to SQLite, or to a
+ * connection without TLS. Does not show the parser's messages, which quote text.
  */
 async function readStoreSection(location: ConfigLocation): Promise<StoreSection> {
   const text = readText(location);
@@ -119,9 +123,9 @@ const storeSettings = new Set(['url', 'password_file', 'ca_file', 'tls', 'node']
 const unreadableSection =
   'the file is invalid YAML, so rankd cannot read its store section; rankd config check shows the mistake';
 
-/** Loads the parser only when needed: most commands never use it. */
+/** Parses YAML. Loads the parser on demand, because most commands never use it. */
 async function parseYaml(text: string): Promise<{ store?: unknown } | null | 'invalid'> {
-  const { parseDocument } = (await import('yaml')).default; // the bundler gives a CommonJS package no other export
+  const { parseDocument } = (await import('yaml')).default; // a bundled CommonJS package has no other export
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
   if (document.errors.length > 0) return 'invalid';
   try {

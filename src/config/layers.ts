@@ -9,15 +9,15 @@ export interface Layer {
   source: 'flag' | 'environment' | 'file';
   /** Values by the path of the setting, e.g. `server.port`. */
   values: ReadonlyMap<string, unknown>;
-  /** The folder that its relative paths start from. */
+  /** The base of its relative paths. */
   folder: string;
   /** Problems other than wrong values. */
   problems: readonly Problem[];
-  /** The place of a value; the path may lead into a list. */
+  /** Returns the location of a value, which may be inside a list. */
   locationOf(path: readonly PropertyKey[]): Location;
 }
 
-/** Settings from the command line, by path: `{ 'server.port': '8080' }`. */
+/** Returns the settings from the command line. `flags` is by path: `{ 'server.port': '8080' }`. */
 export function flagLayer(flags: Record<string, string>, folder: string): Layer {
   const known = new Set(settings.map(({ path }) => path));
   const unknown = Object.keys(flags).filter((path) => !known.has(path));
@@ -30,7 +30,7 @@ export function flagLayer(flags: Record<string, string>, folder: string): Layer 
   };
 }
 
-/** Settings from `RANKD_…` variables; an empty one counts as unset. */
+/** Returns the settings from `RANKD_…` variables. An empty variable counts as unset. */
 export function environmentLayer(env: Record<string, string | undefined>, folder: string): Layer {
   const variables = new Map(settings.map((setting) => [setting.path, setting.env]));
   const textOf = ({ env: name }: Setting) => (name && env[name]) || undefined;
@@ -48,8 +48,8 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
 }
 
 /**
- * The port that a hosting platform assigns in PORT, on all addresses, because the platform's proxy runs on another
- * machine. Any other layer takes precedence: if one sets a port, PORT is for another program.
+ * Returns the port that a hosting platform assigns in PORT, on all addresses, because the platform's proxy runs on a
+ * different machine. If another layer sets a port, PORT is ignored, because it is then for a different program.
  */
 export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
   const port = env[portVariable]?.trim();
@@ -70,7 +70,7 @@ function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string,
   return values;
 }
 
-/** The value that YAML would have. Text of the wrong form stays text, which the schema refuses. */
+/** Converts text to the value that YAML would have. Returns invalid text unchanged, which the schema then refuses. */
 function readText(text: string, type: Setting['type']): unknown {
   const isList = type === 'text or numbers' && (/\d/.test(text) || text.startsWith('['));
   if (type === 'numbers' || isList) return itemsOf(text).map(readNumber);
@@ -81,7 +81,7 @@ function readText(text: string, type: Setting['type']): unknown {
   return text;
 }
 
-/** The list in YAML, which includes JSON. */
+/** Parses a list in YAML or JSON. Returns invalid text unchanged. */
 function readList(text: string): unknown {
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
   if (document.errors.length > 0) return text;
@@ -93,8 +93,8 @@ function readList(text: string): unknown {
 }
 
 /**
- * The problem of a text that can't be read as a value of the setting. In quotes, it was meant for a shell: the forms of
- * hosting platforms do not remove them.
+ * Returns the problem of a variable that can't be parsed, or that is in shell quotes, which the web forms of hosting
+ * platforms do not remove.
  */
 function flawsOf(setting: Setting, text: string): Array<[Setting, Problem]> {
   const { env: at, type } = setting;
@@ -108,7 +108,7 @@ function flawsOf(setting: Setting, text: string): Array<[Setting, Problem]> {
   return [[setting, { at: `${at}:${line}:${col}`, text: describeFlaw(flaw) }]];
 }
 
-/** The items of `a, b`, or of a list as YAML writes it: `[a, "b"]`. */
+/** Splits `a, b` or the YAML list `[a, "b"]`. */
 function itemsOf(text: string): string[] {
   const items = /^\[(.*)\]$/s.exec(text)?.[1] ?? text;
   const parts = items.match(/"[^"]*"|'[^']*'|[^,]+/g) ?? [];
@@ -119,7 +119,7 @@ function readNumber(text: string): number | string {
   return /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
-/** The path of a setting without the entry in its list to which this path leads. */
+/** Returns the path of the setting that contains this path, which may be inside a list. */
 export function settingPath(path: readonly PropertyKey[]): string {
   const index = path.findIndex((segment) => typeof segment !== 'string');
   return path.slice(0, index === -1 ? undefined : index).join('.');
@@ -130,18 +130,18 @@ function flagName(path: string): string {
   return `--${path.slice(path.lastIndexOf('.') + 1).replaceAll('_', '-')}`;
 }
 
-/** The source of a setting's value. */
+/** The origin of a setting's value. */
 export interface Origin {
   source: Layer['source'] | 'credential' | 'default';
   /** The flag, variable, `file:line:col` or credential file; absent for a default. */
   at: string | undefined;
-  /** The value as the file writes it; `[redacted]` for a secret, `undefined` if the setting is off. */
+  /** The value in the form of the file; `[redacted]` for a secret, `undefined` if the setting is off. */
   value: unknown;
-  /** The sources that it overrides, the nearest first, without the default; absent if there are none. */
+  /** The overridden sources in order of precedence, except the default; absent if there are none. */
   shadows?: Origin[];
 }
 
-/** The origin of each setting: the first layer with a value, or else the default. */
+/** Returns the origin of each setting: the first layer with a value, or else the default. */
 export function originsOf(layers: readonly Layer[]): Map<string, Origin> {
   return new Map(settings.map((setting) => [setting.path, originOf(layers, setting)]));
 }
@@ -159,7 +159,7 @@ function originOf(layers: readonly Layer[], setting: { path: string; default: un
   return { ...first, shadows: shadows.map((one) => ({ ...one, value: presentable(one.value) })) };
 }
 
-/** The schema does not check an overridden value, so a long text may be a misplaced secret. */
+/** Redacts long text in an overridden value: the schema has not checked it, so it may be a misplaced secret. */
 function presentable(value: unknown): unknown {
   return typeof value === 'string' && value.length >= 32 ? '[redacted]' : value;
 }
@@ -171,10 +171,10 @@ function strayVariables(env: Record<string, string | undefined>): Problem[] {
     .map(([name]) => ({ at: name, text: unknownVariable(name) }));
 }
 
-/** Variables that are not settings: other code reads them, or they hold secrets, which do not belong in the file. */
+/** Variables that are not settings: other code reads them, or they contain secrets, which must not be in the file. */
 export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable, passwordVariable, erasureVariable];
 
-/** Kubernetes and Docker links set these variables in every container next to a service called rankd. */
+/** True for the variables that Kubernetes and Docker links set in containers if a service is named rankd. */
 function isServiceLink(name: string, text: string): boolean {
   return /^RANKD_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)$/.test(name) || /^(tcp|udp):/.test(text);
 }
@@ -188,7 +188,7 @@ function unknownVariable(name: string): string {
   );
 }
 
-/** The message for an unknown name: `unknown setting`, with a suggestion if a known name is similar. */
+/** Returns the message for an unknown setting, with a suggestion if a known name is similar. */
 export function unknownSetting(path: string): string {
   const entry = /^(keys|webhooks\.targets)\.\d+\.(.+)$/.exec(path);
   if (entry !== null) return unknownEntrySetting(entry[2] ?? '', entry[1] === 'keys' ? ofKeys : ofTargets);
@@ -202,7 +202,7 @@ export function unknownSetting(path: string): string {
   );
 }
 
-/** The setting and the variable for each secret of sections other than `platform`. */
+/** The setting and the variable for the secret of each section other than `platform`. */
 const secretPlaces: Record<string, [file: string, variable: string]> = {
   store: ['store.password_file', passwordVariable],
   erasure: ['erasure.secret_file', erasureVariable],
@@ -224,13 +224,13 @@ function namesSecret(path: string): boolean {
   return /(key|secret|token|password|credential)$/i.test(path);
 }
 
-/** Settings of the same name in other sections. */
+/** Returns the settings of the same name in other sections. */
 function misplaced(path: string): string | undefined {
   const name = path.slice(path.lastIndexOf('.') + 1);
   return fewNames(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));
 }
 
-/** `undefined` if the list has no name, or too many to suggest. */
+/** Joins names for a suggestion; `undefined` if there are none or too many. */
 function fewNames(found: string[]): string | undefined {
   return found.length > 0 && found.length <= 3 ? found.join(' or ') : undefined;
 }

@@ -23,7 +23,7 @@ import { erasureVariable, findSecret, keyFile, Secret } from './secret.ts';
 import { chooseStore, type StoreSettings, withoutPassword } from './store-choice.ts';
 
 export interface ConfigSources extends ConfigLocationSources {
-  /** Text by path of the setting: `{ 'server.port': '8080' }`. Never a secret. */
+  /** Text by path: `{ 'server.port': '8080' }`. Never a secret. */
   flags: Record<string, string>;
 }
 
@@ -31,19 +31,20 @@ export interface LoadedConfig {
   config: Config;
   /** The absolute path of the file, if one was read. */
   file: string | undefined;
-  /** The file that a new load would read. It may have been created or removed since. */
+  /** Returns the file that a reload would read. It can have been created or removed since. */
   fileNow(): string | undefined;
-  /** PORT or SERVER_PORT, if that variable names the port. */
+  /** PORT or SERVER_PORT, if that variable sets the port. */
   portFrom: string | undefined;
-  /** By path of the setting, in the order of the schema. Includes `platform.api_key` if there is a key. */
+  /** The origins by path, in the order of the schema. Includes `platform.api_key` if there is a key. */
   origins: ReadonlyMap<string, Origin>;
-  /** One sentence for each setting that works but probably is a mistake. */
+  /** One sentence for each valid setting that is probably a mistake. */
   warnings: string[];
 }
 
 /**
- * Loads the configuration. Each setting comes from its flag, else the environment, else the file, else the default. Throws a ConfigError
- * with all problems at once, and `no_permission` if this user may not read the file, or another user may have written it.
+ * Loads the configuration. Each setting comes from its flag, else the environment, else the file, else the default.
+ * Throws a ConfigError with all problems, and `no_permission` if this user is not allowed to read the file, or if a
+ * different user could have written it.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { flags, env, cwd } = sources;
@@ -53,7 +54,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const ofPlatform = platformLayer(env, given);
   const layers = [...given, ...ofPlatform];
   const problems = layers.flatMap((layer) => layer.problems);
-  // Without the file's content, rankd could only guess which settings are missing or wrong.
+  // Without the file's content, the problems of missing settings would be wrong.
   if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });
 
   const origins = originsOf(layers);
@@ -123,13 +124,13 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   };
 }
 
-/** Anyone can send requests with a guessed secret, and an eavesdropper on one can try secrets without sending any. */
+/** Returns the problem of a short secret, which an attacker could guess offline from one intercepted request. */
 function flawOfErasureSecret(text: string | undefined): string | undefined {
   if (text === undefined || text.length >= 16) return undefined;
   return 'the secret has fewer than 16 characters, so it could be guessed; generate one with openssl rand -hex 32';
 }
 
-/** False even for a path that this user may not look at: the daemon reports that when it opens the file. */
+/** True for a folder. False for a path that this user cannot check, which the daemon reports when it opens the file. */
 function isFolder(path: string | undefined): boolean {
   try {
     return path !== undefined && statSync(path).isDirectory();
@@ -138,7 +139,10 @@ function isFolder(path: string | undefined): boolean {
   }
 }
 
-/** Merges the layers, of which the first with a value wins, and checks the result. Returns the settings, or a problem for each mistake. */
+/**
+ * Merges the layers, of which the first one with a value takes precedence. Returns the settings, or a problem for each
+ * mistake.
+ */
 function validate(
   layers: readonly Layer[],
   file: ConfigFile | undefined,
@@ -149,7 +153,7 @@ function validate(
   return { problems: checked.error.issues.flatMap((issue) => problemsOf(issue, layers, file)) };
 }
 
-/** The content of the file, unknown settings included, overlaid with the values of the other layers. */
+/** Returns the content of the file, including unknown settings, with the values of the other layers. */
 function merged(layers: readonly Layer[], content: Record<string, unknown>): Record<string, unknown> {
   const tree = structuredClone(content);
   for (const { values } of layers.toReversed()) {
@@ -158,7 +162,7 @@ function merged(layers: readonly Layer[], content: Record<string, unknown>): Rec
   return tree;
 }
 
-/** Leaves a section that is not a mapping as it is; the schema refuses it. */
+/** Sets a value in a tree, except below a section that is not a mapping, which the schema refuses. */
 function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
   if (name === undefined) return;
   if (rest.length === 0) {
@@ -171,7 +175,7 @@ function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: 
 }
 
 function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {
-  // Of a value or a list, only the list has problems inside: those of its entries.
+  // In a union of a value and a list, only the list's issues have paths: those of its entries.
   const inside = issue.code === 'invalid_union' && issue.errors.find((of) => of.some(({ path }) => path.length > 0));
   if (inside) {
     return inside.flatMap((one) => problemsOf({ ...one, path: [...issue.path, ...one.path] }, layers, file));
@@ -191,7 +195,7 @@ function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: Con
   return [{ ...layer?.locationOf(issue.path), text: `${describeValue(issue.input)}; expected ${expected}` }];
 }
 
-/** Shows numbers and short words, but only the kind of a value that may be a secret. */
+/** Describes a value: numbers and short words as they are, but only the type of a value that may be a secret. */
 function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'has no value';
   if (Array.isArray(value)) return 'is a list';
@@ -217,7 +221,7 @@ function withoutSecrets(origins: ReadonlyMap<string, Origin>): ReadonlyMap<strin
   return new Map(origins).set('store.url', { ...url, value: withoutPassword(value), ...(shadows && { shadows }) });
 }
 
-/** Adds the key, and the chosen kind of platform if no setting names one. */
+/** Adds the origins of the key and of the platform's kind, which depends on group.id if it is not set. */
 function withPlatform(origins: ReadonlyMap<string, Origin>, { kind, key }: ChosenPlatform): Map<string, Origin> {
   const given = new Map(origins);
   if (key !== undefined) given.set('platform.api_key', { ...key.origin, value: '[redacted]' });

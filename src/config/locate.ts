@@ -6,29 +6,29 @@ import type { NodeStart } from '../base/outbound-proxy.ts';
 import { type System, type SystemUser, thisSystem } from '../base/system.ts';
 
 export interface ConfigLocationSources {
-  /** `--config`; null means that no file is read. */
+  /** `--config`; null to read no file. */
   configFile?: string | null | undefined;
   env: Record<string, string | undefined>;
   cwd: string;
   /** The user of this process; absent on Windows, where a file's owner is not a number. */
   user?: SystemUser | undefined;
-  /** Absent: a Node.js that can do everything. */
+  /** Absent: a Node.js that supports every option. */
   node?: NodeStart;
 }
 
 export interface ConfigLocation {
   /** Absolute. */
   path: string;
-  /** The name that messages use. */
+  /** The file's name in messages. */
   name: string;
 }
 
-/** Every command parses the file and can't be interrupted while it does. A file with 8000 declared keys is smaller. */
+/** A limit, because every command parses the file synchronously. A file with 8000 declared keys is smaller. */
 export const maxConfigBytes = 1_000_000;
 
 /**
- * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file does not exist, and `no_permission` if
- * rankd found the file in a default place and another user may have written it.
+ * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file does not exist, and
+ * `no_permission` for a file in a default location that a different user could have written.
  */
 export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   const location = locateConfig(sources);
@@ -46,19 +46,21 @@ export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | 
   );
 }
 
-/** The configuration file to read; `undefined` if none is named and none exists. A named file need not exist. */
+/**
+ * Returns the named configuration file, even if it does not exist, or the first existing one in the default locations.
+ */
 export function locateConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   if (sources.configFile === null) return undefined;
   return namedConfig(sources) ?? searchPath(sources).find(({ path }) => isPresent(path));
 }
 
-/** The file that `--config` or RANKD_CONFIG names. */
+/** Returns the file that `--config` or RANKD_CONFIG names. */
 function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
   const name = configFile || env['RANKD_CONFIG'];
   return name ? { path: resolve(cwd, name), name } : undefined;
 }
 
-/** The places where rankd looks for a configuration file if none is named, in order. */
+/** Returns the default locations of the configuration file, in order. */
 export function searchPath(
   { env, cwd }: Pick<ConfigLocationSources, 'env' | 'cwd'>,
   system: System = thisSystem,
@@ -69,17 +71,23 @@ export function searchPath(
   return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...others.map((path) => ({ path, name: path }))];
 }
 
-/** A link counts even if its target is missing: the read then fails, instead of rankd silently running on defaults. */
+/**
+ * True if the path exists, even as a dangling link: reading it then fails, instead of rankd silently using the
+ * defaults.
+ */
 function isPresent(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    // This user may not enter the folder. That matters for the system's file, but not for a home or current folder of another user.
+    // If this user cannot enter the folder, only the system's file counts as present, but not one in a different user's
+    // folder.
     return path === thisSystem.sharedConfig && codeOf(error) === 'EACCES';
   }
 }
 
-/** A path that this user may not check counts as existing; the read reports the reason. */
+/**
+ * Throws `config_invalid` if the file does not exist. If this user cannot check, reading the file reports the reason.
+ */
 function requireExisting({ path, name }: ConfigLocation): void {
   try {
     statSync(path);
@@ -95,19 +103,19 @@ export function missingConfig(name: string, cause: unknown): RankdError {
   });
 }
 
-/** Like `distrustOf`, but trusts a file that the user named. */
+/** Returns the reason to distrust a file; `undefined` for a trusted file, or one that the user named. */
 export function distrustOfFound({ path }: ConfigLocation, sources: ConfigLocationSources): string | undefined {
   return namedConfig(sources) === undefined ? distrustOf(path, sources) : undefined;
 }
 
 /**
- * The reason why another user may have written a file; `undefined` if only this user, root or the caller of sudo could have. The writer
- * decides where rankd sends the Roblox key, so rankd does not pick up a configuration from a folder of another user.
+ * Returns the reason why a different user could have written a file; `undefined` if only this user, root or the caller
+ * of sudo could. The author of the configuration decides where rankd sends the Roblox key.
  */
 function distrustOf(path: string, { user, env }: Pick<ConfigLocationSources, 'user' | 'env'>): string | undefined {
   if (user === undefined) return undefined;
   const users = trustedIds(user.uid, env['SUDO_UID']);
-  const groups = trustedIds(user.gid, env['SUDO_GID']); // with the umask 002, a user's own group has no other members
+  const groups = trustedIds(user.gid, env['SUDO_GID']); // with the umask 002, a user's own group can write
   const isForeign = ({ uid }: { uid: number }) => !users.has(uid);
   const isOpen = ({ mode, gid }: { mode: number; gid: number }) =>
     (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !groups.has(gid));
@@ -129,7 +137,10 @@ function trustedIds(own: number, ofSudo: string | undefined): Set<number> {
   return new Set([0, own, ...(ofSudo ? [Number(ofSudo)] : [])]);
 }
 
-/** `undefined` if this user may not check; the read of the file then reports the reason. */
+/**
+ * Returns the stats of the folder, the entry and its target; `undefined` if this user cannot check, which reading the
+ * file reports.
+ */
 function statsOf(path: string) {
   try {
     return { folder: statSync(dirname(path)), entry: lstatSync(path), file: statSync(path, { throwIfNoEntry: false }) };
@@ -138,17 +149,20 @@ function statsOf(path: string) {
   }
 }
 
-/** In a sticky folder, such as /tmp, users can remove and rename only their own files. */
+/** True for a folder such as /tmp, in which users can remove and rename only their own files. */
 function isSticky({ mode }: { mode: number }): boolean {
   return (mode & 0o1000) !== 0;
 }
 
-/** Throws `config_invalid` if the file of `--config` does not exist. A typo is reported even by commands that do not read the file. */
+/**
+ * Throws `config_invalid` if the file of `--config` does not exist, so that even commands that do not read it report a
+ * typo.
+ */
 export function requireNamed({ configFile, cwd }: ConfigLocationSources): void {
   if (configFile) requireExisting({ path: resolve(cwd, configFile), name: configFile });
 }
 
-/** Files that rankd does not read although their names suggest that they are configurations. */
+/** Returns existing files that rankd does not read, but whose names suggest that they are configurations. */
 export function overlookedConfigs(sources: ConfigLocationSources): string[] {
   if (sources.configFile === null || namedConfig(sources) !== undefined) return [];
   const places = searchPath(sources).map(({ path }) => path);
@@ -159,18 +173,18 @@ export function overlookedConfigs(sources: ConfigLocationSources): string[] {
     .filter(isPresent);
 }
 
-/** The absolute path at which rankd would read a new configuration file. */
+/** Returns the absolute path for a new configuration file. */
 export function newConfigPath(sources: ConfigLocationSources): string {
   return namedConfig(sources)?.path ?? join(sources.cwd, 'rankd.yaml');
 }
 
-/** Whether two paths lead to the same file. */
+/** True if two paths point to the same file. */
 export function isSameFile(one: string, other: string): boolean {
   if (one === other) return true;
   return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
 }
 
-/** The user's home; `/` for a user id without an account, as in containers. An empty HOME counts as unset: it would mean the current folder. */
+/** Returns the user's home; `/` for a user id without an account, as in containers. An empty HOME counts as unset. */
 export function homeFolder(
   env: Record<string, string | undefined>,
   { account = () => userInfo(), system = thisSystem } = {},

@@ -3,30 +3,30 @@ import type { Origin } from './layers.ts';
 import type { Problem } from './problem.ts';
 import { isQuoted, keyFile, keyVariable, readSecretText, Secret, systemdCredential } from './secret.ts';
 
-/** The platform to run on, with the settings that only this platform needs. */
+/** The platform, with the settings that only this platform needs. */
 export type PlatformChoice =
   | { kind: 'open-cloud'; groupId: number; apiKey: Secret }
   | { kind: 'simulated'; isDefault: boolean };
 
 export interface ChosenPlatform {
   kind: PlatformChoice['kind'];
-  /** `undefined` if something that it needs is missing or wrong. */
+  /** `undefined` if a required setting is missing or invalid. */
   choice: PlatformChoice | undefined;
   key: PlatformKey | undefined;
   problems: Problem[];
-  /** Missing settings; reported only if nothing is wrong. */
+  /** The problems of missing settings, reported only if there are no others. */
   missing: Problem[];
   warnings: string[];
 }
 
 interface PlatformKeySources {
   origins: ReadonlyMap<string, Origin>;
-  /** The folder that a relative path of the key file starts from. */
+  /** The base of the key file's relative path. */
   folder: string;
   env: Record<string, string | undefined>;
 }
 
-/** Without `platform.kind`, a group id means the real platform. The key is read only for that one. */
+/** Chooses the platform. Without `platform.kind`, a group id selects Roblox. Reads the key only for Roblox. */
 export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   const { origins } = sources;
   const groupId = origins.get('group.id')?.value;
@@ -43,7 +43,7 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   return { kind, choice, key, problems, missing, warnings: key?.warning === undefined ? [] : [key.warning] };
 }
 
-/** An operator who configures a key wants the real group. */
+/** Returns a warning about a key without a group id, whose operator probably wants the real group. */
 function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
   const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
   if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];
@@ -71,7 +71,7 @@ function keyMissing(origins: ReadonlyMap<string, Origin>, key: PlatformKey | und
   return [{ at, setting: keyFile, text }];
 }
 
-/** The Open Cloud API key with its origin, or the reason why it can't be used. */
+/** The Open Cloud API key with its origin, or the reason why it is unusable. */
 interface PlatformKey {
   secret?: Secret;
   origin: KeyOrigin;
@@ -83,9 +83,9 @@ interface PlatformKey {
 type KeyOrigin = Omit<Origin, 'value'>;
 
 /**
- * Reads the key from the first of these that is set: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY, `platform.api_key_file` in
- * the environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the file. This order lets one file serve both the
- * daemon, which gets the key from systemd, and commands of its user.
+ * Reads the key from the first of these that is set: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY,
+ * `platform.api_key_file` in the environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the
+ * file. In this order, the daemon, which gets the key from systemd, and commands of its user can share one file.
  */
 function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
   const named = origins.get(keyFile);
@@ -100,7 +100,7 @@ function readPlatformKey({ origins, folder, env }: PlatformKeySources): Platform
   return typeof named?.value === 'string' ? readNamedFile(named.value, folder, named) : undefined;
 }
 
-/** The key file, if another source of the key overrides it. */
+/** Returns the named key file as an overridden source. */
 function shadowing(named: Origin | undefined): Pick<Origin, 'shadows'> {
   if (named === undefined || named.value === undefined) return {};
   return { shadows: [{ source: named.source, at: named.at, value: '[redacted]' }] };
@@ -113,7 +113,7 @@ function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin):
   return readKeyFile(resolve(folder, path), origin);
 }
 
-/** True for a text that is long and unlike a path. Such a value is never shown. */
+/** True for long text that does not look like a path, which rankd never shows. */
 function looksLikeKey(path: string): boolean {
   return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
 }
@@ -130,8 +130,8 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
 }
 
 /**
- * The reason why a text can't be a Roblox key; `undefined` if it may be one. A key is printable ASCII: a header can't carry anything else,
- * and the error of the attempt would show the key.
+ * Returns the reason why a text can't be a Roblox key; `undefined` if it can. A key must be printable ASCII, because
+ * Node.js would reject the header and show the key in its error.
  */
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
@@ -144,7 +144,7 @@ export function flawOfKey(key: string): string | undefined {
     : 'the key contains spaces, line breaks or other characters that no Roblox key contains';
 }
 
-/** Recognizes the warning at the start of a cookie, even in quotes, after the cookie's name, or broken into lines. */
+/** Recognizes a cookie by its name or its initial warning, even in quotes or on several lines. */
 function isCookie(text: string): boolean {
   return /ROBLOSECURITY|_?\|?WARNING:?-*DO-*NOT-*SHARE/i.test(text.replaceAll(/[\s"'`]+/g, ''));
 }

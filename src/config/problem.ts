@@ -1,21 +1,21 @@
 import type { YAMLError } from 'yaml';
 import { RankdError } from '../base/errors.ts';
 
-/** The place of a problem. */
+/** The location of a problem. */
 export interface Location {
-  /** `file:line:col`, the environment variable or the flag; absent if a setting is missing from all of them. */
+  /** `file:line:col`, the environment variable or the flag; absent for a setting that is missing everywhere. */
   at?: string | undefined;
   /** True for a flag. */
   isTyped?: boolean;
   /** The setting, if `at` does not already name it. */
   setting?: string | undefined;
-  /** The offset in the file, which sorts its problems; absent outside the file. */
+  /** The offset in the file, for sorting; absent outside the file. */
   offset?: number | undefined;
-  /** Returns the line of the file with a caret below it, if it may be shown; absent outside the file. */
+  /** Returns the line of the file with a caret below it, if it contains no secret; absent outside the file. */
   excerpt?: (() => string | undefined) | undefined;
 }
 
-/** e.g. `group.ladder[2]`. */
+/** Formats a path, e.g. `group.ladder[2]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${printable(String(segment))}`))
@@ -23,7 +23,7 @@ export function pathText(path: readonly PropertyKey[]): string {
     .slice(1);
 }
 
-/** A long or odd name may be a misplaced secret, or contain control characters of a terminal. */
+/** Hides a long or unusual name, which may be a misplaced secret or contain terminal control characters. */
 function printable(name: string): string {
   return /^[\w <-]{1,32}$/.test(name) ? name : '(not a valid name)';
 }
@@ -33,7 +33,9 @@ export interface Problem extends Location {
   text: string;
 }
 
-/** One error that lists all problems, those of the file first, in its order. Its code is `usage` if only flags are wrong. */
+/**
+ * An error that lists all problems, those of the file first, in its order. Its code is `usage` if only flags are wrong.
+ */
 export class ConfigError extends RankdError {
   /** The listed problems in order, for programs. */
   readonly problems: Array<Pick<Problem, 'at' | 'setting' | 'text'>>;
@@ -60,7 +62,7 @@ export class ConfigError extends RankdError {
   }
 }
 
-/** More problems than a user corrects before the next try. */
+/** The maximum number of listed problems. */
 const maxListed = 20;
 
 function distinct(problems: readonly Problem[]): Problem[] {
@@ -73,7 +75,7 @@ function line({ at, setting, text }: Problem): string {
 
 export const inQuotes = 'is in quotes; remove them';
 
-/** Describes a parser error without its message, which can quote a secret. */
+/** Describes a parser error without the parser's message, which can quote a secret. */
 export function describeFlaw({ code }: YAMLError): string {
   return flawTexts[code] ?? `invalid YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
 }

@@ -33,8 +33,8 @@ const workspaceIdError = 'ws_ and 1 to 60 letters or digits, as `rankd workspace
 const dashboardPort = 7266;
 
 /**
- * Every setting of `rankd.yaml`, with its default and its description. The message of each check describes a valid value; the report adds
- * the actual value and its place.
+ * Every setting of `rankd.yaml`, with its default and its description. The message of each check describes a valid
+ * value; the report adds the actual value and its location.
  */
 export const settingsSchema = section({
   group: section({
@@ -175,7 +175,7 @@ export const settingsSchema = section({
       ),
     }),
   }).check(({ value, issues }) => {
-    if (issues.length > 0 || !isRank(value.min_rank) || !isRank(value.max_rank)) return; // rankd compares names once it knows the roles
+    if (issues.length > 0 || !isRank(value.min_rank) || !isRank(value.max_rank)) return; // names: compared later
     if (value.min_rank <= value.max_rank) return;
     const message = `a rank up to policy.max_rank, which is ${value.max_rank}`;
     issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
@@ -325,7 +325,7 @@ export const settingsSchema = section({
     .describe('Game keys declared here instead of with rankd key create; commands show them, but do not change them.'),
 }).check(({ value: { server, metrics, dashboard }, issues }) => {
   if (issues.length > 0) return;
-  // On its default port and without a fixed address, the page takes the next free port.
+  // With its default port and no URL or path, the page uses the next free port.
   const isPageFixed = dashboard.path === undefined && (dashboard.url !== undefined || dashboard.port !== dashboardPort);
   const listeners = [
     { ...server, name: 'server', label: 'the server', isOn: true },
@@ -354,5 +354,5 @@ function overlap(...hosts: [string, string]): boolean {
   return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
 }
 
-/** The checked settings with defaults, under their names in the file. Durations are in milliseconds. */
+/** The checked settings with defaults, under their names in the file, and with durations in milliseconds. */
 export type Settings = z.output<typeof settingsSchema>;

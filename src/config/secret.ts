@@ -5,14 +5,14 @@ import { codeOf } from '../base/errors.ts';
 import { readAtMost } from '../base/read-file.ts';
 import { thisSystem } from '../base/system.ts';
 
-/** The variables that hold secrets, none of which may be in the file. */
+/** The variables for secrets, which must not be in the file. */
 export const keyVariable = 'RANKD_PLATFORM_API_KEY';
 export const passwordVariable = 'RANKD_STORE_PASSWORD';
 export const erasureVariable = 'RANKD_ERASURE_SECRET';
 
 /**
- * Set by a platform that chooses the port: Heroku, Render, Railway and others. A bot panel sets the second one, which
- * bin/panel.js puts into PORT.
+ * The variables in which hosting platforms set the port: PORT on Heroku, Render, Railway and others, SERVER_PORT on bot
+ * panels. bin/panel.js copies the latter to PORT.
  */
 export const [portVariable, panelPortVariable] = ['PORT', 'SERVER_PORT'];
 
@@ -21,7 +21,7 @@ export const keyFile = 'platform.api_key_file';
 
 const redacted = '[redacted]';
 
-/** A value that only `reveal` returns. Printed, logged or serialized, it reads `[redacted]`. */
+/** A secret value. Only `reveal` returns it; printing, logging and serializing it gives `[redacted]`. */
 export class Secret {
   readonly #value: string;
 
@@ -53,10 +53,10 @@ export class Secret {
 /** The content of a file with a secret, or the reason why rankd can't read it. */
 export type SecretText = { text: string; warning?: string } | { problem: string };
 
-/** More than any secret, or bundle of certificates, has. */
+/** A limit above the size of any secret or bundle of certificates. */
 const maxBytes = 1_000_000;
 
-/** Reads a file that contains a secret and nothing else. systemd sets the mode of its credentials, so theirs is not checked. */
+/** Reads a file that contains only a secret. Does not check the mode of credentials, which systemd sets. */
 export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
   try {
     const text = readAtMost(path, maxBytes).toString().trim();
@@ -70,8 +70,8 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
 }
 
 /**
- * Takes a secret from the first of these that is set: the variable, the systemd credential, the file. White
- * space around it is removed: secrets of Kubernetes often end with a line break. `what` names the secret in a problem.
+ * Reads a secret from the first of these that is set: the variable, the systemd credential, the file. Trims it, because
+ * Kubernetes secrets often end with a line break. `what` is the secret's name in messages.
  */
 export function findSecret(
   env: Record<string, string | undefined>,
@@ -93,7 +93,7 @@ export function findSecret(
   return isQuoted(read.text) ? { problem: `${path} is in quotes; remove them` } : read;
 }
 
-/** True for a text in quotes that a shell would have removed. */
+/** True for text in quotes, which a shell would have removed. */
 export function isQuoted(text: string): boolean {
   return /^(["'`]).*\1$/s.test(text);
 }
@@ -108,7 +108,7 @@ function readFailure(error: unknown): string {
   return `cannot be read (${code})`;
 }
 
-/** The path of a credential that systemd passes to this service, if it has one of this name. */
+/** Returns the path of the systemd credential of this name, if this service has one. */
 export function systemdCredential(env: Record<string, string | undefined>, name: string): string | undefined {
   const directory = env['CREDENTIALS_DIRECTORY'];
   const credential = directory && join(directory, name);

@@ -7,10 +7,10 @@ import { settingsSchema } from './schema.ts';
 export interface Setting {
   /** e.g. `server.port`. */
   path: string;
-  /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can hold it. */
+  /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can set it. */
   env: string | undefined;
   description: string;
-  /** The default as the file writes it; `undefined` if the setting is off by default, or follows from others. */
+  /** The default in the form of the file; `undefined` if the setting is off by default or depends on others. */
   default: unknown;
   type:
     | 'text'
@@ -39,7 +39,7 @@ export const keySettings: readonly EntrySetting[] = ofEntry(declaredKey.shape);
 /** Every setting of an entry of `webhooks.targets`. */
 export const webhookSettings: readonly EntrySetting[] = ofEntry(declaredWebhook.shape);
 
-/** The schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
+/** Returns the schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
 export function jsonSchema(): z.core.JSONSchema.BaseSchema {
   return z.toJSONSchema(settingsSchema, { io: 'input' });
 }
@@ -70,7 +70,9 @@ interface Unwrapped {
   isOptional: boolean;
 }
 
-/** Reads a schema through its wrappers. JSON Schema has the same facts, but its conversion would delay every start. */
+/**
+ * Reads a schema inside its wrappers. Converting it to JSON Schema would give the same facts, but delay every start.
+ */
 function unwrap(schema: z.core.$ZodType): Unwrapped {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   const own = z.globalRegistry.get(schema)?.description;
@@ -97,22 +99,25 @@ function typeOf(kind: Unwrapped['kind']): Setting['type'] {
 
 function listTypeOf(element: Unwrapped['kind']['type']): Setting['type'] {
   if (element === 'object') return 'mappings';
-  return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // a union accepts names and numbers
+  return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // a union of names and numbers
 }
 
-/** `a.b.c` → `a`, `a.b`. */
+/** Returns the parent sections: `a.b.c` → `a`, `a.b`. */
 function parents(path: string): string[] {
   const segments = path.split('.');
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('.'));
 }
 
-/** A value for a setting, with a comment for the reader of the file. */
+/** A value for a setting, with a comment for the file. */
 export interface Chosen {
   value: string | number | number[];
   note?: string;
 }
 
-/** A `rankd.yaml` with these settings, by path. All others are comments with their defaults, below their descriptions. */
+/**
+ * Renders a `rankd.yaml` with these settings, by path. All others are commented out, with their defaults and
+ * descriptions.
+ */
 export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
   let section: string[] = [];
   const lines = settings.flatMap(({ path, description, default: preset }) => {
@@ -128,7 +133,7 @@ const heading = `# rankd's configuration. Each commented-out setting has its def
 # Check it with: rankd config check
 `;
 
-/** The headings of the sections that begin here, one line for each level. */
+/** Returns a line for each section that starts with this setting. */
 function headings(parents: string[], before: string[]): string[] {
   const isSame = (depth: number) => parents.slice(0, depth + 1).join('.') === before.slice(0, depth + 1).join('.');
   return parents.flatMap((name, depth) => {
@@ -157,7 +162,7 @@ function scalar(value: unknown): string {
   return isPlain ? String(value) : JSON.stringify(value);
 }
 
-/** Notes contain names of groups and roles, which their owners choose freely. */
+/** Replaces control characters in a note, which contains names of groups and roles from Roblox. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }

@@ -8,7 +8,7 @@ import { findSecret, passwordVariable, readSecretText } from './secret.ts';
 export const tlsModes = ['verify', 'require', 'off'] as const;
 type TlsMode = (typeof tlsModes)[number];
 
-/** The settings of the section `store`, as text. */
+/** The settings of the `store` section, as text. */
 export interface StoreSettings {
   url?: string | undefined;
   password_file?: string | undefined;
@@ -20,9 +20,9 @@ export interface StoreSettings {
 interface StoreSources {
   settings: StoreSettings;
   env: Record<string, string | undefined>;
-  /** True if the URL is in the file, which must not contain a password. */
+  /** True if the URL is from the file, which must not contain a password. */
   isUrlInFile: boolean;
-  /** The folder that the relative path of a setting starts from. */
+  /** Returns the base of the relative path in a setting. */
   folderOf(setting: keyof StoreSettings): string;
 }
 
@@ -33,7 +33,7 @@ interface StoreChoice {
   warnings: string[];
 }
 
-/** The address of the store with its secrets, or the problems of its settings. No problem repeats a value. */
+/** Returns the address of the store with its secrets, or the problems of its settings, which contain no values. */
 export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSources): StoreChoice {
   const { url, password_file: passwordFile } = settings;
   if (url === undefined) return { problems: [], warnings: withoutUrl(settings, env) };
@@ -85,7 +85,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   };
 }
 
-/** An operator who configures a server wants its database. */
+/** Returns a warning about store settings without a URL, whose operator probably wants PostgreSQL. */
 function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[] {
   const set = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : `store.${name}`));
   const all = [...set, ...(env[passwordVariable] ? [passwordVariable] : [])];
@@ -95,7 +95,7 @@ function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[]
 
 const needsPassword = `which needs a password, because only the password authenticates a server with an unchecked certificate: set ${passwordVariable} or store.password_file, or use verify`;
 
-/** libpq's names for the values of `store.tls`. */
+/** The values of `store.tls` by libpq's sslmode. */
 const tlsOfMode: Partial<Record<string, TlsMode>> = {
   disable: 'off',
   prefer: 'require',
@@ -122,8 +122,8 @@ const parameters: Record<string, { isValid(text: string): boolean; expected: str
 };
 
 /**
- * Reads `postgres://USER@HOST[:PORT]/DATABASE`, or a socket's directory as `?host=/DIRECTORY`. A flaw repeats nothing of the URL, which may
- * contain a password, except the name of a parameter.
+ * Parses `postgres://USER@HOST[:PORT]/DATABASE`, or a socket's directory as `?host=/DIRECTORY`. Because the URL may
+ * contain a password, a flaw contains nothing from it except parameter names.
  */
 function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   if (/^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)/i.test(text.trim())) return { flaw: severalServers };
@@ -135,7 +135,7 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   const { hostname, port, username, password, pathname, search, searchParams } = url;
   const stray = [...searchParams.keys()].find((name) => !Object.hasOwn(parameters, name));
   if (stray !== undefined) {
-    const name = /^\w{1,40}$/.test(stray) && !search.includes('@') ? stray : '…'; // behind an @, it is part of a password
+    const name = /^\w{1,40}$/.test(stray) && !search.includes('@') ? stray : '…'; // it can be part of a password
     return {
       flaw: `has the parameter ${name}, which rankd does not support; it supports ${Object.keys(parameters).join(', ')}`,
     };
@@ -164,7 +164,7 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   };
 }
 
-/** Replaces a missing host: a URL with a user must have one. */
+/** A placeholder for a missing host, which a URL with a user requires. */
 const noHost = 'nohost.invalid';
 
 const severalServers = 'names several servers; use one name that always points to the primary';
@@ -180,7 +180,10 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Takes the first of these that is set: the variable, the URL, the systemd credential `store_password`, the file. */
+/**
+ * Returns the password from the first of these that is set: the variable, the URL, the systemd credential
+ * `store_password`, the file.
+ */
 function passwordOf(
   inUrl: string | undefined,
   { file, env }: { file: string | undefined; env: Record<string, string | undefined> },
@@ -201,7 +204,7 @@ function readAuthority(path: string): { ca?: string } | { problem: string } {
   }
 }
 
-/** The URL with its password redacted. */
+/** Redacts the password in a URL. */
 export function withoutPassword(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return '[redacted]';

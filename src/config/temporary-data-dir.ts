@@ -6,7 +6,7 @@ import { placeOf, type ServerAddress } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
 import type { SystemUser } from '../base/system.ts';
 
-/** True if this user may write to the directory, or make it. */
+/** True if this user can write to the directory, or create it. */
 export function isUsable(directory: string): boolean {
   try {
     accessSync(directory, constants.W_OK | constants.X_OK);
@@ -18,9 +18,9 @@ export function isUsable(directory: string): boolean {
 }
 
 /**
- * A private temporary directory for the socket and the lock of a daemon on PostgreSQL, for a user who can have no data directory. Every
- * command of this user on this store finds the same one. `undefined` if it can't be made. Throws `no_permission` if another
- * user has made one of this name.
+ * Creates a private temporary directory for the socket and the lock of a daemon on PostgreSQL, for a user who cannot
+ * have a data directory. Its name depends only on the user and the store, so commands find it too. Returns `undefined`
+ * if it can't be created. Throws `no_permission` if a different user has created it.
  */
 export function temporaryDataDir({ uid }: SystemUser, store: ServerAddress): string | undefined {
   const name = crypto()

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { asBaseUrl } from '../base/net.ts';
 import { durationPattern, parseDuration } from '../base/time.ts';
 
-/** The kinds of values that settings have. The message of each check describes a valid value. */
+// The types of settings. The message of each check describes a valid value.
 
 export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: 'a mapping of settings' }).prefault({} as z.input<z.ZodObject<Shape>>);
@@ -29,7 +29,10 @@ export function ids() {
 
 const roleError = 'a rank, a role id, or a role name of at most 100 characters';
 
-/** Reads quoted digits as a number, as HTTP does. Refuses a long word, which may be a misplaced secret. */
+/**
+ * Accepts a number or a name. Converts digits to a number, as for HTTP requests. Refuses long words, which may be
+ * misplaced secrets.
+ */
 function roleNameOr(error: string) {
   return z.union(
     [
@@ -47,13 +50,13 @@ function roleNameOr(error: string) {
 
 const roleName = roleNameOr(roleError);
 
-/** The end of a range of ranks: a number, or the name of a role with that rank. */
+/** The limit of a range of ranks: a number, or the name of a role with that rank. */
 export function rankOrName() {
   const error = 'a whole number from 1 to 254, or a role name';
   return roleNameOr(error).refine((role) => typeof role === 'string' || role <= 254, error);
 }
 
-/** Roles by rank, role id or name. A role with a number as its name needs its id. */
+/** A list of roles by rank, role id or name. A role whose name is a number needs its id. */
 export function roles() {
   return z.array(roleName, { error: 'a list of ranks, role ids or role names' });
 }
@@ -101,7 +104,7 @@ export function duration(
   return bounded({ min, max, example }).prefault(preset);
 }
 
-/** A duration for all members, or a list of durations by rank. Without a rank in the list, there is none. */
+/** A duration for all members, or a list of durations by rank. Ranks below its lowest entry have none. */
 export function durationByRank(preset: string, limits: { min: string; max: string; example: string }) {
   const error = `a duration from ${limits.min} to ${limits.max}, such as ${limits.example}, or a list of {from: RANK, for: DURATION}`;
   const one = bounded(limits).transform((forMs) => (forMs === 0 ? [] : [{ from: 0, forMs }]));
@@ -115,7 +118,7 @@ export function optionalDuration({ min, max }: { min: string; max: string }) {
   return bounded({ min, max, example: '90d' }).optional();
 }
 
-/** Milliseconds. */
+/** A duration within limits, in milliseconds. */
 function bounded({ min, max, example }: { min: string; max: string; example: string }) {
   const error = `a duration from ${min} to ${max}, such as ${example}`;
   const msOf = (text: string) => parseDuration(text) ?? Number.NaN;
@@ -126,17 +129,17 @@ function bounded({ min, max, example }: { min: string; max: string; example: str
     .transform(msOf);
 }
 
-/** A URL without its trailing slash. */
+/** A URL, without its trailing slash. */
 export function url(preset: string) {
   return baseUrl().prefault(preset);
 }
 
-/** Like `url`, without a default. */
+/** An optional URL, without its trailing slash. */
 export function optionalUrl() {
   return baseUrl().optional();
 }
 
-/** Like `optionalUrl`, without a path: the start of every address of the page. */
+/** A URL without a path, at which the page is served. */
 export function origin() {
   const error = 'an https address (or http on loopback) without user, password, path, query or fragment';
   return z
@@ -145,7 +148,7 @@ export function origin() {
     .transform((text) => new URL(text).origin);
 }
 
-/** A path of the API's listener that no route of the API has. */
+/** A path for the page on the API's listener that no API route has. */
 export function pathOfPage() {
   const error = 'a path of letters, digits and dashes that the API does not use, such as /page';
   const ofApi = ['v1', 'v2', 'docs', 'group', 'discord', 'roblox', 'healthz', 'readyz'];
@@ -162,7 +165,7 @@ function baseUrl() {
     .transform((text) => asBaseUrl(text) ?? text);
 }
 
-/** Refuses two entries of the list `setting` that share a value in one of these fields. */
+/** Returns a check that refuses two entries of the list `setting` with the same value in one of these fields. */
 export function unique<Entry>(setting: string, fields: ReadonlyArray<keyof Entry & string>) {
   return ({ value, issues }: z.core.ParsePayload<Entry[]>): void => {
     if (issues.length > 0) return;

@@ -11,15 +11,16 @@ import { placeOf } from './fields.ts';
 import { type Exchange, type FoundKey, familyOf } from './route.ts';
 import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf } from './throttle.ts';
 
-/** The sender of a request that rankd accepts. */
+/** The caller of an accepted request. */
 interface Admitted {
   caller: KeyRecord;
-  /** `undefined` if the key does not need one. */
+  /** `undefined` if the key does not require a place. */
   placeId: number | undefined;
 }
 
 /**
- * Admits a caller that names its place in the query or, failing that, in the header `Roblox-Id`. Throws the refusal.
+ * Authenticates and authorizes the caller of a route with the place in the query or the Roblox-Id header. Throws the
+ * refusal.
  */
 export async function admitCaller(exchange: Exchange): Promise<Admitted> {
   const { api, app, request, route } = exchange;
@@ -35,7 +36,7 @@ export async function admitCaller(exchange: Exchange): Promise<Admitted> {
   return { caller, placeId };
 }
 
-/** The record of a request's key, or the refusal. Returns a promise only if the store has to wait. */
+/** Returns the record of a request's key, or the refusal; a promise only if the store is asynchronous. */
 export function authenticateRequest(
   app: Pick<DaemonContext, 'store'>,
   {
@@ -48,8 +49,8 @@ export function authenticateRequest(
 }
 
 /**
- * The latest header of each connection. The next one is usually the same, and hashing a key costs more than all its
- * other checks.
+ * A cache of each connection's latest Authorization header, which the next request usually repeats: hashing a key costs
+ * more than all its other checks.
  */
 const latest = new WeakMap<Duplex, { authorization: string; fingerprint: KeyFingerprint | RankdError }>();
 
@@ -72,7 +73,7 @@ const missing = RankdError.withoutStack(
   { details: { reason: 'no_key' } },
 );
 
-/** The key in `x-api-key`, or else in `Authorization: Bearer`. */
+/** Returns the key in `x-api-key`, or else in `Authorization: Bearer`. */
 export function keyIn({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
   return headerText(headers['x-api-key']) ?? bearerOf(headers);
 }
@@ -83,14 +84,14 @@ function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefin
 
 const bearer = /^bearer +(\S+) *$/i;
 
-/** A header without the spaces around it; `undefined` if it is empty or missing. */
+/** Returns a trimmed header; `undefined` if it is empty or missing. */
 export function headerText(given: string | string[] | undefined): string | undefined {
   return String(given ?? '').trim() || undefined;
 }
 
 /**
- * The caller, if the key has the scope of the route at the place and is within its limits; otherwise the refusal. Returns the refusal
- * rather than throwing it, because callers can cause thousands of them a second.
+ * Returns the caller if the key has the route's scope, may be used from the place and is within its limits; otherwise
+ * returns the refusal. Callers can cause thousands of refusals a second, and throwing them would be slower.
  */
 export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: number | undefined): FoundKey {
   const { api, app, request, reply, route } = exchange;
@@ -110,7 +111,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   app.keyUses.note({ secretId, placeId, at: now });
   app.gameModules.note(placeId, request.headers['x-rankd-client']);
   request.notes.facts = { keyId: key.id, keyName: key.name, placeId };
-  const isCountedByAll = scope !== 'verify' && throttle.isShared; // then `authorizeChange` counts it
+  const isCountedByAll = scope !== 'verify' && throttle.isShared; // `authorizeChange` then counts it
   const overLimit = isCountedByAll ? undefined : throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
   if (overLimit !== undefined) return overLimit;
   if (misplaced !== undefined) {
@@ -120,7 +121,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   return keyRecord;
 }
 
-/** Like `authorize`. Daemons that share a store also count changes together, and the caller has to wait for that. */
+/** Calls `authorize`. If daemons share a store, also counts the change against the shared limits in the store. */
 export async function authorizeChange(
   exchange: Exchange,
   keyRecord: FoundKey,
@@ -134,8 +135,8 @@ export async function authorizeChange(
 }
 
 /**
- * The latest refusal of each caller. A refused game retries all the time, and creating the error takes longer than all
- * checks.
+ * A cache of each caller's latest refusal: a refused game retries constantly, and creating the error costs more than
+ * all checks.
  */
 const latestRefusals = new WeakMap<Caller, RankdError>();
 
@@ -148,9 +149,9 @@ function refusePlace(caller: Caller, placeId: number): RankdError {
 }
 
 /**
- * Counts a refused caller for the audit. A network that sends too many invalid keys, or a key that is tried with too
- * many places, gets `too_many_requests` instead. Only refusals count: game servers share addresses and keys, so another
- * caller's wrong keys and places must not lock out a valid one.
+ * Counts a refused caller for the audit. Returns `too_many_requests` for a network with too many invalid keys, or a key
+ * with too many wrong places. Only refusals are limited: game servers share addresses and keys, so one caller's
+ * mistakes must not lock out others.
  */
 export function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
   const limits = limitsOn(refusal, app.limits, { from: request.from, key });
@@ -169,7 +170,7 @@ function limitsOn(
   return [];
 }
 
-/** The start of a rotation (RFC 9745), and the time from which rankd refuses its old secret (RFC 8594). */
+/** Returns headers with the time of the rotation (RFC 9745) and the time at which the old secret expires (RFC 8594). */
 function retirementHeaders(
   retiring: NonNullable<KeyRecord['retiring']>,
   { expiresAt = Number.POSITIVE_INFINITY }: Key,

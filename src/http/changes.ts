@@ -19,7 +19,10 @@ interface RequestedChange {
   placeId: number | undefined;
   caller: KeyRecord;
   asked: AskedChange;
-  /** A repeat with the same Idempotency-Key must have the same content. The place does not count: a game can have several. */
+  /**
+   * The content that a repeat with the same Idempotency-Key must have. Excludes the place, because a game can have
+   * several.
+   */
   content: unknown;
 }
 
@@ -29,8 +32,8 @@ export type AskedChange = Pick<
 >;
 
 /**
- * Admits the caller and makes the change that `read` returns. An Idempotency-Key is valid for one `operation`. Throws the reason if
- * the change is not applied.
+ * Admits the caller and makes the change that `read` returns. An Idempotency-Key is valid for one `operation`. Throws
+ * the error of a change that is not applied.
  */
 export async function changeFor(
   exchange: Exchange,
@@ -44,17 +47,17 @@ export async function changeFor(
   return { change: await makeChange(exchange, { caller, placeId, asked, content }, deadline), caller };
 }
 
-/** The time by which rankd must answer the request. */
+/** Returns the deadline of the response. */
 export function deadlineOf({ app: { clock, deadlineMs }, request: { notes } }: Exchange): Deadline {
   return deadlineIn(clock, Math.max(0, notes.arrivedAt + deadlineMs - clock.monotonic()));
 }
 
-/** The bounds of this caller's calls of the platform. */
+/** Returns the context for this caller's platform calls. */
 export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord): CallContext {
   return { signal, deadlineAt, lane: key.id };
 }
 
-/** Makes a change and records it for the answer and the log. Throws the reason if the change is not applied. */
+/** Makes a change and adds its facts to the response and the log. Throws the error of a change that is not applied. */
 export async function makeChange(
   exchange: Exchange,
   { caller, placeId, asked, content }: RequestedChange,
@@ -68,7 +71,7 @@ export async function makeChange(
   return appliedChange(exchange, await changeRank(exchange.app, command, deadline));
 }
 
-/** Records a change for the answer and the log. Throws the reason if the change is not applied. */
+/** Adds a change's facts to the response and the log. Throws the error of a change that is not applied. */
 export function appliedChange({ app, request, reply }: Exchange, answer: ChangeAnswer): RankChange {
   warnOfPause(app.log, answer);
   request.notes.facts = {
@@ -82,7 +85,7 @@ export function appliedChange({ app, request, reply }: Exchange, answer: ChangeA
   return appliedOrThrow(answer);
 }
 
-/** The highest role that counts, before and after a change; `undefined` if unknown. */
+/** Returns the member's highest role before and after a change; `undefined` if unknown. */
 export function ranksOf({
   roleId,
   oldRoleId,
@@ -93,8 +96,8 @@ export function ranksOf({
 }
 
 /**
- * Returns values in the order of the calls, even if a later one is ready first: rankd changes members in order of
- * arrival, and one key lookup can take longer than the next.
+ * Returns a function whose promises resolve in the order of its calls. Key lookups can take different times, but rankd
+ * must change members in order of arrival.
  */
 export function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Value> {
   let earlier: Promise<unknown> = Promise.resolve();
@@ -116,22 +119,22 @@ export function callerOf({ key, secretId }: { key: Key; secretId: string }, plac
   };
 }
 
-/** The Idempotency-Key of a request, with a fingerprint of the content that a repeat must have. Throws `invalid_request`. */
+/** Returns the hashed Idempotency-Key of a request, with a fingerprint of its content. Throws `invalid_request`. */
 export function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
   if (given === undefined || given === '') return {};
   const { success, data: text } = idempotencyKey.safeParse(given);
   if (!success) {
     throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
   }
-  // A game knows the name of a player who is on the server, and may not know it when it repeats the request from another one.
+  // Names can differ in a repeat from a different game server, which knows only the names of its own players.
   const withoutNames = (name: string, value: unknown) => (/^ranke[er]Name$/.test(name) ? undefined : value);
   const fingerprint = crypto().hash('sha256', JSON.stringify(content, withoutNames));
   return { idempotency: { key: crypto().hash('sha256', text), fingerprint } };
 }
 
 /**
- * Logs a warning for the one change that paused its key. The history has the changes that were refused because of the
- * pause.
+ * Logs a warning if this change paused its key. Later changes that are refused because of the pause are only in the
+ * history.
  */
 export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
   if (!error?.details?.pausedNow) return;
@@ -157,7 +160,7 @@ function withMark({ code, message, hint, retryAfterMs, cause }: RankdError, mark
   return new RankdError(code, message + mark, { hint, retryAfterMs, cause });
 }
 
-/** The request without the fields that the caller omitted. */
+/** Returns the request without undefined fields. */
 export function withoutOmitted(
   request: {
     [Field in keyof RankRequest]: RankRequest[Field] | undefined;
@@ -167,7 +170,7 @@ export function withoutOmitted(
   return Object.fromEntries(given) as unknown as RankRequest;
 }
 
-/** The request of a client that does not name the requesting player. */
+/** Returns a request without a ranker, for clients that do not name one. */
 export function anonymousRequest({
   userId,
   newRankId = 0,
@@ -180,7 +183,7 @@ export function anonymousRequest({
   return withoutOmitted({ rankeeId: userId, rankeeName: '', rankerId: 0, rankerName: '', newRankId, reason });
 }
 
-/** A rank as a client names it: digits are a number, as everywhere in rankd. */
+/** Converts a client's rank: digits to a number, as everywhere in rankd. */
 export function asRoleName(rank: number | string): RoleName {
   return /^\d{1,16}$/.test(String(rank)) ? Number(rank) : rank;
 }

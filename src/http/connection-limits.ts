@@ -12,16 +12,15 @@ import { CountedLines } from './token-buckets.ts';
 /** The share of `maxConnections` that one network may use. */
 const networkShare = 1 / 4;
 /**
- * Above this share of `maxConnections`, a request that takes longer than `slowMs` to arrive makes room for a new
- * connection.
+ * Above this share of `maxConnections`, a new connection ends a request that has taken longer than `slowMs` to arrive.
  */
 const crowdedShare = 3 / 4;
 const slowMs = 1_000;
 
-/** A connection is closed if its caller reads nothing of an answer for this long, or up to twice as long. */
+/** The interval of checks for unread responses: a connection is closed after one to two intervals without progress. */
 const unreadMs = 15_000;
 
-/** The log line for each limit: why a connection was closed to make room. */
+/** The log line for each limit. */
 const lines = {
   all: (most: string) => `closed a connection to make room for a new one, because the listener had reached ${most}`,
   network: (most: string) =>
@@ -40,9 +39,9 @@ interface Limits {
 }
 
 /**
- * Closes connections whose callers do not read, and reserves room for new ones. If there is no room, the slowest
- * request to arrive is ended, or else the connection that has been idle for longest. A new connection is closed only if
- * all others are waiting for rankd.
+ * Limits a server's connections. At the limit, ends the request that has taken longest to arrive, or else the
+ * connection that has been idle for longest. Closes a new connection only if all others are waiting for rankd. Also
+ * closes connections whose callers do not read.
  */
 export function limitConnections(
   server: Server,
@@ -77,8 +76,7 @@ export function limitConnections(
     if (socket.destroyed) return;
     const opened = { network, openedAt, unread: 0, isNew: true };
     open.add(socket, opened);
-    // The next turn of the event loop reads the data that the caller has sent so far, and the turn after it runs this
-    // check.
+    // After the next turn of the event loop, the data that the caller has sent so far has been read.
     setImmediate(() =>
       setImmediate(() => {
         opened.isNew = false;
@@ -101,22 +99,22 @@ export function limitConnections(
 interface Expendable {
   socket: Socket;
   /**
-   * True if its first request, or the body of its latest one, has not fully arrived. Otherwise it is idle, or its
-   * answers are not being read.
+   * True if its first request, or the body of its latest one, has not fully arrived. Otherwise, it is idle, or its
+   * responses are not being read.
    */
   isSending: boolean;
-  /** True if nothing could be read from it yet: rankd may be busy, which is not the caller's fault. */
+  /** True before the first read from it, which can be late if rankd is busy. */
   isNew: boolean;
   /** Start of this state, on `Clock.monotonic()`. */
   since: number;
 }
 
 interface Opened {
-  /** `undefined` for a trusted proxy, which forwards requests of many callers. */
+  /** `undefined` for a trusted proxy, which forwards requests from many callers. */
   network: string | undefined;
   /** On `Clock.monotonic()`. */
   openedAt: number;
-  /** Unread bytes of its answers at the previous check. */
+  /** The number of unread response bytes at the previous check. */
   unread: number;
   isNew: boolean;
 }
@@ -143,7 +141,7 @@ class OpenConnections {
     if (this.#open.delete(socket)) this.#count(opened?.network, -1);
   }
 
-  /** The connection of one network, or of all, that has been sending for longest, or else has been idle for longest. */
+  /** Returns the connection of one network, or of all, that has been sending for longest, or else idle for longest. */
   leastNeeded(network?: string): Expendable | undefined {
     let least: Expendable | undefined;
     for (const [socket, opened] of this.#open) {
@@ -154,7 +152,7 @@ class OpenConnections {
     return least;
   }
 
-  /** Closes connections whose callers have read nothing since the previous check. */
+  /** Closes connections whose callers have not read anything since the previous check. */
   endUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;

@@ -3,11 +3,11 @@ import type { Duplex } from 'node:stream';
 
 /** The state of a connection. */
 export interface Connection {
-  /** The responses that are still to be sent, in the order of their requests. */
+  /** The unsent responses in the order of their requests. */
   unanswered: ServerResponse[];
-  /** The arrival of the latest request's head, on `Clock.monotonic()`; `undefined` if no complete head has arrived. */
+  /** The arrival time of the latest request's headers, on `Clock.monotonic()`; `undefined` before the first. */
   latestAt: number | undefined;
-  /** True once an answer has announced the end of the connection: nothing may be sent after it. */
+  /** True once a response has announced the end of the connection, after which nothing may be sent. */
   isClosing: boolean;
 }
 
@@ -22,14 +22,14 @@ export function connectionOf(socket: Duplex): Connection {
 }
 
 /**
- * At most this many requests of one connection wait for answers. Games and proxies wait for one answer before they send
- * the next request.
+ * The maximum number of unanswered requests on one connection. Games and proxies wait for each response before they
+ * send the next request.
  */
 const maxUnanswered = 16;
 
 /**
- * Records the next request of a connection. Returns false if the limit is reached: rankd then ignores this request and
- * everything after it, and closes the connection after the last answer.
+ * Records the next request of a connection. At the limit, returns false: rankd ignores the rest of the input, and
+ * closes the connection after the last response.
  */
 export function noteRequest(
   connection: Connection,
@@ -49,16 +49,17 @@ export function noteRequest(
 }
 
 /**
- * One packet can hold thousands of requests. Node.js creates objects for each, and holds them until all earlier ones
- * are answered. This undocumented return value stops it: 2 means that HTTP ends here and another protocol follows.
+ * Stops Node.js from parsing further pipelined requests. One packet can contain thousands, whose objects would stay in
+ * memory until the earlier ones are answered. The undocumented return value 2 means that HTTP ends and a different
+ * protocol follows.
  */
 function stopParsing(socket: Duplex & { parser?: { onIncoming: () => number } }): void {
   if (socket.parser) socket.parser.onIncoming = () => 2;
 }
 
 /**
- * Removes this response and all earlier ones. A pipelined response has no socket until the earlier responses are done;
- * in that case, it is removed on `close`.
+ * Removes this response and all earlier ones. A pipelined response without a socket still waits for earlier ones, and
+ * is removed on `close`.
  */
 export function dropAnswered(unanswered: ServerResponse[], response: ServerResponse): void {
   const drop = () => void unanswered.splice(0, unanswered.indexOf(response) + 1);
@@ -66,14 +67,16 @@ export function dropAnswered(unanswered: ServerResponse[], response: ServerRespo
   else response.once('close', drop);
 }
 
-/** Closes a connection after a response, even if its headers are already written and it waits for earlier responses. */
+/**
+ * Closes a connection after a response, even if its headers are already written while it waits for earlier responses.
+ */
 export function closeAfter(response: ServerResponse, socket: Duplex): void {
   if (!response.shouldKeepAlive) return; // Node will close it anyway
   response.shouldKeepAlive = false;
   response.on('close', () => endConnection(socket));
 }
 
-/** Sends these bytes and closes a connection, even if the peer does not end its side. */
+/** Sends the bytes and closes the connection, even if the peer does not close its side. */
 export function endConnection(socket: Duplex, bytes = ''): void {
   if (socket.writable) socket.end(bytes, () => socket.destroy());
   else socket.destroy();

@@ -3,8 +3,8 @@ import { asRankdError, type RankdError } from '../base/errors.ts';
 let waiting: Array<() => void> = [];
 
 /**
- * Runs `work` at the end of this turn of the event loop, once all input of the turn was received. All work of a turn
- * runs without a pause, in order of arrival. It must not throw, or the rest would not run.
+ * Runs `work` at the end of this turn of the event loop, after all input of the turn has been received. All work of a
+ * turn runs synchronously in order of arrival. It must not throw, or the rest would not run.
  */
 export function atEndOfTurn(work: () => void): void {
   if (waiting.push(work) === 1) setImmediate(runAll);
@@ -19,27 +19,24 @@ function runAll(): void {
 type Request = (failure?: RankdError) => void;
 
 /**
- * Handles requests once the store has the changes made before their arrival. One call of the store serves all requests
- * of a turn, and is made after the last of them was received. Requests that arrive during the call share the next one,
- * unless this one fails.
+ * Refreshes the store before it handles requests, so that they see all changes made before their arrival. One refresh
+ * serves all requests of a turn, and starts after the last of them. Requests that arrive during a refresh share the
+ * next one, or the error of this one.
  */
 export class Freshness {
   readonly #freshen: () => Promise<void> | undefined;
   #waiting: Request[] = [];
-  #isAsking = false;
+  #isRefreshing = false;
 
   constructor(freshen: () => Promise<void> | undefined) {
     this.#freshen = freshen;
   }
 
-  /**
-   * Calls `request` after the store was refreshed, with the error if that failed. Requests continue in order of
-   * arrival.
-   */
+  /** Calls `request` after the next refresh, with the error if that failed. Requests continue in order of arrival. */
   wait(request: Request): void {
     this.#waiting.push(request);
-    if (this.#isAsking) return;
-    this.#isAsking = true;
+    if (this.#isRefreshing) return;
+    this.#isRefreshing = true;
     queueMicrotask(() => void this.#resume());
   }
 
@@ -50,14 +47,14 @@ export class Freshness {
       let failure: RankdError | undefined;
       try {
         const freshened = this.#freshen();
-        if (freshened !== undefined) await freshened; // a promise costs time, and most stores need none
+        if (freshened !== undefined) await freshened; // awaiting costs time, and most stores are synchronous
       } catch (error) {
         failure = asRankdError(error);
-        // requests that arrived during the call would wait as long for the same error
+        // requests that arrived in the meantime would wait as long for the same error
         requests.push(...this.#waiting.splice(0));
       }
       for (const request of requests) request(failure);
     }
-    this.#isAsking = false;
+    this.#isRefreshing = false;
   }
 }

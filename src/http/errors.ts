@@ -3,8 +3,8 @@ import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 import type { Family } from './compat/family.ts';
 
 /**
- * The status of every code. Codes for the operator never reach a game, which gets `internal` instead, or
- * `store_unavailable` for `config_invalid`, which only the store throws while rankd runs.
+ * The HTTP status of every code. Codes for the operator never reach a game, which gets `internal` instead, or
+ * `store_unavailable` for `config_invalid`, which only the store throws at run time.
  */
 export const statuses = {
   missing_placeid: 400,
@@ -79,7 +79,7 @@ function isPublic(code: ErrorCode): code is PublicCode {
   return statuses[code] !== 500 || code === 'internal';
 }
 
-/** The cause of each code, for the descriptions of the API. */
+/** The meaning of each code, for the API documentation. */
 export const meanings = {
   missing_placeid: 'The request has no place id, and the key requires one.',
   invalid_request:
@@ -143,10 +143,10 @@ interface ErrorAnswer {
   json: string;
 }
 
-/** Limits the message, to keep an answer below 2 KB. */
+/** The maximum length of a message, to keep responses below 2 KB. */
 const maxMessageBytes = 1_500;
 
-/** Answers a request with the public part of an error. The log gets the rest. */
+/** Sends the public part of an error, and passes the rest to the log. */
 export function sendError({
   error,
   request,
@@ -167,32 +167,32 @@ export function sendError({
   return reply.code(status).type('application/json; charset=utf-8').send(json);
 }
 
-/** The same answer in the form that clients of another service expect. */
+/** Converts an error to the format that clients of an imitated service expect. */
 function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorFields }: Family): ErrorAnswer {
   const translated = { ...answer, code, status: statuses[code] ?? answer.status };
   return { ...translated, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(translated) }) };
 }
 
-/** Replaces Fastify's refusals with rankd's. */
+/** Converts Fastify's 4xx errors to rankd's. */
 export function fromFramework(error: unknown): unknown {
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode >= 500) return error;
   return new RankdError('invalid_request', 'rankd could not read the request; check its URL.', { cause: error });
 }
 
-/** The answer to an error: only details that the caller can act on, and no internals of rankd. */
+/** Builds the response to an error, without any internals of rankd. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   const { code, message, retryAfterMs } = publicPart(error) ?? internalError(requestId);
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const reason = reasons[code];
-  // Built by hand, which takes half the time: only the message can contain characters that JSON escapes.
+  // Concatenation takes half the time of JSON.stringify; only the message can contain characters to escape.
   const fits = fitting(message);
   const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fits)}`;
   const json = `${start},"requestId":"${requestId}"${retryAfter === undefined ? '' : `,"retryAfter":${retryAfter}`}}`;
   return { status: statuses[code], code, reason, message: fits, retryAfter, json };
 }
 
-/** Cuts a message to the limit: callers choose the names in it, and one character can take six bytes in JSON. */
+/** Truncates a message to the limit. Names in it are from callers, and one character can take six bytes in JSON. */
 function fitting(message: string): string {
   if (message.length * 6 <= maxMessageBytes) return message;
   let bytes = 0;
@@ -205,7 +205,7 @@ function fitting(message: string): string {
   return fits;
 }
 
-/** The error as a caller may see it; `undefined` if it is internal. */
+/** Returns the error that a caller may see; `undefined` for an internal error. */
 function publicPart(error: unknown): RankdError | undefined {
   if (!(error instanceof RankdError)) return undefined;
   if (error.code !== 'config_invalid') return isPublic(error.code) ? error : undefined;

@@ -4,18 +4,18 @@ import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import { isUserName } from '../core/asked-user.ts';
 
-/** The fields that requests share, and their schemas. */
+// The fields that requests share, and their schemas.
 
 const wholeNumber = `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
 const idError = ({ input }: { input?: unknown }) => (input === undefined ? 'is missing' : wholeNumber);
 
-/** Studio gives its test players negative ids. */
+/** Returns the error for a user id, with a hint for Studio's test players, which have negative ids. */
 const userIdError = ({ input }: { input?: unknown }) =>
   /^-\d{1,3}$/.test(String(input)) ? `${wholeNumber}; ${input} is a Studio test player` : idError({ input });
 
-/** An id as games send it: a whole JSON number up to 2^53-1, or the same as a decimal string. */
+/** An id: a whole JSON number up to 2^53-1, or a decimal string. */
 export const id = idWith(idError);
-/** A role as /v1 names it. */
+/** A rank number or role id, for /v1. */
 export const rankOrRoleId = idWith(({ input }) =>
   input === undefined ? 'is missing' : 'must be a rank number or a role id',
 );
@@ -33,7 +33,7 @@ function idWith(error: ({ input }: { input?: unknown }) => string) {
 export const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
   .max(1_000, { error: 'must be at most 1000 characters' })
-  .overwrite((value) => withoutKeys(value.toWellFormed())); // a game may send its key in the wrong field
+  .overwrite((value) => withoutKeys(value.toWellFormed())); // masks a game key in the wrong field
 
 /** A field that a client may omit or set to null. */
 export const optionalText = text.nullish().transform((value) => value ?? undefined);
@@ -42,7 +42,7 @@ const userName = text.refine(isUserName, {
   error: 'must be 3 to 20 letters, digits and underscores: the user name, not the display name',
 });
 
-/** The fields in which a request on /v2 names its member: by id or by name. */
+/** The fields with the member of a /v2 request, by id or by name. */
 export const memberFields = {
   robloxUserId: memberId.nullish().describe('User id of the member, above 0; or send `username`.'),
   username: userName.nullish().describe("The member's current user name, instead of `robloxUserId`."),
@@ -65,7 +65,7 @@ export const notAnObject = { error: 'The body must be a JSON object' };
 
 export const idempotencyKey = z.string().max(128);
 
-/** Returns the fields by the schema. Throws an `invalid_request` that names every invalid field. */
+/** Parses the fields with the schema. Throws an `invalid_request` that names every invalid field. */
 export function parseFields<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;
@@ -73,14 +73,14 @@ export function parseFields<Schema extends z.ZodType>(schema: Schema, given: unk
   throw new RankdError('invalid_request', `${problems.join('; ')}.`);
 }
 
-/** The place id in a query or body, under either spelling. Throws `missing_placeid` or `invalid_request`. */
+/** Returns the place id in a query or body, in either spelling. Throws `missing_placeid` or `invalid_request`. */
 export function parsePlaceId(fields: unknown, where: 'query' | 'body'): number {
   const placeId = givenPlaceId(fields, where);
   if (placeId !== undefined) return placeId;
   throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
 }
 
-/** The place of a request, from its query or else from the header `Roblox-Id`. */
+/** Returns the place id of a request, from its query or else from the Roblox-Id header. */
 export function placeOf({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): number | undefined {
   return givenPlaceId(query, 'query') ?? givenPlaceId({ placeid: headers['roblox-id'] }, 'Roblox-Id header');
 }
@@ -92,7 +92,7 @@ function givenPlaceId(fields: unknown, where: string): number | undefined {
   if (!isMissing(placeId, where) && String(placeId) !== String(given)) {
     throw new RankdError('invalid_request', `placeid and placeId in the ${where} differ; send one of them.`);
   }
-  if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number; // the usual case skips the slower schema
+  if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number; // faster than the schema
   const { success, data } = id.safeParse(given);
   if (!success) throw new RankdError('invalid_request', `placeid in the ${where} ${wholeNumber}.`);
   return data;

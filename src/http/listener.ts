@@ -20,7 +20,7 @@ declare module 'fastify' {
     from: string;
   }
   interface FastifyInstance {
-    /** By path. */
+    /** The methods by path. */
     allowedMethods: ReadonlyMap<string, readonly string[]>;
   }
 }
@@ -28,25 +28,29 @@ declare module 'fastify' {
 interface ListenerOptions {
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
-  /** The listener's section of the configuration. Its log lines name it, except for `server`. */
+  /** The listener's section of the configuration, which its log lines contain unless it is `server`. */
   section: 'server' | 'dashboard' | 'metrics';
   maxConnections: number;
   /** Addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
-  /** Headers of every answer, including those that Node.js itself sends. */
+  /** The headers of every response, including those that replace Node.js's own responses. */
   headers?: () => Readonly<Record<string, string>>;
   /** Time for requests to finish once the listener closes. */
   graceMs?: number;
   notFound: (path: string) => RankdError;
   sendError?: typeof sendError;
-  /** Counts connections on which a protocol other than HTTP/1.1 is spoken. */
+  /** Counts connections that use a protocol other than HTTP/1.1. */
   foreign?: ForeignProtocols;
 }
 
-/** A constant, because the types for Node.js 22 lack some of these options and refuse unknown ones in a literal. */
+/**
+ * Not a literal in the call, because the types for Node.js 22 lack some of these options, and literals are checked for
+ * unknown ones.
+ */
 const nodeOptions = {
   requireHostHeader: false,
-  // By default, Node.js uses the first of two lines of a header; a proxy in front of rankd may use the other.
+  // By default, Node.js uses the first of two headers with the same name, while a proxy in front of rankd may use the
+  // second.
   joinDuplicateHeaders: true,
   headersTimeout: 10_000,
   // By default, Node.js checks for overdue requests only every 30 s.
@@ -54,8 +58,8 @@ const nodeOptions = {
 };
 
 /**
- * Creates every HTTP listener of rankd, each with limits on connections, pipelining, unread answers and time, JSON
- * errors, and a request id in every answer. The listener does not listen until `listenAt`.
+ * Creates an HTTP listener with limits on connections, pipelining, unread responses and time, with JSON errors, and
+ * with a request id in every response. All of rankd's listeners are created by this. `listenAt` opens the port.
  */
 export function createListener(options: ListenerOptions): FastifyInstance {
   const { log, clock, trustedProxies, graceMs = 0, sendError: send = sendError } = options;
@@ -73,7 +77,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => {
       if (!begin(request, reply)) return;
       void send({ error, request, reply });
-      dropAnswered(request.notes.unanswered, reply.raw); // Fastify calls no hooks for these
+      dropAnswered(request.notes.unanswered, reply.raw); // Fastify calls no hooks for these errors
     },
   });
   answerForNode(server.server, options);
@@ -88,18 +92,19 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       return senderOf(socket.remoteAddress, headers['x-forwarded-for'], isTrusted);
     },
   });
-  // These hooks take a callback: promises would cost a tenth of a verification.
+  // With async hooks, a key verification would take a tenth longer.
   server.addHook('onRequest', (request, reply, done) => {
     if (begin(request, reply)) done();
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
-    // Node.js reads nothing after a request for another protocol, even if this one is answered as HTTP.
+    // After an Upgrade request, Node.js reads no further request from the connection, even if the response is HTTP.
     if (request.headers.upgrade !== undefined) closeWith(reply);
     dropAnswered(request.notes.unanswered, reply.raw);
     logAnswer(request, reply);
     done();
   });
-  // Otherwise a caller that does not read its answer, or never sends a complete request, would delay the close forever.
+  // Without this, a caller that does not read its response, or never completes its request, would delay the close
+  // forever.
   server.addHook('preClose', async () => {
     if (graceMs === 0) return server.server.closeAllConnections();
     const late = setTimeout(() => server.server.closeAllConnections(), graceMs);
@@ -110,7 +115,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const methods = new Map<string, string[]>();
   server.decorate('allowedMethods', methods);
   server.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.isServed !== undefined) return; // a route that is turned off has no address here
+    if (config?.isServed !== undefined) return; // the address of a disabled route does not exist
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });
   server.setNotFoundHandler((request, reply) => {
@@ -123,9 +128,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   return server;
 }
 
-/**
- * Listens on the port, or on the first free one of `ports`. Throws `port_taken`, `no_permission` or `config_invalid`.
- */
+/** Listens on the first free port of `ports`. Throws `port_taken`, `no_permission` or `config_invalid`. */
 export async function listenAt(
   server: FastifyInstance,
   { section }: Pick<ListenerOptions, 'section'>,
@@ -145,13 +148,16 @@ export async function listenAt(
   return server.server.address() as AddressInfo;
 }
 
-/** Closes the connection after this answer. */
+/** Closes the connection after this response. */
 export function closeWith(reply: FastifyReply): void {
   reply.header('connection', 'close');
   connectionOf(reply.request.raw.socket).isClosing = true;
 }
 
-/** Begins a request. Returns false if its connection has too many unanswered ones: it is not handled. */
+/**
+ * Returns a function that starts a request. It returns false for a request that exceeds the connection's limit and is
+ * ignored.
+ */
 function beginning({
   clock,
   section,
@@ -172,12 +178,12 @@ function beginning({
   };
 }
 
-/** zod checks the bodies, so Fastify's own validator and serializer are not loaded. */
+/** Replaces Fastify's validator and serializer, which rankd does not load because zod checks the bodies. */
 function withoutSchemas(): never {
-  throw new Error('routes of rankd have no Fastify schemas');
+  throw new Error("rankd's routes have no Fastify schemas");
 }
 
-/** By default, Fastify refuses bodies that are not sent as JSON. */
+/** Disables Fastify's body parsing, which would refuse bodies with a content type other than JSON. */
 function leaveBodiesAlone(server: FastifyInstance): void {
   for (const method of server.supportedMethods) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true });

@@ -10,7 +10,7 @@ import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-log.ts';
 import { CountedLines } from './token-buckets.ts';
 
-/** The protocols that a misconfigured proxy may speak to a plain HTTP/1.1 port, and the fix for each. */
+/** The protocols that a misconfigured proxy may use on a plain HTTP/1.1 port, and the fix for each. */
 const foreignProtocols = {
   TLS: 'use http:// instead of https:// for this address',
   'HTTP/2': 'configure the proxy to use HTTP/1.1 for rankd',
@@ -20,12 +20,11 @@ const foreignProtocols = {
 const onceAMinute = { perMinute: 1, burst: 1 };
 
 /**
- * Node.js itself answers some requests, without a body. This gives those answers the JSON body and the headers of
- * all others.
+ * Replaces the responses that Node.js itself sends to invalid requests, which have no body, with rankd's JSON errors
+ * and headers.
  */
 export function answerForNode(server: Server, { log, clock, section, headers, foreign }: NodeAnswers): void {
-  // A caller that has sent a complete request may end its side and wait for the answer. Node.js does not document this
-  // option.
+  // This undocumented option allows callers to close their side after a complete request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true });
   const counted = new CountedLines(clock);
   const report = (protocol: keyof ForeignProtocols, from: string | undefined) => {
@@ -54,13 +53,13 @@ interface NodeAnswers {
 }
 
 interface ParseError extends NodeJS.ErrnoException {
-  /** The data received so far. */
+  /** The received data. */
   rawPacket?: Buffer;
 }
 
 /**
- * The protocol by the first bytes of a connection: a TLS handshake record, the HTTP/2 preface, or a header of the PROXY
- * protocol, version 1 or 2. Node.js's parser recognizes the preface itself, even in several packets.
+ * Detects the protocol from a connection's first bytes: a TLS handshake record, the HTTP/2 preface, or a header of the
+ * PROXY protocol, version 1 or 2. Node.js's own parser detects the preface, even in several packets.
  */
 function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof ForeignProtocols | undefined {
   if (code === 'HPE_PAUSED_H2_UPGRADE') return 'HTTP/2';
@@ -71,12 +70,12 @@ function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof Fo
 }
 
 /**
- * Ends a connection that can't be read any further, with an error. If an earlier request on it still waits for its
- * answer, the connection ends with that answer instead: a change that is about to succeed must not look refused.
+ * Closes a connection with invalid input with an error. If an earlier request on it is still unanswered, closes it
+ * after that response instead, because a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<Record<string, string>>): void {
   const { unanswered, isClosing } = connectionOf(socket);
-  if (isClosing) return; // Node.js ends the connection after the answer that announced the end
+  if (isClosing) return; // Node.js closes the connection after the response that announced this
   const response = unanswered.findLast(({ req }) => req.complete);
   if (response === undefined) endWithError(socket, error, headers);
   else closeAfter(response, socket);
@@ -95,14 +94,14 @@ function clientError({ code }: NodeJS.ErrnoException, protocol: keyof ForeignPro
   }
 }
 
-/** Methods that at least one address here accepts. CONNECT and `*` name no address. */
+/** The methods that at least one address accepts, for CONNECT and `*`, which have no address. */
 export const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
 
 export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
   return new RankdError('method_not_allowed', `${method} is not allowed here; send ${allowed.join(' or ')}.`);
 }
 
-/** Sends an error on a connection that has no response object for it, and closes the connection. */
+/** Sends an error on a connection without a response object, and closes the connection. */
 export function endWithError(socket: Duplex, error: RankdError, headers: Readonly<Record<string, string>> = {}): void {
   const requestId = nextRequestId();
   const { status, reason, json } = answerTo(error, requestId);

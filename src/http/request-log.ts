@@ -7,11 +7,14 @@ import type { Clock } from '../ports/index.ts';
 import { networkOf } from './throttle.ts';
 import { CountedLines, type Rate } from './token-buckets.ts';
 
-/** Random for each process, so that two runs do not use the same ids. */
+/** Random, so that ids of different processes differ. */
 const idPrefix = newId('req').slice(0, -5);
 let count = 36 ** 4; // five digits from the start
 
-/** The next request's id, e.g. `req_8TqLx0v100k3`. It ends in a counter: random characters would cost more than the routing. */
+/**
+ * Returns a new request id, e.g. `req_8TqLx0v100k3`. It ends in a counter, because random characters would cost more
+ * than the routing.
+ */
 export function nextRequestId(): string {
   count += 1;
   return idPrefix + count.toString(36);
@@ -19,32 +22,32 @@ export function nextRequestId(): string {
 
 /** Facts about a request, for its log line. */
 export interface Notes {
-  /** The arrival of its headers, on `Clock.monotonic()`. The deadline counts from this time. */
+  /** The arrival time of its headers, on `Clock.monotonic()`, from which the deadline counts. */
   arrivedAt: number;
-  /** The unanswered requests of its connection: see `connections.ts`. */
+  /** The unanswered requests of its connection. */
   unanswered: ServerResponse[];
   level: 'debug' | 'info' | 'warn';
-  /** The fields of the line, except status and time. */
+  /** Further fields of the log line. */
   facts: Record<string, unknown>;
   /** The reason for a refusal or failure. */
   error: RankdError | undefined;
   /** An unexpected error inside rankd. */
   failure: unknown;
-  /** A problem for the operator to check, although rankd accepts the request. */
+  /** A problem of an accepted request that the operator should check. */
   warning: string | undefined;
 }
 
 /**
- * The limit per code, for callers without a key and for each key. Thousands of requests a second must not fill the disk
- * with log lines; the audit has the totals of refused callers.
+ * The limit on log lines per error code and key, so that thousands of requests a second cannot fill the disk. The audit
+ * has the totals of refused callers.
  */
 const errorLines: Rate = { perMinute: 20, burst: 200 };
-/** The limit per address in each of these. One noisy caller must not hide where the others are. */
+/** The limit per address within that limit, so that one noisy caller does not crowd out the others. */
 const errorLinesOfAddress: Rate = { perMinute: 1, burst: 20 };
-/** The limit per warning. Only callers with a valid key cause these. */
+/** The limit per warning. Only callers with a valid key cause warnings. */
 const warningLines: Rate = { perMinute: 20, burst: 20 };
 
-/** Logs one line for each answered request, and one for its warning, even if the caller has disconnected. */
+/** Returns a function that logs a line for each answered request, and one for its warning. */
 export function requestLog({
   log,
   clock,
@@ -52,7 +55,7 @@ export function requestLog({
   log: Logger;
   clock: Pick<Clock, 'monotonic'>;
 }): (request: FastifyRequest, reply: FastifyReply) => void {
-  // No field of these lines has the name of a secret, and searching for such fields costs as much as the line.
+  // These lines contain no secret fields, and redaction would cost as much as the line itself.
   const lines = log.child({}, { redact: [], level: 'trace' });
   const counted = new CountedLines(clock);
   return (request, { statusCode }) => {
@@ -63,8 +66,8 @@ export function requestLog({
     const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines, ofAddress(request)) : nothing;
     if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
     const level = due ? wanted : 'debug';
-    if (!log.isLevelEnabled(level)) return; // the parent's level: a child logger does not follow changes
-    const { method, id, routeOptions, url } = request; // getters: Fastify computes these
+    if (!log.isLevelEnabled(level)) return; // a child logger does not follow changes of its parent's level
+    const { method, id, routeOptions, url } = request; // getters, which Fastify computes on each access
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
     const why = error && factsOf(error, statusCode);
@@ -82,7 +85,7 @@ function ofAddress({ from }: FastifyRequest) {
   return { network: networkOf(from), rate: errorLinesOfAddress };
 }
 
-/** The log's fields for an error: more than its caller gets. */
+/** Returns the log fields for an error, which contain more than the response. */
 function factsOf(error: RankdError, status: number): Record<string, unknown> {
   const { code, details, message, connection, cause } = error;
   if (details !== undefined) return { code, why: describeRefusal(details) };
@@ -91,7 +94,7 @@ function factsOf(error: RankdError, status: number): Record<string, unknown> {
   return { code, why: cause instanceof Error ? `${message} (${cause.message})` : message };
 }
 
-/** The path without the query, as routes name it. The address may be in absolute form. */
+/** Returns the normalized path of a URL, which may be in absolute form, without the query. */
 export function pathOf(url: string): string {
   const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/';
   return path.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1');
@@ -100,8 +103,8 @@ export function pathOf(url: string): string {
 const maxPathLength = 200;
 
 /**
- * Clients put secrets in addresses by mistake, and the base64 of some contains slashes. Words and numbers, as addresses
- * have them, stay readable.
+ * Masks path segments other than words and numbers, because clients put secrets in URLs by mistake. Some of these are
+ * base64 with slashes.
  */
 function withoutSecrets(path: string): string {
   return path.replaceAll(/[^/]{5,}/g, (part) =>

@@ -11,22 +11,22 @@ import type { Throttle } from './throttle.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True if the route serves only callers with a key. */
+    /** True if the route requires a key. */
     needsKey?: boolean;
     /** The service that the route imitates. */
     family?: Family;
-    /** False if the configuration turns the route off: then its address does not exist. */
+    /** Returns false if the configuration disables the route, whose address then does not exist. */
     isServed?: (app: DaemonContext) => boolean;
   }
   interface FastifyInstance {
-    /** The errors of each route that no setting turns off, by path. */
+    /** The errors of each route that no setting disables, by path. */
     refusals: ReadonlyMap<string, ReadonlyArray<{ code: PublicCode; status: number }>>;
   }
 }
 
 /**
- * A route with everything that rankd registers and describes it by: Fastify's routes, the OpenAPI document, the page
- * /docs and the tables of docs/api.md are built from the same list.
+ * A route with its description. Fastify's routes, the OpenAPI document, the /docs page and the tables in docs/api.md
+ * are generated from the same list.
  */
 export interface Route<
   Body extends z.ZodType = z.ZodType,
@@ -35,26 +35,27 @@ export interface Route<
 > {
   method: 'GET' | 'POST';
   path: string;
-  /** The prose of its description. Routes that imitate another service have none. */
+  /** Absent for routes that imitate another service. */
   docs?: RouteDocs;
-  /** Omitted if the route also serves callers without a key. */
+  /** Absent if the route does not require a key. */
   key?: KeyUse;
-  /** False if the configuration turns the route off. Without it, only those of another service can be off. */
+  /**
+   * Returns false if the configuration disables the route. Routes that imitate a service depend on `compat` instead.
+   */
   isServed?: (app: DaemonContext) => boolean;
-  /** True if it changes ranks. It then takes an `Idempotency-Key`, and its answer names the change. */
+  /** True if it changes ranks: it then accepts an `Idempotency-Key`, and its response has the id of the change. */
   changesRanks?: boolean;
-  /** The query's fields, except the place. */
+  /** The query parameters, except the place. */
   query?: Query;
   body?: Content<Body>;
-  /** The answers with status 200, one for each content type. */
+  /** The 200 responses, one for each content type. */
   answers?: readonly [Content<Answer>, ...Content[]];
-  /** Headers of its answers, in addition to those that `key` and `changesRanks` imply. */
+  /** Response headers, in addition to those that `key` and `changesRanks` imply. */
   answerHeaders?: readonly AnswerHeader[];
-  /** The error codes of its answers, in addition to those of every request and every key. */
+  /** Error codes, in addition to those of every request and every key. */
   codes?: readonly PublicCode[];
   /**
-   * Answers a request: rankd sends the returned object as JSON. A handler that has already sent its reply returns
-   * nothing.
+   * Handles a request. rankd sends the returned object as JSON. Returns nothing if it has already sent the response.
    */
   handler: (exchange: Exchange<z.output<Body>, z.output<Query>>) => Result<z.input<Answer>>;
 }
@@ -71,7 +72,9 @@ interface RouteDocs {
 
 interface KeyUse {
   scope: Scope;
-  /** The header with the key: `Authorization`, that or `x-api-key`, or the one that clients of another service send. */
+  /**
+   * The header with the key: `Authorization`, either that or `x-api-key`, or that of the imitated service's clients.
+   */
   in: 'bearer' | 'bearer or header' | Family;
   /** The part of the request with the place id. */
   place: 'body' | 'query' | 'query or Roblox-Id';
@@ -81,7 +84,7 @@ export interface Content<Schema extends z.ZodType = z.ZodType> {
   description: string;
   /** JSON by default. */
   type?: string;
-  /** The name of the schema in the OpenAPI document. */
+  /** The schema's name in the OpenAPI document. */
   name?: string;
   schema?: Schema;
   example?: z.input<Schema>;
@@ -89,7 +92,7 @@ export interface Content<Schema extends z.ZodType = z.ZodType> {
 
 type Result<Answer> = Answer | Promise<Answer> | FastifyReply | Promise<FastifyReply> | Promise<undefined> | undefined;
 
-/** Checks the types of a route: its handler and its examples must match its schemas. */
+/** Defines a route. The types ensure that its handler and examples match its schemas. */
 export function route<Body extends z.ZodType, Query extends z.ZodType, Answer extends z.ZodType>(
   definition: Route<Body, Query, Answer>,
 ): Route {
@@ -100,9 +103,9 @@ export function route<Body extends z.ZodType, Query extends z.ZodType, Answer ex
 interface ApiContext {
   live: LiveContext;
   throttle: Throttle;
-  /** Returns the records of keys in the order of the requests, because rankd changes members in that order. */
+  /** Resolves key records in the order of the calls, because rankd changes members in order of arrival. */
   inOrderOfArrival: (record: FoundKey | Promise<FoundKey>) => Promise<FoundKey>;
-  /** Answers the requests that Discord posts. The code behind it is loaded only if the configuration has `discord`. */
+  /** Handles requests from Discord. Its code is loaded only if `discord` is configured. */
   answerDiscord: (exchange: Exchange) => Promise<object>;
   routes: readonly Route[];
 }
@@ -114,7 +117,7 @@ const anything = z.unknown();
 /** A request and its reply. */
 export class Exchange<Body = unknown, Query = unknown> {
   readonly api: ApiContext;
-  /** The context for this whole request, even if rankd applies a new configuration before its end. */
+  /** The context at the start of the request; a reload in the meantime does not change it. */
   readonly app: DaemonContext;
   readonly route: Route;
   readonly request: FastifyRequest;
@@ -128,12 +131,12 @@ export class Exchange<Body = unknown, Query = unknown> {
     this.reply = reply;
   }
 
-  /** The body, by the schema of the route. Throws `invalid_request` and `body_too_large`. */
+  /** Parses the body with the route's schema. Throws `invalid_request` and `body_too_large`. */
   body(): Body {
     return parseFields(this.route.body?.schema ?? anything, jsonBody(this.request)) as Body;
   }
 
-  /** The query, by the schema of the route. Throws `invalid_request`. */
+  /** Parses the query with the route's schema. Throws `invalid_request`. */
   query(): Query {
     return parseFields(this.route.query ?? anything, this.request.query) as Query;
   }
@@ -159,7 +162,7 @@ export function registerRoutes(server: FastifyInstance, api: ApiContext): void {
   }
 }
 
-/** The service that the route imitates. */
+/** Returns the service that the route imitates. */
 export function familyOf({ key }: Route): Family | undefined {
   return typeof key?.in === 'object' ? key.in : undefined;
 }
@@ -173,14 +176,14 @@ const requestId = z
   .regex(/^req_\w+$/)
   .describe('The id of the request, as in x-request-id and in the log.');
 
-/** The fields that every answer of /v2 has. */
+/** The fields of every /v2 response. */
 export const answerFields = { success: z.literal(true), requestId, message: z.string() };
 export const workspaceId = z.string().regex(/^ws_\w+$/);
 export const changeId = z.string().regex(/^chg_\w+$/);
 
 export const placeIdHelp = 'The place id (game.PlaceId). You can also write it `placeId`.';
 
-/** Every header that rankd defines for its answers. */
+/** Every response header that rankd defines. */
 export const answerHeaders = {
   'x-request-id': { description: 'The id of the request in the log.', schema: requestId },
   'x-simulated-group': {
@@ -219,7 +222,7 @@ export const answerHeaders = {
 
 export type AnswerHeader = keyof typeof answerHeaders;
 
-/** Errors that any HTTP request can get. */
+/** The errors that any HTTP request can get. */
 const codesOfEveryRequest = [
   'invalid_request',
   'request_timeout',
@@ -266,15 +269,15 @@ export const changeCodes = [
   'outcome_unknown',
 ] as const satisfies PublicCode[];
 
-/** Every error code of a route except `method_not_allowed`. */
+/** Returns every error code of a route except `method_not_allowed`. */
 export function allCodes({ key, codes = [] }: Route): PublicCode[] {
   return [...codesOfEveryRequest, ...(key === undefined ? [] : codesOfKeys), ...codes];
 }
 
-/** The headers of every answer. */
+/** The headers of every response. */
 export const commonHeaders = ['x-request-id', 'x-simulated-group'] as const satisfies AnswerHeader[];
 
-/** The headers of a route's answers, in addition to those of every answer. */
+/** Returns the headers of a route's responses, in addition to those of every response. */
 export function ownHeaders({ key, changesRanks = false, answerHeaders = [] }: Route): AnswerHeader[] {
   return [
     ...(key === undefined ? [] : (['RateLimit-Policy', 'RateLimit', 'Deprecation', 'Sunset'] as const)),

@@ -14,12 +14,12 @@ import { type Exchange, registerRoutes } from './route.ts';
 import { routes } from './routes/all.ts';
 import { Throttle } from './throttle.ts';
 
-/** Creates the HTTP API. It does not listen yet. */
+/** Creates the HTTP API's server, which does not listen yet. */
 export function createServer(
   app: LiveContext,
   { trustedProxies, maxConnections }: Pick<Config['server'], 'trustedProxies' | 'maxConnections'>,
 ): FastifyInstance {
-  const { log, clock, store, requests, foreign } = app.current; // a reload replaces none of these
+  const { log, clock, store, requests, foreign } = app.current; // a reload does not replace these
   const server = createListener({
     ...{ log, clock, section: 'server', maxConnections, trustedProxies, foreign, notFound },
     headers: () => (isSimulatedGroup(app.current.group.title) ? simulated : nothing),
@@ -28,7 +28,7 @@ export function createServer(
   const freshness = new Freshness(() => store.freshen());
   server.addHook('onRequest', (request, reply, done) => {
     requests.count += 1;
-    requests.hasSeenTls ||= cameOverTls(request.raw, isTrusted);
+    requests.hasSeenTls ||= arrivedOverTls(request.raw, isTrusted);
     if (request.headers.host?.includes(',')) {
       closeWith(reply);
       return done(twoHosts);
@@ -61,14 +61,14 @@ export function createServer(
     interactions ??= import('./discord/interactions.ts').then(({ Interactions }) => new Interactions(throttle));
     return interactions;
   };
-  if (app.current.discord !== undefined) void discord(); // the first command is not to wait for it
+  if (app.current.discord !== undefined) void discord(); // loads the code before the first command
   server.addHook('onClose', async () => (await interactions)?.close());
   const answerDiscord = async (exchange: Exchange) => (await discord()).answer(exchange);
   registerRoutes(server, { live: app, throttle, inOrderOfArrival: inOrder(), answerDiscord, routes });
   return server;
 }
 
-function cameOverTls({ headers, socket }: IncomingMessage, isTrusted: (address: string) => boolean): boolean {
+function arrivedOverTls({ headers, socket }: IncomingMessage, isTrusted: (address: string) => boolean): boolean {
   return headers['x-forwarded-proto'] === 'https' && isTrusted(socket.remoteAddress ?? '');
 }
 

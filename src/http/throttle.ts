@@ -7,7 +7,7 @@ import type { Key, Scope } from '../core/model.ts';
 import type { Clock, LimitStore, SharedLimit } from '../ports/index.ts';
 import { type Rate, type Taken, TokenBuckets, taken } from './token-buckets.ts';
 
-/** The message to a caller over a limit, by the limit's name in the `RateLimit` headers. */
+/** The message of each limit's refusal, by the limit's name in the `RateLimit` headers. */
 const refusals = {
   verify: (perMinute) => `This key may be verified ${perMinute} times a minute; slow down.`,
   place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
@@ -19,13 +19,13 @@ const refusals = {
 
 export interface Limit extends Rate {
   name: keyof typeof refusals;
-  /** The key, place of a key, or network that it counts. */
+  /** The key, place of a key, network or person that it counts. */
   of: string;
 }
 
 type LimitsOf = (config: LimitsConfig, from: { key: Key; placeId: number | undefined }) => Limit[];
 
-// The place comes first: if its limit refuses, the key's other places lose nothing.
+// The place is first: if its limit refuses a request, the request does not count against the key's limit.
 const limitsOfChanges: LimitsOf = ({ rankPerMinute, rankBurst, placePerMinute }, { key, placeId }) => {
   const { id, ratePerMinute = rankPerMinute } = key;
   const burstOf = (perMinute: number) => rankBurst || perMinute;
@@ -42,7 +42,7 @@ const limitsOfChanges: LimitsOf = ({ rankPerMinute, rankBurst, placePerMinute },
   ];
 };
 
-/** The limits on each operation of an accepted key, in the order of the checks. */
+/** The limits on each operation with an accepted key, in the order of the checks. */
 export const limitsOf: Record<Scope, LimitsOf> = {
   verify: ({ verifyPerMinute }, { key: { id } }) => [
     { name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute },
@@ -52,30 +52,31 @@ export const limitsOf: Record<Scope, LimitsOf> = {
   roles: limitsOfChanges,
 };
 
-/** The limit on requests of one network without an accepted key. */
+/** Returns the limit on one network's requests without an accepted key. */
 export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, address: string | undefined): Limit {
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
 }
 
-/** The limit on the commands of one person in Discord, over all keys. */
+/** Returns the limit on the commands of one person in Discord, over all keys. */
 export function discordLimit(discordId: string): Limit {
   return { name: 'discord', of: discordId, perMinute: 30, burst: 30 };
 }
 
 /**
- * The limit on requests with one key for places that are not on its whitelist. It stops a caller from trying many
- * places.
+ * Returns the limit on one key's requests for places that are not on its whitelist, which prevents callers from trying
+ * many places.
  */
 export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, { id }: Key): Limit {
   return { name: 'failed-place', of: id, perMinute, burst: perMinute };
 }
 
 /**
- * The part of an address that identifies a caller: a whole IPv4 address, but only the /64 network of an IPv6 address, because one caller
- * has all of that network. The address is undefined if the caller has disconnected, and can be any text from a proxy.
+ * Returns the part of an address that identifies a caller: a whole IPv4 address, or the /64 network of an IPv6 address,
+ * because one caller usually has all of that network. The address is undefined after the caller has disconnected, and
+ * any text from a proxy is possible.
  */
 export function networkOf(address = ''): string {
-  if (isIPv4(address)) return address; // parsing it would take as long as the rest of a refusal
+  if (isIPv4(address)) return address; // parsing would take as long as the rest of a refusal
   const [withoutZone = ''] = address.split('%', 1);
   if (isIP(withoutZone) === 0) return withoutZone.slice(0, maxNameLength);
   const parsed = ipaddr.process(withoutZone);
@@ -87,16 +88,22 @@ export function networkOf(address = ''): string {
 /** The length of the longest IPv6 address. */
 const maxNameLength = 45;
 
-/** Per limit. A group has fewer keys and places; callers from more networks at once are an attack. */
+/**
+ * The maximum number of buckets per limit. A group has fewer keys and places, and callers from more networks are an
+ * attack.
+ */
 const maxBuckets = 10_000;
 
 interface Counter {
   buckets: TokenBuckets;
-  /** The latest policy header and its rate. The next one is usually the same, and building it costs more than counting. */
+  /**
+   * A cache of the latest policy header, which the next request usually needs again: building it costs more than
+   * counting.
+   */
   latest: Rate & { policy: string };
 }
 
-/** Counts requests against the limits, alone or together with all nodes that share its store. */
+/** Counts requests against the limits, on this node or over all nodes that share its store. */
 export class Throttle {
   readonly #counters: Record<Limit['name'], Counter>;
   readonly #store: LimitStore | undefined;
@@ -125,8 +132,9 @@ export class Throttle {
   }
 
   /**
-   * Takes one request from each limit in turn and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10).
-   * Returns a refusal with `details` at the first exhausted limit. A rate of 0 means no limit.
+   * Counts a request against each limit in turn and sets the `RateLimit` headers
+   * (draft-ietf-httpapi-ratelimit-headers-10). At the first exhausted limit, returns a refusal with `details`. A rate
+   * of 0 means no limit.
    */
   take(
     limits: readonly Limit[],
@@ -144,12 +152,15 @@ export class Throttle {
     return answer.end();
   }
 
-  /** True if `takeOfAll` must count a change with all nodes before rankd accepts it. */
+  /** True if rankd must count changes over all nodes with `takeOfAll`. */
   get isShared(): boolean {
     return this.#store !== undefined;
   }
 
-  /** Like `take`, but exact: all nodes together accept no more than the limits allow. Throws `store_unavailable`. */
+  /**
+   * Counts a request against the limits exactly, over all nodes, and otherwise works like `take`. Throws
+   * `store_unavailable`.
+   */
   async takeOfAll(
     limits: readonly Limit[],
     reply: Pick<FastifyReply, 'header'> | undefined,
@@ -171,13 +182,16 @@ export class Throttle {
   }
 }
 
-/** A node reports its counts this often, for at most this many limits at once. */
+/** The interval of a node's reports, and the maximum number of limits in each. */
 const reportEveryMs = 250;
 const maxReported = 1_000;
-/** Callers can make up networks, so at most this many limits wait for a report. Further ones count on this node alone. */
+/**
+ * The maximum number of unreported limits, because callers can make up networks. Further limits count only on this
+ * node.
+ */
 const maxWaiting = 10_000;
 
-/** Reports the requests that this node has accepted by its own count to the nodes that share its store. */
+/** Reports the requests that this node has counted on its own to the nodes that share its store. */
 export class LimitReporter {
   readonly #store: LimitStore;
   readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>;
@@ -186,7 +200,7 @@ export class LimitReporter {
   readonly #closing = new AbortController();
   #reporting: Promise<void> | undefined;
 
-  /** Calls `correct` with the rest of a limit, less the requests accepted since the report. */
+  /** After each report, calls `correct` with what remains of a limit, minus the requests counted in the meantime. */
   constructor(
     { store, clock }: { store: LimitStore; clock: Pick<Clock, 'sleep' | 'monotonic'> },
     correct: (limit: SharedLimit, left: number) => void,
@@ -230,7 +244,7 @@ export class LimitReporter {
         this.#correct(limit, (left[index] ?? limit.burst) - (this.#spent.get(limit.name)?.count ?? 0));
       }
     } catch {
-      // The store does not respond: this node continues with its own count, and reports it later.
+      // The store does not respond: this node continues on its own, and reports the counts later.
       for (const { limit, count, since } of reported) {
         const later = this.#spent.get(limit.name)?.count ?? 0;
         this.#spent.set(limit.name, { limit, count: count + later, since });
@@ -243,7 +257,7 @@ function sharedLimit({ name, of, perMinute, burst }: Limit): SharedLimit {
   return { name: `${name} ${of}`, perMinute, burst };
 }
 
-/** The `RateLimit` headers of an answer, and the refusal if a limit is exhausted. */
+/** Builds the `RateLimit` headers of a response, and the refusal if a limit is exhausted. */
 class LimitAnswer {
   readonly #reply: Pick<FastifyReply, 'header'> | undefined;
   readonly #details: RefusalDetails | undefined;
@@ -256,7 +270,7 @@ class LimitAnswer {
     this.#details = details;
   }
 
-  /** False if the request is refused. */
+  /** Adds the result of one limit. Returns false if it refuses the request. */
   add(counter: Counter, limit: Limit, result: Taken): boolean {
     this.#policy = listed(this.#policy, policyItem(counter, limit));
     this.#state = listed(this.#state, stateItem(limit, result));

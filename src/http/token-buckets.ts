@@ -16,7 +16,7 @@ export interface Taken {
   msToFull: number;
 }
 
-/** The result for a bucket with that many tokens left. */
+/** Returns the result for a bucket with `left` tokens. */
 export function taken({ isAllowed, left }: { isAllowed: boolean; left: number }, { perMinute, burst }: Rate): Taken {
   const perMs = perMinute / 60_000;
   return {
@@ -34,18 +34,15 @@ interface Bucket {
 }
 
 /**
- * Token buckets by name. Callers can make up names, so at most `maxBuckets` exist, in two generations. The older
- * generation is dropped as a whole (the hashlru algorithm), which loses nothing: a bucket that has not been used for
- * long is full again.
+ * Token buckets by name, at most `maxBuckets`, because callers can make up names. They are in two generations, of which
+ * the older one is dropped as a whole (the hashlru algorithm). This loses nothing, because a bucket that has not been
+ * used recently is full again.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #maxBuckets: number;
   #recent = new Map<string, Bucket>();
-  /**
-   * The previous generation. Moving a bucket to the end of a single list on each request would cost more than the
-   * count.
-   */
+  /** The previous generation. With a single list in order of use, moving buckets would cost more than counting. */
   #older = new Map<string, Bucket>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, maxBuckets: number) {
@@ -76,7 +73,7 @@ export class TokenBuckets {
     bucket.at = this.#clock.monotonic();
   }
 
-  /** Adds the bucket to the recent generation, which becomes the older one first if it has half of `maxBuckets`. */
+  /** Adds the bucket to the recent generation. If that is full, starts a new one and drops the older one. */
   #remember(name: string, full: Bucket): Bucket {
     if (this.#recent.size >= this.#maxBuckets / 2) {
       this.#older = this.#recent;
@@ -89,10 +86,10 @@ export class TokenBuckets {
   }
 }
 
-/** Callers with more addresses than this share the limits of their kinds alone. */
+/** The maximum number of separately limited addresses. */
 const maxSources = 10_000;
 
-/** Limits the log lines that callers can cause, per kind and per address of each kind, and counts the omitted ones. */
+/** Limits log lines that callers can cause, per kind and per address of each kind, and counts the omitted lines. */
 export class CountedLines {
   readonly #buckets: TokenBuckets;
   readonly #leftOut = new Map<string, number>();
@@ -101,7 +98,7 @@ export class CountedLines {
     this.#buckets = new TokenBuckets(clock, maxSources);
   }
 
-  /** If a line of the kind is due, the number of lines omitted before it; otherwise `undefined`. */
+  /** Returns the number of omitted lines if a line of this kind is due; otherwise `undefined`. */
   take(kind: string, rate: Rate, ofAddress?: { network: string; rate: Rate }): { leftOut?: number } | undefined {
     const leftOut = this.#leftOut.get(kind);
     const isAllowed =

@@ -21,7 +21,7 @@ test('every code that a game can get is provoked here, except the timeout of a s
 });
 
 describe('the content of an error', () => {
-  test('the error for the error for an unknown rank lists the existing ranks', async () => {
+  test('the error for an unknown rank lists the existing ranks', async () => {
     await using app = await openTestApp();
     expect(messageOf(await rank({ newRankId: 21 })(app))).toContain('10 (Trainee), 20 (Officer), 50 (Captain)');
   });

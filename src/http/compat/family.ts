@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
 
-/** A service that rankd imitates: it answers that service's requests in the same form. */
+/** A service that rankd imitates: rankd accepts its clients' requests and responds in its format. */
 export interface Family {
   name: Config['compat'][number];
-  /** Returns the key from a request by this service's clients. */
+  /** Returns the key in a request from this service's clients. */
   secret: (request: FastifyRequest) => string | undefined;
   /** The error statuses that differ from rankd's. */
   statuses: Partial<Record<ErrorCode, number>>;

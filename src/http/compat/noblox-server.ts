@@ -10,7 +10,7 @@ import { memberId, notAnObject, parseFields, text } from '../fields.ts';
 import { type Exchange, type Route, route } from '../route.ts';
 import type { Family } from './family.ts';
 
-/** The statuses of refusals for which a retry is useless: noblox.js-server answers all of them with 400. */
+/** The statuses of refusals that a retry does not change. noblox.js-server returns 400 for all of them. */
 const finalStatuses = new Set<number>([403, 404, 405, 409, 413, 422]);
 
 /** noblox.js-server. Source: noblox/noblox.js-server, and setRank and changeRank of noblox.js. */
@@ -96,7 +96,7 @@ async function requireGroup({ group }: DaemonContext, asked: number, call: CallC
   throw new RankdError('invalid_request', `This rankd manages group ${id}, not group ${asked}.`);
 }
 
-/** A role in the fields of noblox.js. Its older versions call the id `ID`. */
+/** Returns a role in the format of noblox.js, whose older versions use `ID`. */
 function roleView(role: NamedRole | undefined) {
   if (role === undefined) return null;
   const { id, name, rank } = role;

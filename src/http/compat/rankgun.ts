@@ -9,7 +9,10 @@ import type { Family } from './family.ts';
 
 const refused = 400;
 
-/** RankGun. Source: www.rankgun.works/docs/developing/APIReference, and APIRefrence for the old addresses, headers and fields. */
+/**
+ * RankGun. Source: www.rankgun.works/docs/developing/APIReference, and APIRefrence for the old addresses, headers and
+ * fields.
+ */
 const rankgun: Family = {
   name: 'rankgun',
   secret: (request) =>
@@ -31,7 +34,7 @@ const rankgun: Family = {
 
 const oldHeaders = ['staff-token', 'api-token', 'api_token'];
 
-/** The member under the field's current name, or its old one. */
+/** The member's id under the current or the old field name. */
 const member = { userId: memberId.nullish(), user_id: memberId.nullish(), reason: optionalText };
 const rank = { rankId: id.nullish(), rank: id.nullish() };
 const stepBody = z.object(member, notAnObject).refine(hasMember, { error: 'userId is missing' });

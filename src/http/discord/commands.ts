@@ -31,20 +31,20 @@ interface CommandRequest {
   throttle: Throttle;
   interaction: Interaction;
   member: InteractionMember;
-  /** The name of the key behind the person's role. */
+  /** The name of the key for the person's role. */
   keyName: string;
   deadline: Deadline;
-  /** Collects fields for the log line of the command. */
+  /** The fields of the command's log line. */
   facts: Record<string, unknown>;
 }
 
-/** A command that its key allows. */
+/** A command whose key has been accepted. */
 interface Asking extends CommandRequest {
   person: DiscordPerson;
   key: Key;
   caller: ChangeCaller;
   call: CallContext;
-  /** The text of an option; empty if it was left out. */
+  /** Returns the text of an option; empty if it was omitted. */
   text: (name: string) => string;
 }
 
@@ -70,7 +70,7 @@ export function commandOf(name: string): CommandSpec | undefined {
   return Object.hasOwn(commands, name) ? commands[name as DiscordCommandName] : undefined;
 }
 
-/** Carries out the request of a person in Discord. Resolves with the reply, and throws the refusal. */
+/** Runs the command of a person in Discord. Returns the reply, and throws the refusal. */
 export async function runCommand(request: CommandRequest): Promise<string> {
   const { app, throttle, interaction, member, keyName, deadline } = request;
   const { scope, run } = commandOf(interaction.data.name) ?? commands.link;
@@ -96,7 +96,7 @@ export async function runCommand(request: CommandRequest): Promise<string> {
   }
 }
 
-/** The key behind a role. Throws the reason why it can't be used; only a key for Discord ever can. */
+/** Returns the key for a role, which must be a key for Discord. Throws the reason why it can't be used. */
 export async function usableKey({ store, group, clock }: DaemonContext, name: string, scope: Scope): Promise<Key> {
   const [key, workspace] = await Promise.all([store.findKey(name), store.getWorkspace()]);
   if (key?.name !== name || !key.isForDiscord) throw notUsable(name);
@@ -156,7 +156,7 @@ async function change(asking: Asking, asked: AskedChange): Promise<string> {
   return messageOf(asking, await changeRank(app, { ...asked, caller, ...idempotencyFor(interaction) }, deadline));
 }
 
-/** The sentence of an applied change. Throws the reason why it is not applied. */
+/** Returns the message of an applied change. Throws the error of a change that is not applied. */
 function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
   const { change, error } = answer;
   warnOfPause(app.log, answer);
@@ -166,12 +166,12 @@ function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
   return change.message;
 }
 
-/** A repeat of the same interaction gets the outcome of the first. */
+/** Returns an idempotency key, with which a repeat of the interaction gets the outcome of the first. */
 function idempotencyFor({ id, data }: Interaction) {
   return idempotencyOf(`discord:${id}`, [data.name, data.options]);
 }
 
-/** The user whom an option names. */
+/** Returns the user that the option names. */
 async function rankeeOf({ app, call, text }: Asking): Promise<NamedUser> {
   const given = text('user');
   const [, discordId] = /^<@!?(\d+)>$/.exec(given) ?? [];
@@ -236,7 +236,7 @@ async function whoIs(asking: Asking): Promise<string> {
 
 const undoWithinMs = 10 * 60_000;
 
-/** Undoes the person's newest change through Discord, never an older one instead. */
+/** Undoes only the person's newest change through Discord. */
 async function undo(asking: Asking): Promise<string> {
   const { app, caller, interaction, facts } = asking;
   const idempotency = idempotencyFor(interaction).idempotency;

@@ -21,13 +21,13 @@ const member = z.object({
   user: z.object({ id: snowflake, username: z.string(), global_name: name }),
 });
 
-/** A request that Discord signed. Discord may add fields at any time. */
+/** A request from Discord, which may add fields at any time. */
 const anyInteraction = z.object({ type: z.int() });
 const interaction = z.object({
   id: snowflake,
   application_id: snowflake,
   guild_id: z.string().nullish(),
-  /** A secret: its holder can write as the application for 15 minutes. */
+  /** A secret, with which anyone can write as the application for 15 minutes. */
   token: z.string().regex(/^[\w.~-]{1,2000}$/),
   member: member.nullish(),
   data: z.object({ name: z.string(), options: z.array(option).default([]) }),
@@ -36,7 +36,7 @@ const interaction = z.object({
 export type Interaction = z.output<typeof interaction>;
 export type InteractionMember = z.output<typeof member>;
 
-/** The type of the request, and the rest of it if rankd knows that type. Throws `invalid_request`. */
+/** Parses the type of a request, and the rest of it if rankd supports that type. Throws `invalid_request`. */
 export function readInteraction(body: Buffer): { type: number; interaction: Interaction | undefined } {
   const content = parsed(body);
   const { type } = checked(anyInteraction, content);
@@ -62,20 +62,20 @@ function checked<Schema extends z.ZodType>(schema: Schema, content: unknown): z.
   );
 }
 
-/** The name that Discord shows for a person. */
+/** Returns the name that Discord shows for a person. */
 export function shownName({ nick, user: { global_name, username } }: InteractionMember): string {
   return nick || global_name || username;
 }
 
 const maxSkewMs = 5 * 60_000;
 
-/** Discord's public key, from 64 hex digits. */
+/** Returns Discord's public key from 64 hex digits. */
 export function publicKeyOf(hex: string): KeyObject {
   const x = Buffer.from(hex, 'hex').toString('base64url');
   return crypto().createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
 }
 
-/** The refusal of a request that Discord did not sign just now: the signature covers the time and the bytes of the body. */
+/** Returns the refusal of a request without a recent signature of Discord over the timestamp and the body. */
 export function refusalOfSignature(
   { headers, body }: { headers: IncomingHttpHeaders; body: unknown },
   { publicKey, now }: { publicKey: KeyObject; now: number },
@@ -89,7 +89,7 @@ export function refusalOfSignature(
   return Math.abs(now - Number(timestamp) * 1_000) > maxSkewMs ? refusals.stale_signature : undefined;
 }
 
-/** One error for each reason: anyone can cause thousands of them. */
+/** Shared errors, because anyone can cause thousands of them. */
 const refusals = {
   no_signature: refusal('no_signature'),
   wrong_signature: refusal('wrong_signature'),

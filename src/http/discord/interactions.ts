@@ -22,10 +22,10 @@ import {
   refusalOfSignature,
 } from './interaction.ts';
 
-/** Discord gives up after 3 s, and a person who is typing gives up sooner. */
+/** Shorter than Discord's time limit of 3 s, because a person is typing. */
 const choicesWithinMs = 900;
 const maxChoices = 25;
-/** Longer than for other requests, because no HTTP response waits for a command. */
+/** Longer than the deadline of other requests, because no HTTP response depends on it. */
 const commandWithinMs = 60_000;
 
 /** An accepted command. */
@@ -40,7 +40,9 @@ interface Started {
   arrivedAt: number;
 }
 
-/** Answers the requests that Discord posts. Each command is acknowledged at once, and the reply follows when it is done. */
+/**
+ * Answers requests from Discord. Acknowledges each command immediately, and sends the reply when the command is done.
+ */
 export class Interactions {
   readonly #throttle: Throttle;
   readonly #stopping = new AbortController();
@@ -52,12 +54,12 @@ export class Interactions {
     this.#throttle = throttle;
   }
 
-  /** Ends the wait for replies that Discord has not accepted. Each of them is logged. */
+  /** Stops sending replies that Discord has not accepted yet, and logs each of them. */
   close(): void {
     this.#stopping.abort();
   }
 
-  /** A command is acknowledged before any work that waits. */
+  /** Returns the response to a request. Acknowledges a command before any asynchronous work. */
   answer(exchange: Exchange): object | Promise<object> {
     const { app, request } = exchange;
     const { discord } = app;
@@ -66,7 +68,7 @@ export class Interactions {
     const refusal = refusalOfSignature(request, { publicKey: this.#publicKey(discord.publicKey), now });
     if (refusal !== undefined) {
       prove(exchange);
-      refuse(exchange, refusal); // counted, but Discord tries wrong signatures itself, and wants 401 each time
+      refuse(exchange, refusal); // only counts it: Discord tests with wrong signatures, and always expects a 401
       throw refusal;
     }
     app.discordSeen.lastAt = now;
@@ -96,7 +98,7 @@ export class Interactions {
     return this.#key.publicKey;
   }
 
-  /** Counts as a request of the daemon until Discord has the reply. Never rejects. */
+  /** Runs a command, and counts it as a request of the daemon until Discord has the reply. Never rejects. */
   async #run(started: Started): Promise<void> {
     const { app, discord, interaction, requestId, arrivedAt } = started;
     const { requests, log } = app;
@@ -120,8 +122,9 @@ export class Interactions {
   }
 
   /**
-   * Commands start in order of arrival, one in each turn of the event loop in which no other arrived: of many at once, all are
-   * acknowledged before work on the first begins. With 200 commands, that work took a third of the time before the last acknowledgement.
+   * Resolves when a command may start: in order of arrival, after a turn of the event loop without a new command. All
+   * of many simultaneous commands are thus acknowledged first. Otherwise, work on 200 commands took a third of the time
+   * until the last acknowledgement.
    */
   #turn(): Promise<void> {
     this.#accepted += 1;
@@ -134,7 +137,7 @@ export class Interactions {
     return this.#latest;
   }
 
-  /** The reply to a command. Never rejects. */
+  /** Returns the reply to a command. Never rejects. */
   async #contentOf({ app, interaction, member, keyName, requestId }: Started): Promise<string> {
     const { log, clock } = app;
     using deadline = deadlineIn(clock, commandWithinMs);
@@ -158,7 +161,7 @@ const unsent = 'Discord did not accept the reply to a command; the outcome is in
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const ephemeral = 64;
 
-/** A response that only the person sees. */
+/** Returns a response that only the person sees. */
 function message(text: string): object {
   return { type: 4, data: { content: contentWith(text), flags: ephemeral, allowed_mentions: { parse: [] } } };
 }
@@ -172,7 +175,7 @@ function choices(found: Array<{ name: string; value: string }>): object {
   return { type: 8, data: { choices: found } };
 }
 
-/** The ranks that the key may give, as the text typed so far selects them; none if they can't be found in time. */
+/** Returns the ranks that the key may give and that match the typed text; none if they can't be read in time. */
 async function ranksFor(app: DaemonContext, keyName: string, { data }: Interaction): Promise<object> {
   const focused = data.options.find((one) => one.focused);
   if (focused?.name !== 'rank' && focused?.name !== 'role') return choices([]);
@@ -194,7 +197,7 @@ async function ranksFor(app: DaemonContext, keyName: string, { data }: Interacti
   );
 }
 
-/** At most 90 UTF-16 units; Discord takes 100 for the whole choice. */
+/** Shortens a name to 90 UTF-16 units: Discord allows 100 for the whole choice. */
 function fitting(name: string): string {
   const whole = name.toWellFormed();
   return whole.length <= 90 ? whole : shorten(whole, 45);

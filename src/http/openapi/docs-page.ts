@@ -14,11 +14,11 @@ th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; b
 @media (max-width: 40rem) { tbody, tr, td { display: block; } td { border: 0; } tr:has(th) { display: none; } }
 `;
 
-/** The page loads and runs nothing; only its own style is allowed. */
+/** Returns a content security policy that allows only the page's own style. */
 export const docsPolicy = () =>
   `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 
-/** The API's description as one HTML page that works offline. */
+/** Renders the API documentation as one HTML page that works offline. */
 export const docsPage = (routes: readonly DescribedRoute[]) => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd API</title><style>${style}</style></head>

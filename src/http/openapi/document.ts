@@ -25,7 +25,7 @@ interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** Every error has this shape. */
+/** The schema of every error. */
 export const errorSchema = z.strictObject({
   success: z.literal(false),
   error: z.string().describe('The short reason of the code.'),
@@ -35,7 +35,7 @@ export const errorSchema = z.strictObject({
   retryAfter: answerHeaders['Retry-After'].schema.optional().describe('Seconds to wait; present if waiting helps.'),
 });
 
-/** The description of the HTTP API in OpenAPI 3.1. */
+/** Returns the description of the HTTP API in OpenAPI 3.1. */
 export function openApiDocument(routes: readonly Route[]) {
   const described = routes.filter(isDescribed);
   return {
@@ -65,7 +65,10 @@ export function openApiDocument(routes: readonly Route[]) {
   };
 }
 
-/** A schema as clients send it. rankd does not transform its answers, so the same holds for those. */
+/**
+ * Converts a schema to JSON Schema, in the form that clients send. Responses are not transformed, so their form is the
+ * same.
+ */
 function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
   return json as JsonSchema;
@@ -107,7 +110,7 @@ interface Parameter {
   schema: JsonSchema;
 }
 
-/** The fields of a request except the body. */
+/** Returns the query parameters and headers of a request. */
 function parametersOf({ key, query, changesRanks = false }: Route): Parameter[] {
   const ofQuery = query instanceof z.ZodObject ? Object.entries<z.ZodType>(query.shape) : [];
   return [
@@ -143,7 +146,7 @@ const idempotency: Parameter = {
   schema: toJsonSchema(idempotencyKey),
 };
 
-/** The error codes of a route by status, ascending. */
+/** Groups the error codes of a route by status, ascending. */
 function codesByStatus(route: Route): Array<[number, PublicCode[]]> {
   return [...Map.groupBy(allCodes(route), (code) => statuses[code])].toSorted(([a], [b]) => a - b);
 }
@@ -180,14 +183,14 @@ function methodOf({ method }: Route): string {
   return method.toLowerCase();
 }
 
-/** The anchor of a section in a page. */
+/** Returns the anchor of a route's section in the documentation. */
 export function anchorOf(route: Route): string {
   return `${methodOf(route)}${route.path.replaceAll('/', '-')}`;
 }
 
-// The rows of the tables in /docs and docs/api.md, in Markdown.
+// These functions return the rows of the tables in /docs and docs/api.md, in Markdown.
 
-/** The fields of an object with type and meaning; none for other schemas. */
+/** Returns the fields of an object with type and meaning; none for other schemas. */
 export function fieldRows(schema: z.ZodType): string[][] {
   const { properties = {}, required = [] } = toJsonSchema(schema);
   return Object.entries(properties).map(([name, field]) => {
@@ -199,20 +202,20 @@ export function parameterRows(route: Route): string[][] {
   return parametersOf(route).map(({ name, in: where, description }) => [`\`${name}\``, where, description]);
 }
 
-/** The headers of a route's answers; without a route, those of every error. */
+/** Returns the headers of a route's responses; without a route, those of every error. */
 export function headerRows(route?: Route): string[][] {
   const names: AnswerHeader[] = route === undefined ? [...commonHeaders, 'Retry-After'] : ownHeaders(route);
   return names.map((name) => [`\`${name}\``, answerHeaders[name].description]);
 }
 
-/** The errors of a route with status, code, reason and meaning. */
+/** Returns the errors of a route with status, code, reason and meaning. */
 export function errorRows(route: Route): string[][] {
   return codesByStatus(route).flatMap(([status, codes]) =>
     codes.map((code) => [String(status), `\`${code}\``, reasons[code], meanings[code]]),
   );
 }
 
-/** A type in words, such as `whole number or text`. The fields of an object are in brackets. */
+/** Describes a type, e.g. `whole number or text`, with the fields of an object in parentheses. */
 function typeOf({ type = '', anyOf, enum: values, items, properties }: JsonSchema): string {
   if (Array.isArray(type)) return type.map((one: string) => typeWords[one]).join(' or ');
   if (Array.isArray(anyOf)) return [...new Set((anyOf as JsonSchema[]).map(typeOf))].join(' or ');
@@ -232,11 +235,11 @@ const typeWords: Record<string, string> = {
   null: 'null',
 };
 
-/** The request of a route for a shell, and for a game script; none if it has no body. */
+/** Returns examples of a request for a shell and for a game script; none for a route without a body. */
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));
-  const needsPlace = key?.place === 'query'; // a game server's other requests get their place from Roblox
+  const needsPlace = key?.place === 'query'; // for other routes, Roblox adds the place to a game server's requests
   const takesPlace = key !== undefined && key.place !== 'body';
   return [forShell(`${path}${takesPlace ? '?placeid=1' : ''}`, example), forGame(path, needsPlace, example)];
 }

@@ -37,7 +37,7 @@ const duration = z
   .union([z.int({ error: durationError }), text.refine(isDuration, { error: durationError })], { error: durationError })
   .describe('The length of the suspension: `3d`, `12h`, `30m`, or whole seconds.');
 
-/** The fields of every change on /v2. The member is given by id or by name. */
+/** The fields of every change on /v2. */
 const changeFields = {
   ...memberFields,
   reason: optionalText.describe('The reason, in any words; rankd stores its first 200 characters with the change.'),
@@ -47,7 +47,7 @@ const changeFields = {
   command: optionalText.describe('The command that led to the change; stored with it.'),
 };
 
-/** The fields of a change that can depend on the member's rank. */
+/** The fields of a change that can require a current rank. */
 const rankFields = {
   ...changeFields,
   ifRank: rank
@@ -282,7 +282,7 @@ export const changeRoutes: readonly Route[] = [
   }),
 ];
 
-/** A requested change. If it has a `username`, its `rankeeId` is 0 until rankd has found the user. */
+/** A requested change. With a `username`, its `rankeeId` is 0 until rankd has found the user. */
 interface Asked {
   request: RankRequest;
   username: string | undefined;
@@ -383,7 +383,7 @@ async function unsuspend(exchange: Exchange<z.output<typeof stepBody>>): Promise
   return suspensionOf(change, { workspaceId: caller.workspace.id, requestId: request.id }, hold);
 }
 
-/** The request with the user id of the named member. */
+/** Returns the request with the user id of the named member. */
 async function withMember(
   app: DaemonContext,
   { request, username }: Pick<Asked, 'request' | 'username'>,
@@ -417,7 +417,7 @@ function suspensionOf(
   };
 }
 
-/** A duration in milliseconds. Digits are seconds, like a number. */
+/** Converts a duration to milliseconds. A number, or text with only digits, is in seconds. */
 function msOf(given: string | number): number | undefined {
   const ms = /^\d+$/.test(String(given)) ? Number(given) * 1_000 : parseDuration(String(given));
   return ms !== undefined && Number.isSafeInteger(ms) ? ms : undefined;

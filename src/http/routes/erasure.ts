@@ -9,7 +9,7 @@ import { jsonBody } from '../request-body.ts';
 import { type Exchange, route } from '../route.ts';
 
 /**
- * Receives the notifications of a Roblox webhook. Roblox sends each up to 5 times, with the same `NotificationId`, until
+ * Receives notifications of a Roblox webhook. Roblox sends each one up to 5 times with the same `NotificationId`, until
  * it gets a 2xx within 5 s. Source: "Webhook notifications" in Roblox's creator documentation.
  */
 export const robloxWebhook = route({
@@ -35,12 +35,12 @@ const erasure = z.object({
 async function receive(exchange: Exchange): Promise<{ success: true; message: string; requestId: string }> {
   const { app, request } = exchange;
   const { erasureSecret } = app;
-  if (erasureSecret === undefined) throw new RankdError('not_found', 'This address does not exist.'); // a reload removed it
+  if (erasureSecret === undefined) throw new RankdError('not_found', 'This address does not exist.'); // after a reload
   const refusal = refusalOfSignature(request, { secret: erasureSecret.reveal(), now: app.clock.now() });
   if (refusal !== undefined) throw refuse(exchange, refusal);
   const body = jsonBody(request);
   const { NotificationId: id, EventType: type } = parseFields(notification, body);
-  request.notes.facts = { notification: id, type }; // without the user, whom the log would still name afterwards
+  request.notes.facts = { notification: id, type }; // not the user id, which would stay in the log
   return { success: true, message: await outcomeOf(exchange, { id, type, body }), requestId: request.id };
 }
 
@@ -58,12 +58,12 @@ async function outcomeOf(
     : 'The request is done: rankd has no record that names the user.';
 }
 
-/** Roblox's documentation calls a window of 10 minutes reasonable. */
+/** The window that Roblox's documentation suggests. */
 const maxSkewMs = 10 * 60_000;
 
 /**
- * The header is `t=SECONDS,v1=BASE64`: the HMAC-SHA256 of the time, a dot and the bytes of the body. If the webhook has
- * no secret on Roblox's side, `v1` is missing.
+ * Checks the header `t=SECONDS,v1=BASE64`, in which `v1` is the HMAC-SHA256 of the time, a dot and the body. It is
+ * missing if the webhook has no secret on Roblox's side.
  */
 function refusalOfSignature(
   { headers, body }: { headers: IncomingHttpHeaders; body: unknown },
@@ -81,7 +81,7 @@ function refusalOfSignature(
   return Math.abs(now - Number(time) * 1_000) > maxSkewMs ? refusals.stale_notification : undefined;
 }
 
-/** One error for each reason: anyone can cause thousands of them. */
+/** Shared errors, because anyone can cause thousands of them. */
 const refusals = {
   unsigned: refusal(
     'unsigned',

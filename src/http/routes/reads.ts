@@ -160,7 +160,7 @@ export const readRoutes: readonly Route[] = [
   }),
 ];
 
-/** Admits the caller and answers with the result of `find`, whose first field is `message`. */
+/** Admits the caller and returns the result of `find`. */
 async function answer<Found extends { message: string }>(
   exchange: Exchange,
   find: (found: { app: DaemonContext; caller: KeyRecord; call: CallContext }) => Promise<Found>,
@@ -197,7 +197,7 @@ async function memberView(
     rank,
     roleId: highest?.id ?? null,
     roleName: highest?.name ?? null,
-    roles: held.filter(({ kind }) => kind !== 'private').map(roleView), // the group hides private roles
+    roles: held.filter(({ kind }) => kind !== 'private').map(roleView), // private roles are hidden on Roblox
     suspended: suspension !== undefined,
     suspendedUntil: suspension?.endsAt === undefined ? null : Math.ceil(suspension.endsAt / 1000),
   };

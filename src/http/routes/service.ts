@@ -14,7 +14,7 @@ const greeting = {
   openapi: '/openapi.json',
 } as const;
 
-/** Relative links also work behind a proxy that serves rankd below another path. */
+/** The links are relative, for proxies that serve rankd under a different path. */
 const greetingPage = Buffer.from(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd</title></head>
@@ -155,10 +155,7 @@ export const serviceRoutes: readonly Route[] = [
   }),
 ];
 
-/**
- * Created on the first request. All answers share the bytes: callers that do not read their answers must not cost a
- * copy each.
- */
+/** Created on the first request, and shared: callers that do not read their responses must not cost a copy each. */
 let json: Buffer | undefined;
 let page: Buffer | undefined;
 
@@ -174,7 +171,7 @@ function sendPage({ request, reply }: Exchange, html: Buffer, contentPolicy: str
     .send(html);
 }
 
-/** Proves to `rankd doctor --url` that its own daemon answers. */
+/** Adds a header that proves to `rankd doctor --url` that its own daemon responded. */
 export function prove({ app, request, reply }: Exchange): void {
   request.notes.level = 'debug'; // monitoring polls every few seconds
   const { [questionHeader]: question, authorization } = request.headers;

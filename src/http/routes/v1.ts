@@ -95,8 +95,8 @@ export const v1Routes: readonly Route[] = [
 ];
 
 /**
- * Games verify keys all the time. This handler sends its reply directly, and is synchronous unless the store has to
- * wait.
+ * Verifies a key. Sends the response directly, and synchronously unless the store is asynchronous, because games verify
+ * keys constantly.
  */
 function verifyKey(exchange: Exchange): Promise<undefined> | undefined {
   const { app, request, reply } = exchange;
@@ -104,7 +104,7 @@ function verifyKey(exchange: Exchange): Promise<undefined> | undefined {
   const answer = (keyRecord: FoundKey): undefined => {
     const caller = authorize(exchange, keyRecord, placeId);
     if (caller instanceof RankdError) return void sendError({ error: caller, request, reply });
-    request.notes.level = 'debug'; // it changes nothing
+    request.notes.level = 'debug'; // a verification changes nothing
     reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
   };
   const keyRecord = authenticateRequest(app, { request, placeId });
@@ -127,7 +127,9 @@ async function changeRank(exchange: Exchange<z.output<typeof rankBody>>): Promis
   return reply.send({ success: true, message, rankeeId, newRankId });
 }
 
-/** Only the host is stored: anyone with the rest of a webhook's address can post to it. */
+/**
+ * Returns the host of a webhook's address. The rest is not stored, because anyone who has it can post to the webhook.
+ */
 function hostOf(url: string | undefined): string | undefined {
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).host || undefined;
 }
