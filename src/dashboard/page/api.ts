@@ -87,7 +87,7 @@ export function endSession(): void {
 }
 
 /**
- * Calls `onEvent` with the name of each event in the daemon's stream, until the stream ends or is refused. This does not
+ * Calls `onEvent` with the name of each event in the stream, until the stream ends or is refused. This does not
  * use `EventSource`, which can't send the token.
  */
 export async function followEvents(
