@@ -41,7 +41,7 @@ test.each<[line: string, code: number, says: RegExp, place?: Place]>([
     /^error: rankd is not allowed to write @closed\/x/,
   ],
   ['service install --dir @with-unit', 2, /^error: @with-unit\/rankd\.service is a folder, not a file/],
-  ['service remove --dir @with-unit', 4, /^error: @with-unit\/rankd\.service is a folder, and rankd needs a file/m],
+  ['service remove --dir @with-unit', 4, /^error: @with-unit\/rankd\.service is a folder, but rankd needs a file/m],
   ['restore -', 3, /^error: The folder @gone does not exist/, { TMPDIR: '@gone' }],
   ['store copy --from @closed/x --to @copy', 77, /^error: This user is not allowed to open @closed\/x/],
   ['store copy --from @file/x --to @copy', 3, /^error: There is no @file\/x/],
@@ -49,7 +49,7 @@ test.each<[line: string, code: number, says: RegExp, place?: Place]>([
   [
     'serve --port 0',
     4,
-    /^error: @with-socket\/daemon\.sock is a folder, and rankd needs a file/m,
+    /^error: @with-socket\/daemon\.sock is a folder, but rankd needs a file/m,
     { dataDir: '@with-socket' },
   ],
   ['serve --port 0', 69, /^error: rankd can't open its database/m, { dataDir: '@with-lock' }],
