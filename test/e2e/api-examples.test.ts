@@ -106,7 +106,7 @@ function blockIn(text: string, language: string): string | undefined {
   return new RegExp(`^\`\`\`${language}\\n(.+?)^\`\`\``, 'ms').exec(text)?.[1];
 }
 
-/** An answer in which values that differ between runs are replaced with their kinds. */
+/** Replaces the values in a response that differ between runs with their kinds. */
 function shapeOf(json: string): unknown {
   const answer: unknown = JSON.parse(json);
   if (typeof answer !== 'object' || answer === null) return typeof answer;

@@ -190,11 +190,11 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   const file = home.path('audit.heads');
   writeFileSync(home.path('rankd.yaml'), 'audit: { head_file: audit.heads }\n');
   const lines = () => readFileSync(file, 'utf8').trimEnd().split('\n');
-  await home.json('key', 'create', 'game'); // no daemon runs that could record it
+  await home.json('key', 'create', 'game'); // no daemon is running that could record it
   await home.json('rank', 'set', '1001', '20');
   expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
   await using daemon = await DaemonHere.start(home);
-  await home.json('whitelist', 'add', '7'); // next to the daemon, which records it
+  await home.json('whitelist', 'add', '7'); // the running daemon records it
   await vi.waitUntil(() => lines().some((line) => /^\S+Z 4 [\da-f]{64}$/.test(line)), { timeout: 20_000 });
   await daemon.stop();
   const verify = (...args: string[]) => home.here(['audit', 'verify', ...args]);
@@ -219,7 +219,7 @@ test.concurrent('an unwritable head file stops the start of a daemon, and causes
   await expect(DaemonHere.start(home, { env })).rejects.toThrow('does not exist');
 });
 
-/** An attack with knowledge of the chain: changes the name in each event, and computes every hash again. */
+/** Simulates an attacker who changes the name in each event, and recomputes the whole chain. */
 function rewriteAudit({ dataDir }: CliHome): void {
   const database = new Database(join(dataDir, 'rankd.db'));
   database.exec('DROP TRIGGER audit_is_never_edited');
@@ -236,14 +236,14 @@ function rewriteAudit({ dataDir }: CliHome): void {
   database.close();
 }
 
-/** An attack with access to the file. */
+/** Simulates an attacker with write access to the file. */
 function inDatabase({ dataDir }: CliHome, sql: string): void {
   const database = new Database(join(dataDir, 'rankd.db'));
   database.exec(sql);
   database.close();
 }
 
-/** A command that runs until it is stopped. */
+/** Starts a command that runs until it is stopped. */
 function startCli(home: CliHome, ...args: string[]) {
   const child = home.start(args);
   const exitCode = once(child, 'exit').then(([code]) => code);
@@ -254,7 +254,7 @@ function startCli(home: CliHome, ...args: string[]) {
   };
 }
 
-/** The lines of a stream as they arrive. */
+/** Yields the lines of a stream. */
 class Lines<T = string> {
   readonly #next: () => Promise<T>;
 

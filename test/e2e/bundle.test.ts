@@ -220,7 +220,7 @@ function start(copy: CopyOfRankd, args: string[], env: Record<string, string> = 
   return spawn(process.execPath, [copy.binary, ...args], { cwd: copy.home, env: { ...environment(copy), ...env } });
 }
 
-/** Makes a process list at its end the modules of Node.js that it has loaded. */
+/** Makes a process print at its exit which Node.js modules it has loaded. */
 class ToldModules {
   readonly #file: string;
   readonly env: { NODE_OPTIONS: string };

@@ -15,12 +15,12 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 /**
- * The examples of every help text, and therefore of docs/commands, which test/docs/reference.test.ts compares with
- * them.
+ * Runs the examples of every help text, and thus those of docs/commands, which test/docs/reference.test.ts compares with
+ * the help texts.
  */
 const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
 
-/** The examples that cannot end with 0 here, with the reason and the actual output. */
+/** Examples that cannot exit with 0 in a test, with the reason and the actual output. */
 const otherEnds: Record<string, { because: string; code: number; says: RegExp }> = {
   'rankd doctor --url https://rankd.example.com': {
     because: 'nobody has that address; test/e2e/doctor-address.test.ts has servers that somebody has',
@@ -72,17 +72,16 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^sudo rankd service remove/, ['service install --dir HERE/units']],
 ];
 
-/** Examples for a home without any use of rankd so far. */
+/** Examples for a home in which rankd has not been used. */
 const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
 /**
- * Examples that change nothing for other examples share one home with a daemon. All others get a copy of it without
- * one.
+ * Examples that do not affect others share one home with a daemon. All others get a copy of that home without a daemon.
  */
 const besideDaemon =
   / (list|show|test|check|verify|hash -|export|print|path|schema|doctor|openapi|man|version|status|health|dashboard|reload|completion)\b|--dry-run|^HEALTHCHECK|^rankd script/;
 const untilStopped = /^rankd serve|--(watch|follow)$/;
 
-/** Programs that an example needs, but the test machine may lack, or that must not change it. */
+/** Fakes for programs that the test machine may lack, or that would change it. */
 const programs = {
   sudo: 'exec "$@"',
   ssh: 'exec sh -c "$2"',
@@ -99,9 +98,9 @@ const servers = new AsyncDisposableStack();
 let daemon: DaemonHere;
 let env: Record<string, string>;
 let robloxKey: string;
-/** The answers to questions of an example; `y` by default. */
+/** Answers to an example's questions; `y` by default. */
 let asked: Array<[examples: RegExp, answers: string[]]>;
-/** Names in examples, and their replacements here. */
+/** Replacements for names in examples. */
 let fillings: Array<[named: RegExp, here: (folder: string) => string]>;
 
 beforeAll(async () => {
@@ -242,7 +241,7 @@ test('every exception matches an example', () => {
   expect(examples).toEqual(expect.arrayContaining(Object.keys(otherEnds)));
 });
 
-/** The numbers of the events that the home's program received. */
+/** Returns the numbers of the events that the home's webhook received. */
 async function delivered(): Promise<number[]> {
   const { deliveries } = await home.json<{ deliveries: Array<{ sequence: number; state: string }> }>(
     ...['webhook', 'deliveries', 'my-bot'],
@@ -255,7 +254,7 @@ async function done(at: CliHome, line: string): Promise<void> {
   expect({ line, code, stderr }).toMatchObject({ code: 0 });
 }
 
-/** The result of a typed line: in this process, if it needs no shell except to read or write a file. */
+/** Runs a typed line, in this process unless it needs a shell for more than redirection. */
 async function typed(at: CliHome, line: string): Promise<{ code: number | null; said: string }> {
   const [, command = line, arrow, file = ''] = /^([^|&<>$]+) ([<>]) ([^|&<>$]+)$/.exec(line) ?? [];
   if (arrow === undefined && /[<>|&]/.test(line)) {

@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => home[Symbol.dispose]());
 
-/** The output of `rankd __complete`; the last word is the incomplete one. */
+/** Returns the output of `rankd __complete`; the last word is the incomplete one. */
 async function candidates(...words: string[]): Promise<string[]> {
   const io = new TerminalIo(home);
   expect(await runCli(['__complete', ...words.slice(0, -1), `:${words.at(-1)}`], io)).toBe(0);
@@ -126,7 +126,7 @@ describe('the next word', () => {
   });
 });
 
-/** Runs a script in a shell with this rankd on its path; returns the printed lines. */
+/** Runs a script in a shell with this rankd on its path. Resolves with the printed lines. */
 function shell(command: string[], script: string): string[] {
   const [program = '', ...args] = command;
   const env = { PATH: path, HOME: home.folder, RANKD_DATA_DIR: home.dataDir, LANG: 'C.UTF-8' };
@@ -159,7 +159,7 @@ COMP_WORDS=(${typed}) COMP_CWORD=${words.length}; _rankd rankd; printf '%s\\n' "
   });
 });
 
-/** All development machines have Bash; the other shells are tested where they are installed. */
+/** Bash is required; other shells are tested if they are installed. */
 function whereThereIs(name: string): (title: string, tests: () => void) => void {
   return has(name) ? describe : () => undefined;
 }

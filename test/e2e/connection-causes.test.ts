@@ -16,27 +16,27 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 
-/** Real sockets that each fail in a different way, for Roblox, a webhook and PostgreSQL. */
+/** Tests each cause with real sockets, for Roblox, a webhook and PostgreSQL. */
 
 const trusted = new Authority();
 const name = 'localhost';
 
 interface Case {
   cause: string;
-  /** The name of the case, if it is not the cause. */
+  /** The name of the case, if it differs from the cause. */
   title?: string;
   env?: Record<string, string>;
   words: RegExp;
-  /** A part of the hint for every client except those in `hints`. */
+  /** Part of the hint, unless the client has a different one. */
   hint: RegExp;
   hintOfStore?: RegExp;
   wordsOfWebhook?: RegExp;
   wordsOfStore?: RegExp;
-  /** The failing place; `https` and `postgres` are for the first bytes of that client. */
+  /** Returns the failing address. `protocol`: the client that connects to it. */
   place: (protocol: 'https' | 'postgres') => Promise<string>;
-  /** True if only a process that was started with the tests' CA gets that far. */
+  /** True if only a process that trusts the tests' CA reaches this failure. */
   isChild?: true;
-  /** True if the cause is acceptable for a webhook, and can't occur with PostgreSQL. */
+  /** True if webhooks accept this, and it can't occur with PostgreSQL. */
   isOnlyForRoblox?: true;
   /** False if a later attempt can succeed. */
   isPermanent: boolean;
@@ -154,7 +154,7 @@ function keep(socket: Socket): void {
   sockets.add(socket.on('error', () => undefined));
 }
 
-/** No program listens on this port, and no other test can be given it. */
+/** A port without a listener that no other test can get. */
 async function closedPort(): Promise<string> {
   return `${name}:2`;
 }
@@ -250,7 +250,7 @@ test('an unreachable optional host does not cause repeated calls to Roblox', asy
   await delay(1_000);
   const { journal } = system.roblox;
   const before = journal.requests('introspect').length;
-  await delay(11_000); // it would ask every five seconds
+  await delay(11_000); // retries would follow every five seconds
   expect(journal.requests('introspect').length).toBe(before);
 });
 
@@ -262,10 +262,10 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
   const serve = () =>
     isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home, { env: ofCase });
 
-  /** With five minutes, a test whose call is retried until then times out. */
+  /** Longer than a test's timeout, so that a test fails if its call is retried until then. */
   const deadline = isPermanent ? '5m' : cause === 'timed_out' ? '3s' : '1s';
 
-  /** A home whose Roblox, and the target of its webhook, are at that place. */
+  /** A home whose Roblox and webhook have the failing address. */
   beforeAll(async () => {
     home = new CliHome();
     const url = `https://${await place('https')}`;

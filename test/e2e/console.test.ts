@@ -94,7 +94,7 @@ test('stop ends the daemon, even while a command waits for an answer; later line
   await using daemon = await DaemonHere.start(home, { args: ['--console'] });
   await daemon.console;
   daemon.type('key revoke my-game');
-  daemon.type('workspace suspend -y'); // waits for the command before it
+  daemon.type('workspace suspend -y'); // runs after the previous command
   await expect.poll(() => daemon.out).toContain('[y/N]');
   daemon.type('stop');
   daemon.type('y');
@@ -163,7 +163,7 @@ async function failedStart(env: Record<string, string>): Promise<string> {
   return panel.log();
 }
 
-/** Its log goes to a file. */
+/** Starts a daemon with a console; the log goes to a file. */
 function startPanel(home: CliHome, env: Record<string, string>) {
   const file = home.path('log');
   writeFileSync(file, '');

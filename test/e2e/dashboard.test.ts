@@ -142,7 +142,7 @@ test('status shows the address of the page, its sessions, and a suspended worksp
   expect((await visitor.read('/api/status')).status.workspaceActive).toBe(false);
   await home.json('workspace', 'resume');
   using stream = await visitor.listen();
-  expect(await home.here(['dashboard', 'logout', '--view'])).toMatchObject({ code: 2 }); // it would not end only those
+  expect(await home.here(['dashboard', 'logout', '--view'])).toMatchObject({ code: 2 }); // logout ends all sessions, not only these
   const { sessions } = await home.json<{ sessions: number }>('dashboard', 'logout');
   expect(sessions).toBeGreaterThan(0);
   await expect.poll(() => stream.events.at(-1)).toBe('logout');
@@ -156,7 +156,7 @@ test('changes by a game and by a command are shown within two seconds', async ()
   const visitor = await PageVisitor.loggedIn(home);
   using stream = await visitor.listen();
   await expect.poll(() => stream.events).toContain('hello');
-  await new Promise((resolve) => setTimeout(resolve, 100)); // the first read has the present state
+  await new Promise((resolve) => setTimeout(resolve, 100)); // until the first read has the current state
   const told = async (act: () => Promise<unknown>) => {
     const before = stream.events.filter((name) => name === 'changes').length;
     await act();

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-/** A data directory with an empty file, which is a database without any migration. */
+/** Creates a data directory with an empty database, which has no schema. */
 function emptyDatabase(): void {
   mkdirSync(home.dataDir, { mode: 0o700 });
   writeFileSync(database, '', { mode: 0o600 });

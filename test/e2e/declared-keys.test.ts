@@ -23,7 +23,7 @@ function configure(home: CliHome, ...keys: Declared[]): void {
   writeFileSync(home.path('rankd.yaml'), `${lines.join('\n')}\n`);
 }
 
-/** A new secret and its hash, as printed by `rankd key hash --new`. */
+/** Creates a secret and its hash with `rankd key hash --new`. */
 async function newSecret(home: CliHome, file: string): Promise<{ secret: string; hash: string }> {
   const { stdout, code } = await home.here(['key', 'hash', '--new', file]);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\da-f]{64}\n$/)]);

@@ -31,10 +31,10 @@ afterAll(async () => {
   home[Symbol.dispose]();
 });
 
-/** The findings at the address. */
+/** Resolves with the findings for the address. */
 async function found(url: string, { isChild = false } = {}): Promise<Finding[]> {
   const args = ['doctor', '--offline', '--json', '--url', url];
-  // A separate process that trusts the tests' CA.
+  // in a separate process, which trusts the tests' CA
   const env = { NODE_EXTRA_CA_CERTS: home.path('authority.pem') };
   const result = isChild ? await home.run(args, { env }) : await home.here(args);
   const { findings } = result.json<{ findings: Finding[] }>();
@@ -192,7 +192,7 @@ test('without a response, doctor reports the failed step: the port, the name, th
       fix: expect.stringMatching(/^start/),
     },
   ]);
-  // No machine has this address, and the system knows that at once.
+  // the system rejects this address at once
   expect((await found('https://224.0.0.1')).slice(1)).toMatchObject([
     {
       check: 'reach',

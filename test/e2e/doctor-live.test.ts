@@ -14,7 +14,7 @@ interface Live {
 
 const general = { id: 77_000_000, name: 'General', rank: 90 };
 
-/** The findings other than ok, after a change to the fake. */
+/** Resolves with the findings that are not ok, after a change to the fake. */
 async function differing(change: (roblox: FakeOpenCloud) => void, ...args: string[]) {
   await using system = await openCloudHome();
   const { home, roblox } = system;
@@ -188,7 +188,7 @@ test('a name look-up that requires a log-in FAILs in --live, and as permanent in
   });
 });
 
-/** The findings other than ok with `--member`, without the wait until reads show the writes. */
+/** Resolves with the findings that are not ok with `--member`, without waiting for lagging reads. */
 async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());

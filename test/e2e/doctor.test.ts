@@ -23,7 +23,7 @@ function newHome(): CliHome {
   return home;
 }
 
-/** The findings other than ok, and the exit code. */
+/** Resolves with the findings that are not ok, and the exit code. */
 async function complaints(home: CliHome, ...args: string[]): Promise<{ code: number | null; found: Finding[] }> {
   const result = await home.here(['doctor', '--json', ...args]);
   const { findings } = result.json<{ findings: Finding[] }>();
@@ -343,7 +343,7 @@ test('a group that Roblox has locked is reported', async () => {
   const { code, found } = await complaints(system.home);
   expect(code).toBe(5);
   expect(found).toEqual([expect.objectContaining({ check: 'group', text: expect.stringContaining('locked') })]);
-  roblox.group.locked = true; // now reads are forbidden
+  roblox.group.locked = true; // forbids reads
   expect((await complaints(system.home)).found).toContainEqual(
     expect.objectContaining({ check: 'group', text: expect.stringContaining('Roblox has locked the group') }),
   );

@@ -6,7 +6,7 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Settings that name roles, as the operator sees them: in commands, alarms, a restart and a reload. */
+/** Tests settings with changed roles from the operator's view: commands, alarms, restarts and reloads. */
 
 const { captain, officer } = sampleRoles;
 const bob = String(sampleUsers.trainee);
@@ -53,11 +53,11 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     const role = roblox.group.role(captain);
     Object.assign(role ?? {}, { rank: 125 });
     roblox.group.roles.push({ id: 99_000_001, name: 'Newcomer', rank: 50 });
-    await home.here(['reload']); // reads the roles again
+    await home.here(['reload']); // reads the current roles
     expect([await give(125), await inShell(125)]).toEqual([[403, 'rank_not_allowed'], 5]);
     expect(await give(50)).toEqual([200, undefined]);
 
-    // The text matches the new role, which is not meant: the alarm reports that.
+    // the alarm reports that the text now matches a different role than intended
     const drift =
       /names 50, which is role 70000050: Captain now has rank 125; Newcomer \(role id 99000001\) now matches the entry, but is not the intended role\.$/;
     const fix = `${line}; to use Newcomer (role id 99000001) instead: rankd reload --relearn`;
@@ -72,7 +72,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     ]);
     expect((await home.here(['status'])).stdout).toContain('write locked_roles: [125]');
     const doctor = async () => (await home.here(['doctor', '--json'])).json<Doctor>().findings;
-    // On a busy machine, one doctor may not get all its answers from Roblox in time.
+    // on a busy machine, a run of doctor may time out
     await expect
       .poll(doctor)
       .toContainEqual({ check: 'roles', grade: 'FAIL', text: expect.stringMatching(drift), fix });
@@ -82,7 +82,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     });
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: expect.stringContaining(fix) });
 
-    // A restart, and a reload of the same text, retain the meaning and raise no second alarm.
+    // a restart or a reload of the same text preserves the meaning and raises no second alarm
     await daemon.stop();
     daemon = await system.serve();
     await expect.poll(() => daemon.log).toContain('names 50');
@@ -92,7 +92,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect([same.code, same.stderr]).toEqual([0, expect.stringContaining('names 50')]);
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
 
-    // The line from doctor fixes it.
+    // the line from doctor fixes the setting
     write('policy: { locked_roles: [125] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
@@ -100,7 +100,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
     expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
 
-    // The old text, written again, is resolved again: it means the role that has the number now.
+    // once the old text is restored, it means the role that has the number now
     write('policy: { locked_roles: [50] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(50)).toEqual([403, 'rank_not_allowed']);

@@ -1,7 +1,7 @@
 /** A typed command line, without `rankd`. */
 export type Line = string | { line: string; input: string };
 
-/** The commands of a person in a fresh home, one after another; every kind of command, both done and refused. */
+/** Commands that run one after another in an empty home; all kinds, both successful and refused. */
 export const scenes: Record<string, Line[]> = {
   keys: [
     'key create main --max-rank 100',
@@ -233,13 +233,13 @@ export const shownOnTerminals = [
   'rank test 1001 20',
 ];
 
-/** Files that the scenes read. */
+/** Files for the scenes. */
 export const files: Record<string, string> = {
   'broken.yaml': 'server:\n  prot: 8080\n  port: abc\npolicy: { max_rank: 999 }\n',
   'good.yaml': 'server:\n  port: 8080\npolicy:\n  locked_roles: [20]\n',
 };
 
-/** Commands whose output is long and covered by other tests, or depends on the machine. */
+/** Commands whose output depends on the machine, or is long and covered by other tests. */
 export const others: Line[] = [
   'doctor',
   'config schema',

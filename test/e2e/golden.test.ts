@@ -11,7 +11,7 @@ import { CliHome, type CliResult } from '../support/run-cli.ts';
 import { TempDir } from '../support/temp-dir.ts';
 import { files, type Line, others, prepared, scenes, shownOnTerminals } from './golden-scenes.ts';
 
-/** Even if these ask for color, nothing is colored or overwritten off a terminal. */
+/** Variables that request color, which has no effect without a terminal. */
 const env = { TERM: 'xterm-256color', COLORTERM: 'truecolor', FORCE_COLOR: '3', CLICOLOR_FORCE: '1' };
 
 const control = /(?![\n\t])\p{Cc}/u;
@@ -75,12 +75,12 @@ describe('the built binary, on a terminal', () => {
   let daemon: DaemonProcess;
 
   beforeAll(async () => {
-    home = new CliHome(new TempDir(mkdtempSync('/tmp/rankd-test-'))); // tables are as wide as their longest path
+    home = new CliHome(new TempDir(mkdtempSync('/tmp/rankd-test-'))); // a short path, because it determines the width of tables
     const secret = await home.createKey('main');
     for (const line of prepared) await home.here(line);
     daemon = await DaemonProcess.start(home);
     await daemon.rank(secret, { newRankId: 50 });
-    // The daemon looks up the names of members in the background.
+    // the daemon looks up members' names in the background
     await vi.waitFor(
       async () => expect(JSON.stringify(await home.json('history', 'list'))).toContain('"userName":"Newcomer"'),
       20_000,
@@ -112,16 +112,16 @@ describe('the built binary, on a terminal', () => {
 
 const colors = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 
-/** Messages of a waiting command, which does not wait on every machine. */
+/** Progress messages, which appear only on slow machines. */
 const overwritten = new RegExp(`[^\\n]*\\r${String.fromCharCode(27)}\\[K`, 'g');
 
-/** A time zone in which no test runs over midnight. */
+/** A time zone in which the test cannot run over midnight. */
 function aroundNoon(): string {
   const west = new Date().getUTCHours() - 12;
   return `Etc/GMT${west < 0 ? west : `+${west}`}`;
 }
 
-/** Like `settled`, with the names of colors, and figures of a running daemon. */
+/** Also names the colors, and replaces the figures of a running daemon. */
 function settledScreen(screen: string, home: CliHome): string {
   const named = screen.replaceAll(
     colors,
@@ -143,7 +143,7 @@ function homeWithFiles(): CliHome {
   return home;
 }
 
-/** The first call of each command runs the built binary. The others run in this process. */
+/** Runs the built binary for the first call of each command, and others in this process. */
 const ofBuilt = new Set([
   ...new Map(
     Object.values(scenes)
@@ -159,20 +159,20 @@ function run({ home, built }: { home: CliHome; built: BuiltSession }, line: Line
   return options.input === '' ? built.run(wordsOf(line)) : home.run(wordsOf(line), options);
 }
 
-/** The command of a line; the whole line if it calls none. */
+/** Returns a line's command, or the whole line if it has none. */
 function commandOf(line: Line): string {
   const text = wordsOf(line).join(' ');
   return everyCommand.find((path) => `${text} `.startsWith(`${path} `)) ?? text;
 }
 
-/** The output as a person sees it, with lines of the error stream marked. */
+/** Formats the output, and marks lines of standard error. */
 function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): string {
   const talk = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
   const [out, err] = [stdout, talk].map((text) => settled(text.replaceAll('@test', `@${hostname()}`), home));
   return `$ rankd ${textOf(line)}\n${out}${err}[${code}]\n\n`;
 }
 
-/** Replaces texts that differ between runs; replacements of another length break the alignment of columns. */
+/** Replaces texts that differ between runs, if possible with the same length, to preserve the alignment of columns. */
 function settled(text: string, { folder }: CliHome): string {
   const sameLength = text
     .replaceAll(/\brk_(live|test)_[0-9A-Za-z]{36}\b/g, (_, mode) => `rk_${mode}_${'x'.repeat(36)}`)

@@ -24,7 +24,7 @@ async function setUp(): Promise<World> {
   return { home, roblox, [Symbol.asyncDispose]: close };
 }
 
-/** Configures the operator for the fake Roblox. */
+/** Configures rankd for the fake Roblox. */
 function configure({ home, roblox }: World, ...more: string[]): void {
   writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
   const { groupId, baseUrl, legacyBaseUrl } = roblox;
@@ -85,7 +85,7 @@ test.concurrent('an acting account without permission to change ranks can give n
 test.concurrent('roles that can be given are within the ladder and the policy', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
-  roblox.credential.userId = sampleUsers.owner; // reaches every role but its own
+  roblox.credential.userId = sampleUsers.owner; // can change every role except its own
   configure(world, ', ladder: [10, 20, 200]', 'policy: { max_rank: 199, locked_roles: [10] }');
   const { group } = await home.json<Shown>('group', 'show');
   expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 20]);
@@ -242,7 +242,7 @@ interface Members {
   next: string | null;
 }
 
-/** The ids of all members, read with a limit from cursor to cursor. */
+/** Resolves with the ids of all members, read page by page. */
 async function pagesOf(home: CliHome, role: string, limit: number): Promise<number[][]> {
   const pages: number[][] = [];
   for (let next: string | null | undefined; next !== null; ) {

@@ -45,7 +45,7 @@ const fields = [
   'hold',
 ];
 
-/** CSV lacks a column for the first, and has additional columns. */
+/** Fields without a CSV column, and columns that only CSV has. */
 const listsOfObjects = ['roles'];
 const nameColumns = [...['roleName', 'oldRoleName', 'rolesBeforeNames', 'rolesAfterNames', 'holdKind', 'holdEndsAt']];
 

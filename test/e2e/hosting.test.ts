@@ -11,7 +11,7 @@ import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** rankd where a platform runs it: variables are its only settings, and only one port can be reached. */
+/** Tests rankd as hosting platforms run it: with settings only from variables, and one reachable port. */
 
 const rankd = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const running: ChildProcess[] = [];
@@ -30,14 +30,14 @@ interface Hosted {
   stop(): Promise<number | null>;
 }
 
-/** The command with these variables alone, as `env -i` leaves them; `uid`: as a user without an account. */
+/** Runs a command with only these variables; `uid`: as a user without an account. */
 function bare(args: string[], env: Record<string, string>, uid?: number): [file: string, ...args: string[]] {
   const asUser = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   return ['env', '-i', ...asUser, ...['env', ...variables], process.execPath, rankd, ...args];
 }
 
-/** Starts `rankd serve` with these variables alone. Resolves once its output contains `until`. */
+/** Starts `rankd serve` with only these variables. Resolves once its output contains `until`. */
 async function host(
   env: Record<string, string>,
   { cwd = '/', until = 'rankd listens on', uid }: { cwd?: string; until?: string; uid?: number } = {},
@@ -62,7 +62,7 @@ async function host(
   return hosted;
 }
 
-/** A free port below those that the system gives to other tests. */
+/** Returns a free port below the range that the system assigns to other tests. */
 async function freePort(): Promise<number> {
   const port = 20_000 + randomInt(10_000);
   const server = createServer().listen(port);

@@ -9,14 +9,14 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 /** Commands with a fixed format, which --json does not change. */
 const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
 
-/** Commands that this page can't show, each with the reason. */
+/** Commands that the page does not show, with the reason. */
 const elsewhere: Record<string, string> = {
   serve: 'prints its log',
   'discord setup': 'needs a server in Discord',
   'store accept': 'needs PostgreSQL',
 };
 
-/** One line for each other command, in an order in which each finds what it needs. */
+/** A line for each other command, in an order in which each has the data it needs. */
 const lines = [
   ...['webhook add bot --no-test --out bot.secret', 'key create shop', 'key list', 'key show game'],
   ...['key set shop --max-rank 20', 'key rotate shop', 'key pause shop', 'key resume shop', 'key adopt shop'],
@@ -37,7 +37,7 @@ const lines = [
   ...['db migrate', 'version'],
 ];
 
-/** A line of each command that runs without a daemon. */
+/** Lines that run without a daemon. */
 const withoutDaemon = [
   'restore copy.db -y',
   'store copy --from copy.db --to copied',
@@ -56,7 +56,7 @@ test('docs/json.md has the fields of each document that --json prints (update it
   await expect(pageOf(documents)).toMatchFileSnapshot('../../docs/json.md');
 });
 
-/** Each line with its document, on a home with a key and a daemon. */
+/** Runs the lines in a home with a key and a daemon, and returns their documents. */
 async function printed(): Promise<Array<[line: string, document: Document]>> {
   using home = new CliHome();
   await using sink = await startWebhookSink();

@@ -192,7 +192,7 @@ test.concurrent('revoke asks first: without a terminal and -y it exits with 2, a
   });
   expect((await home.here(['key', 'rotate', 'game'])).code).toBe(4);
 
-  // The second time, it asks no question and records nothing more.
+  // the second time, it neither asks nor records anything
   expect(await home.here(['key', 'revoke', key.id])).toMatchObject({
     code: 0,
     stdout: 'Key "game" was already revoked.\n',
@@ -380,7 +380,7 @@ test.concurrent('an error is two lines with its exit code, or with --json one do
     message: expect.stringContaining('nobody'),
     try: 'rankd key list',
   });
-  const wrongUsage = await home.here(['key', 'create', '--nope', '--json']); // parsing stops before the flag
+  const wrongUsage = await home.here(['key', 'create', '--nope', '--json']); // parsing fails before the --json flag
   expect(wrongUsage).toMatchObject({ code: 2, stdout: '' });
   expect(wrongUsage.json()).toMatchObject({ v: 1, success: false, code: 'usage' });
 });

@@ -10,7 +10,7 @@ const other = 20_002;
 
 vi.setConfig({ maxConcurrency: 3 });
 
-/** Reads lag by at most 8 s, which pass in two. */
+/** Reads lag by at most 8 s, which pass in 2 s of real time. */
 const lagMs = 2_000;
 const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
 
@@ -18,7 +18,7 @@ async function world() {
   const all = await openCloudHome();
   const { home, roblox } = all;
   for (const userId of [member, other]) roblox.group.setMember(userId, [trainee]);
-  /** The times of the reads of the member. */
+  /** Returns the times when the member was read. */
   const reads = (userId: number) =>
     roblox.journal
       .requests('memberships')
@@ -30,8 +30,7 @@ async function world() {
     rank: (userId: number, rank: string, ...args: string[]) =>
       home.here(['rank', 'set', String(userId), rank, ...args], { env }),
     /**
-     * Roblox refuses the first write for the member but carries it out. The read right after it does not show that,
-     * later ones do.
+     * Makes Roblox refuse the first write for the member but carry it out. Only later reads show the write.
      */
     refusedWhileReadsLag: async <T>(work: () => Promise<T>) => {
       roblox.lagMs = 60_000;

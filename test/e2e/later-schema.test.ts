@@ -11,7 +11,7 @@ import { buildLaterRankd } from '../support/later-rankd.ts';
 import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Two versions of rankd use one database: this tree's, and one that needs the next schema. */
+/** Tests two versions of rankd on one database: this one, and one that needs the next schema. */
 
 let later: CopyOfRankd;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Commands of the built binary next to the running daemon of the built binary: each checks the very next request. */
+/** Tests that a command's change affects the daemon's very next request, with the built binary. */
 const home = new CliHome();
 let daemon: DaemonProcess;
 let secret: string;

@@ -58,7 +58,7 @@ test('a daemon and the commands on a different machine share one PostgreSQL data
   expect(codeOf(await second.verify(key))).toBe('invalid_key');
   expect(await run('audit', 'verify')).toMatch(/^ok: \d+ events/);
   expect(await run('db', 'check')).toContain('on PostgreSQL');
-  // The tests' server is configured without slow features.
+  // the tests' server is configured without slow features
   const { code, stdout } = await there.here(['doctor', '--offline'], { env });
   expect({ code, stdout }).toEqual({ code: 5, stdout: expect.stringMatching(/^ok +database +sound, schema/m) });
   expect(stdout).toMatch(/^FAIL +server +fsync is off/m);
@@ -100,7 +100,7 @@ test('completion uses names from a server, but a silent server delays a shell on
   const line = ['__complete', 'key', 'show', ':lob'];
   const named = { code: 0, stdout: 'lobby\tlive key\n', stderr: '' };
   expect(await at.here(['key', 'create', 'lobby'], { env: { RANKD_STORE_URL: url } })).toMatchObject({ code: 0 });
-  // A busy machine may be late once.
+  // the first attempt may time out on a busy machine
   await expect.poll(() => at.here(line, { env: { RANKD_STORE_URL: url } })).toMatchObject(named);
   writeFileSync(at.path('other.yaml'), `store: {url: '${silent}'}\n`, { mode: 0o600 });
   const withFile = [...line.slice(0, 1), '--config', 'other.yaml', ...line.slice(1)];
@@ -113,7 +113,7 @@ test('completion uses names from a server, but a silent server delays a shell on
   await expect.poll(() => proxy.made, { interval: 5 }).toBeGreaterThan(before);
   const since = performance.now();
   expect(await answered).toMatchObject({ code: 0, stdout: '', stderr: '' });
-  expect(performance.now() - since).toBeLessThan(2_000); // the connection alone would be given up after three seconds
+  expect(performance.now() - since).toBeLessThan(2_000); // the connection alone would time out after three seconds
 });
 
 test('a machine without the real group’s configuration gets a notice, and so does a daemon without keys', async () => {
@@ -146,7 +146,7 @@ test('a machine without the real group’s configuration gets a notice, and so d
 
 test('doctor reports missing permissions; doctor, reload and reading commands create nothing in an empty database', async () => {
   const { url, address } = await postgresDatabase('empty');
-  const plain = `plain_${address.database}`; // may log in, but has no further permissions
+  const plain = `plain_${address.database}`; // can log in, but has no further permissions
   await onServer(address, `CREATE ROLE ${plain} LOGIN`);
   onTestFinished(async () => {
     await onServer(address, `DROP OWNED BY ${plain}; DROP ROLE ${plain}`);

@@ -26,7 +26,7 @@ async function dryRun(home: CliHome, ...args: string[]): Promise<DryRun> {
   return (await home.here(['rank', 'test', ...args, '--json'])).json<DryRun>();
 }
 
-/** Ranker, rank and state of every change, newest first. */
+/** Resolves with the ranker, rank and state of every change, newest first. */
 async function history(home: CliHome): Promise<Array<[number, number, string]>> {
   const { changes } = await home.json<{ changes: Array<{ rankerId: number; newRankId: number; state: string }> }>(
     'history',

@@ -104,8 +104,8 @@ test.concurrent('The commands of docs/hosting.md for a second group set it up an
 });
 
 /**
- * The output of a shell for these commands, with yes as the answer to each question; throws with the output if one
- * fails.
+ * Runs the commands in a shell, and answers each question with yes. Resolves with the output; rejects with it if a
+ * command fails.
  */
 async function typed(
   commands: string[],

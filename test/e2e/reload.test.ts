@@ -302,7 +302,7 @@ test('init and reload report that the daemon reads a file in a different folder'
   await daemon.stop();
 });
 
-/** The number of roles that the daemon could give. */
+/** Resolves with the number of roles that rankd can give. */
 async function assignsLeft(home: CliHome): Promise<number | undefined> {
   interface Status {
     status: { budget: Array<{ operation: string; left: number }> };
@@ -324,7 +324,7 @@ async function serveWith(
   return { home, daemon, secret };
 }
 
-/** The outcome in the audit. */
+/** Resolves with the newest reload in the audit. */
 async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
   const isReload = ({ action }: Event) => action.startsWith('config.');
   const told = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);

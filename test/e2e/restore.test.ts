@@ -338,7 +338,7 @@ test('the database itself is not a backup', async () => {
   expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
 });
 
-/** A copy of the backup without its digest, which is the last line: like a file from another program. */
+/** Copies the backup without its digest at the end, like a file from a different program. */
 function copyWithoutDigest(file: string): void {
   copyFileSync(backup, file);
   truncateSync(file, statSync(file).size - (statSync(file).size % 512));

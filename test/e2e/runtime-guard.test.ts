@@ -8,7 +8,7 @@ import { CopyOfRankd } from '../support/copy-of-rankd.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Makes the running Node.js report an old version, to test the guard even on a new Node.js. */
+/** Makes Node.js report an old version. */
 const pretend =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})';
 const onWindows = 'data:text/javascript,Object.defineProperty(process,"platform",{value:"win32"})';
@@ -126,7 +126,7 @@ test('on Windows, node.exe is started, not the npm script with the same name', (
   expect([status, stdout, stderr]).toEqual([0, `${manifest.version}\n`, '']);
 });
 
-/** The first Node.js on the path that is not the project's. */
+/** Returns the first Node.js on the path that is not the project's. */
 function systemNode(): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
   const found = folders.map((folder) => join(folder, 'node')).find((file) => existsSync(file));

@@ -21,7 +21,7 @@ const source = readFileSync(new URL('../../config/rankd.service', import.meta.ur
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
 
-/** A folder with programs that take precedence over the machine's own; each writes its arguments to `calls`. */
+/** Creates fake programs that take precedence over the machine's own and record their arguments in `calls`. */
 function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, string>; calls: () => string } {
   const folder = home.path('programs');
   mkdirSync(folder);
@@ -228,7 +228,7 @@ test.concurrent('remove stops the service and removes its unit; data and setting
   expect((await home.here(['service', 'remove', '--dir', dir], { env })).code).toBe(3);
 });
 
-/** The names of the elements that are open at the end; throws if they are not nested. */
+/** Returns the elements that are not closed. Throws if elements are not nested correctly. */
 function openElements(xml: string): string[] {
   const open: string[] = [];
   for (const [, slash, name = '', self] of xml.matchAll(/<(\/?)(\w+)[^<>]*?(\/?)>/g)) {
@@ -238,7 +238,7 @@ function openElements(xml: string): string[] {
   return open;
 }
 
-/** The texts of the elements with that name. */
+/** Returns the texts of the elements with that name. */
 function textsOf(xml: string, name: string): string[] {
   const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"' };
   const decode = (text: string) => text.replaceAll(/&(\w+);/g, (_, entity: string) => entities[entity] ?? '?');
@@ -295,7 +295,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   const again = await home.here(['service', 'install', '--json'], options);
   expect(again.json()).toEqual({ v: 1, unit: file, written: false });
 
-  // A fake schtasks replaces that of Windows, and the page's own line starts it.
+  // the page's own command runs a fake schtasks
   const tasks = fakeProgram(home, 'schtasks', 'C:\\Windows\\System32\\schtasks.exe');
   const withTasks = { ...options, env: { ...env, ...tasks.env } };
   const made = await home.here(['service', 'install', '--force'], withTasks);
@@ -374,7 +374,7 @@ test.concurrent('a daemon that hangs stops notifying systemd', async ({ expect }
   daemon.process.kill('SIGCONT');
 });
 
-/** Every line of a section with a setting; values of a repeated directive add up. */
+/** Returns a section's settings. A repeated directive has several values. */
 function directives(): Map<string, string> {
   const lines = source.split('\n').filter((line) => /^\w+=/.test(line));
   const set = new Map<string, string>();

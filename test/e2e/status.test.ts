@@ -160,7 +160,7 @@ test.concurrent('a solved problem disappears: a refused reload after a successfu
 }) => {
   await using world = await openCloudHome();
   const { home } = world;
-  // in a folder without a configuration
+  // a folder without a configuration
   expect((await home.here(['key', 'create', 'demo'], { cwd: home.folder })).code).toBe(0);
   await world.serve();
   const problems = async () =>
@@ -245,7 +245,7 @@ test.concurrent('the daemon’s socket is private, survives invalid input, is re
   expect(existsSync(socket)).toBe(false);
 });
 
-/** The status of the answer to a request's head. */
+/** Sends a request's head. Resolves with the response's status. */
 async function answerTo(socket: string, head: string): Promise<number> {
   const client = connect(socket);
   client.write(`${head}Connection: close\r\n\r\n`);
@@ -309,7 +309,7 @@ test.concurrent('on a terminal, --watch shows the first lines that fit, on the a
   await expect.poll(() => io.out).toContain('press Ctrl-C to stop');
   io.stop();
   expect(await exited).toBe(130);
-  // to the alternate screen, and back
+  // enters and leaves the alternate screen
   expect(io.out).toMatch(new RegExp(`^${esc}\\[\\?1049h.*${esc}\\[\\?1049l$`, 's'));
   const [, frame = ''] = io.out.split(`${esc}[H`);
   const lines = frame.replaceAll(new RegExp(`${esc}\\[[\\d;?]*[A-Za-z]`, 'g'), '').split('\n');

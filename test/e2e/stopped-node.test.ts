@@ -10,8 +10,7 @@ import { send } from '../support/send.ts';
 import { configFor } from '../tools/fake-config.ts';
 
 /**
- * Two daemons on one database: `east` is a separate process in one of the tests, `west` can't reach Roblox in the
- * other.
+ * Two daemons on one database: in one test, `west` can't reach Roblox; in the other, `east` is a separate process.
  */
 describe('a failing daemon next to a working one', () => {
   let database: PostgresDatabase;
@@ -75,7 +74,7 @@ describe('a failing daemon next to a working one', () => {
     fake.latencyMs = 800;
     const asked = east.rank(secret, { rankeeId: 2002 });
     await expect.poll(() => written(2002), { interval: 10, timeout: 20_000 }).toBe(1);
-    // it is past the write, during which a stop would count as a late write
+    // after the write: a suspension during it would count as a late write
     await send(`${east.url}/healthz`, { method: 'GET' });
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;

@@ -36,7 +36,7 @@ function home(): CliHome {
   return made;
 }
 
-/** A row in every table, and an awkward value in most. */
+/** Adds a row to every table, most with unusual values. */
 async function fill(store: Store): Promise<void> {
   const clock = systemClock;
   const at = { store, clock };
@@ -95,7 +95,7 @@ async function fill(store: Store): Promise<void> {
   }));
 }
 
-/** Retention has removed the first events. */
+/** Removes the first events, like retention. */
 const keep = { RANKD_AUDIT_KEEP: '365d' };
 
 async function filledDirectory(): Promise<CliHome> {
@@ -106,7 +106,7 @@ async function filledDirectory(): Promise<CliHome> {
   return at;
 }
 
-/** All data of a location. */
+/** Reads all data of a location. */
 function contentsOf(place: CopyPlace) {
   return place.read(async (contents) => {
     const tables: Record<string, unknown[]> = {};
@@ -157,7 +157,7 @@ test('a copy from a data directory to PostgreSQL and back is identical to the la
   });
   expect(await at.here(['audit', 'verify', '--data-dir', back], { env: keep })).toMatchObject({ code: 0 });
   for (const where of [{ env }, { env: {}, dataDir: back }]) {
-    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0); // its number follows those that were copied
+    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0); // its number follows the copied ones
     const { changes } = (await at.here(['history', 'list', '--json'], where)).json<{ changes: unknown[] }>();
     expect(changes).toHaveLength(2);
   }
@@ -261,7 +261,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     const through = url.replace(`:${address.port}/`, `:${proxy.port}/`);
     const connected = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'rankd'`;
     proxy.mode = 50;
-    // A single connection, because new ones would often be too late.
+    // a single connection, because opening one takes too long
     const watcher = new pg.Client({ connectionString: url });
     await watcher.connect();
     onTestFinished(() => watcher.end());
@@ -320,7 +320,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     expect(await outcome(url, 'new')).toEqual(open);
     expect(await outcome(at.dataDir, url)).toEqual(open);
     await store.close();
-    // the server ends a connection with a delay
+    // the server closes connections with a delay
     await expect.poll(() => outcome(at.dataDir, url)).toMatchObject({ code: 0 });
   });
 });

@@ -11,12 +11,12 @@ const { recruit, trainee, officer, captain, admin } = sampleRoles;
 
 type Group = FakeOpenCloud['group'];
 
-/** The events for a suspended member, and the state of the suspension and of the roles after its end. */
+/** A suspended member's events, and the suspension's state and the roles after its end. */
 interface Row {
   before?: number[];
-  /** Seen by a daemon before the end, one after another. */
+  /** Events while a daemon is running, before the end. */
   seen?: Array<(group: Group, member: number) => void>;
-  /** While no daemon runs, until after the end. */
+  /** Events while no daemon is running, until after the end. */
   unseen?: (group: Group, member: number) => void;
   /** A temporary failure of Roblox at the end, and the state of the suspension during it. */
   faults?: Array<Omit<Fault, 'userId'>>;
@@ -25,7 +25,7 @@ interface Row {
   roles: number[] | undefined;
 }
 
-/** Each attempt runs a command. */
+/** Polls slowly, because each attempt runs a command. */
 const poll = { interval: 300, timeout: 30_000 };
 
 const always = Number.POSITIVE_INFINITY;
@@ -116,7 +116,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   }
   for (const step of [0, 1]) {
     for (const { userId, seen = [] } of members) seen[step]?.(roblox.group, userId);
-    await using _daemon = await world.startDaemon(clock.env); // it checks for leavers as it starts
+    await using _daemon = await world.startDaemon(clock.env); // checks for former members at its start
     const isSeen = async () => {
       const kept = await holds();
       return members.every(({ userId, seen = [] }, index) =>
@@ -159,7 +159,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   expect(roblox.violations()).toEqual([]);
 });
 
-/** The reasons that a suspended member's roles can't be given back, until they are fixed. */
+/** Members whose roles can't be given back, with the reason. */
 const refusals = [
   { userId: 31_001, before: [officer], code: 'rank_not_allowed' }, // policy has locked the role
   { userId: 31_002, before: [captain], code: 'above_acting_account' }, // the role was moved above the account

@@ -318,13 +318,13 @@ interface Raid extends AsyncDisposable {
   platform: Platform;
   /** The secret of the key `main`, which has leaked. */
   secret: string;
-  /** Requests a rank over HTTP, which must succeed; returns the id of the change. */
+  /** Changes a rank over HTTP. Resolves with the id of the change. */
   rank(secret: string, userId: number, newRankId: number, rankerId?: number): Promise<string>;
-  /** To the base role, with the leaked key. */
+  /** Demotes members to the base role with the leaked key. */
   demote(...userIds: number[]): Promise<void>;
-  /** The roles of each member. */
+  /** Returns the roles of each member. */
   held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
-  /** Runs `rankd history undo … -y`, which must succeed. */
+  /** Runs `rankd history undo … -y` successfully. */
   undo(...args: string[]): Promise<Undo>;
   /** The number of applied changes. */
   applied(): number;
@@ -332,7 +332,7 @@ interface Raid extends AsyncDisposable {
   rows(): unknown;
 }
 
-/** A daemon on the simulated group of a home whose owner has turned off the breaker. */
+/** Starts a daemon on a simulated group, without the breaker. */
 test('--last reverts only the newest change, or the newest selected one, and never an undo', async () => {
   await using raid = await startRaid();
   const before = await raid.held();

@@ -77,7 +77,7 @@ test('changes by games, operators and the daemon are delivered signed and in ord
 
 test('a change by a command without a daemon is delivered after the next start', async () => {
   const shown = () => home.json('webhook', 'show', 'bot');
-  await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } }); // the delivery is recorded a moment later
+  await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } }); // the delivery is recorded after its arrival
   await daemon.stop();
   sink.received.length = 0;
   expect((await home.here(['rank', 'set', '1001', '20'])).code).toBe(0);

@@ -32,14 +32,14 @@ const commands = [
 
 interface BadDirectory {
   name: string;
-  /** Creates it at the path, or returns another path to use. */
+  /** Creates it at the path, or returns a different path. */
   make: (path: string) => string | undefined;
   code: number;
-  /** In one of the two lines; `DIR` is the path used. */
+  /** Part of the error; `DIR` is the path. */
   says: string[];
 }
 
-/** A directory with this as its `rankd.db`. */
+/** Creates a directory with this content in `rankd.db`. */
 function withDatabase(path: string, content: Buffer, change: (file: string) => void = () => undefined): undefined {
   mkdirSync(path, { mode: 0o700 });
   writeFileSync(join(path, 'rankd.db'), content, { mode: 0o600 });
@@ -168,7 +168,7 @@ try: run the command as its owner: sudo -u root rankd …
   });
 });
 
-/** Every file with its content, except the daemon's lock, which it takes before it reads the database. */
+/** Returns all files with their content, except the lock, which is taken before the database is read. */
 function contentOf(path: string): Record<string, string> {
   try {
     const names = readdirSync(path).filter((name) => name !== 'daemon.lock');

@@ -75,8 +75,8 @@ test('doctor detects a disk that rejects writes', async () => {
 });
 
 /**
- * Makes every write of a running daemon fail like a full disk: none of its files may grow (RLIMIT_FSIZE, prlimit(1)).
- * Needs no privilege, and can be undone while it runs. Pipes are not affected, so it continues to log.
+ * Makes every write of a running daemon fail like on a full disk, with a limit on file sizes (RLIMIT_FSIZE, prlimit(1)).
+ * Needs no privileges, and can be undone. Pipes are not affected, so the daemon continues to log.
  */
 function fillDisk({ process }: DaemonProcess): void {
   execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=0:']);

@@ -7,7 +7,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { send } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Another process keeps the write lock of the database: a backup tool, a person with the sqlite3 shell. */
+/** Tests a database whose write lock a different process holds, such as a backup tool or the sqlite3 shell. */
 let home: CliHome;
 let daemon: DaemonProcess;
 let secret: string;

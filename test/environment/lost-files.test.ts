@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** A daemon that has changed a rank, and the key of that change. */
+/** Starts a daemon and changes a rank. */
 async function busyDaemon() {
   const home = new CliHome();
   const secret = await home.createKey();
@@ -87,6 +87,6 @@ test.each([
   expect((await second.rank(at.secret, { newRankId: 10 })).status).toBe(200);
   expect((await at.daemon.rank(at.secret, { newRankId: 20 })).status).toBe(503);
   await at.daemon.stop();
-  expect(readdirSync(at.home.dataDir)).toContain('daemon.sock'); // of the second
+  expect(readdirSync(at.home.dataDir)).toContain('daemon.sock'); // belongs to the second daemon
   expect((await second.verify(at.secret)).status).toBe(200);
 });

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 
-/** The reader of rankd's output may disconnect: a pager, a log collector, a terminal. */
 const home = new CliHome();
 beforeAll(async () => {
   await home.json('key', 'create', 'game');
@@ -127,7 +126,7 @@ test.runIf(mayMount)(
   },
 );
 
-/** A daemon that logs all requests to a pipe; `stderr` is its other end, which is not read yet. */
+/** Starts a daemon that logs all requests to a pipe. `stderr`: the other end, which is not being read yet. */
 async function daemonWithPausedLog() {
   const child = spawn(process.execPath, [binary, 'serve', '--port', '0', '--json', '--verbose'], {
     cwd: home.cwd,
@@ -148,7 +147,7 @@ async function daemonWithPausedLog() {
   };
 }
 
-/** Requests missing paths with names that make long lines. */
+/** Requests missing paths with long names, for long log lines. */
 async function fillLog(url: string, requests: number): Promise<void> {
   const path = `/long${'/fifteen-letters'.repeat(12)}`;
   const ahead = 10;
@@ -174,7 +173,7 @@ function shell(line: string, options: SpawnOptions = {}) {
   });
 }
 
-/** A port that was free a moment ago: the daemon can't report which one it took. */
+/** Returns a port that was free a moment ago, because the daemon can't report its port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** A data directory with a path that is too long for a socket; CIFS and exFAT don't support sockets at all. */
+/** Creates a data directory whose path is too long for a socket, which has the same effect as CIFS or exFAT. */
 function homeWithoutSocket() {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
@@ -34,7 +34,7 @@ test('if the data directory cannot contain a socket, it is in a private folder, 
   await daemon.stop('SIGKILL');
   expect((await run('status')).code).toBe(69);
   await using second = await DaemonProcess.start(home, { env });
-  expect(existsSync(dirname(socket))).toBe(false); // left by the killed one
+  expect(existsSync(dirname(socket))).toBe(false); // left behind by the killed daemon
   expect((await run('health')).code).toBe(0);
   const again = readFileSync(join(dataDir, 'daemon.address'), 'utf8').trim();
   await second.stop();
@@ -86,7 +86,7 @@ test('health trusts only its own daemon', async () => {
   await using stranger = await DaemonProcess.start(other);
   expect((await home.here(['health'])).code).toBe(0);
 
-  // A proxy for commands' requests that replaces the daemon's address with that of another program.
+  // proxies the commands' requests, and replaces the daemon's address with a different program's
   const socket = join(home.dataDir, 'daemon.sock');
   renameSync(socket, `${socket}.real`);
   let url = '';

@@ -11,7 +11,7 @@ interface List {
   list: { id: string; members: Array<{ line: number; rankeeId: number; state: string; code: string | null }> };
 }
 
-/** A group with members at the rank Trainee, and a file that names them. */
+/** Creates a group with members at the rank Trainee, and a file that names them. */
 function withTrainees({ home, roblox }: OpenCloudHome, count: number): number[] {
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
   const members = Array.from({ length: count }, (_, index) => 30_000_000_000 + index);

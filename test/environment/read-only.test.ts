@@ -6,8 +6,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { binary, CliHome } from '../support/run-cli.ts';
 
 /**
- * Starts a command whose mounts are invisible to other processes, and disappear with it: as root, or as root of a
- * separate namespace.
+ * Starts a command with private mounts, which disappear with it: as root, or as root of a separate namespace.
  */
 let apart = '';
 beforeAll(() => {
@@ -16,7 +15,7 @@ beforeAll(() => {
 });
 
 /**
- * Runs commands on a data directory that is on a read-only file system; each answers with its exit code and its output.
+ * Runs commands on a data directory on a read-only file system. Resolves with their exit codes and output.
  */
 async function onReadOnly(home: CliHome, lines: string[]) {
   const mounted = join(home.folder, 'mounted');
@@ -79,7 +78,7 @@ test('data that is only in the write-ahead log is read, too', async () => {
   const home = await madeHome();
   const open = new Database(join(home.dataDir, 'rankd.db'));
   onTestFinished(() => void open.close());
-  open.prepare('SELECT * FROM keys').all(); // as long as it is open, the log stays
+  open.prepare('SELECT * FROM keys').all(); // the log exists as long as the database is open
   await home.json('key', 'create', 'latest');
   expect(statSync(join(home.dataDir, 'rankd.db-wal')).size).toBeGreaterThan(0);
   const answers = await onReadOnly(home, ['key list', 'backup copy.db']);

@@ -11,10 +11,10 @@ const { recruit, trainee, captain } = sampleRoles;
 const roles = [trainee, captain].toSorted((a, b) => a - b);
 const day = 86_400_000;
 
-/** Each attempt runs a command. */
+/** Polls slowly, because each attempt runs a command. */
 const poll = { interval: 300, timeout: 20_000 };
 
-/** The state of the newest suspension; `undefined` if there is none. */
+/** Resolves with the state of the newest suspension; `undefined` if there is none. */
 async function state({ home }: OpenCloudHome): Promise<string | undefined> {
   return (await suspensionsIn(home))[0]?.state;
 }
@@ -45,7 +45,7 @@ test('a suspension gives exactly the earlier roles back, although its command an
     const answer = await daemon.rank(world.secret, { rankeeId: userId });
     expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'member_suspended']);
 
-    clock.step(4 * day); // a jump of the clock under a running daemon is not believed at once
+    clock.step(4 * day); // a running daemon waits after a clock jump
     await expect.poll(() => daemon.log).toContain('jumped forward');
     expect(roblox.group.held(userId)).toEqual([]);
   }

@@ -23,13 +23,13 @@ async function slowHome(delayMs = writeMs) {
 const writeBegan = ({ roblox }: OpenCloudHome) =>
   vi.waitUntil(() => roblox.journal.writes(userId).length === 1, { interval: 5, timeout: 20_000 });
 
-/** Starts `rankd rank set`; resolves with its exit code once it has ended. */
+/** Runs `rankd rank set`. Resolves with its exit code. */
 async function setRank({ home }: OpenCloudHome, rank: number, env: Record<string, string>): Promise<number> {
   const [code] = await once(home.start(['rank', 'set', String(userId), String(rank)], { env }), 'exit');
   return code;
 }
 
-/** The states of all changes, oldest first, with the target rank of each. */
+/** Resolves with the states and target ranks of all changes, oldest first. */
 async function told({ home }: OpenCloudHome): Promise<Array<[number, string]>> {
   const { changes } = await home.json<{ changes: Array<{ newRankId: number; state: string }> }>('history', 'list');
   return changes.map(({ newRankId, state }): [number, string] => [newRankId, state]).reverse();

@@ -20,7 +20,7 @@ const offsetMs = fc.integer({ min: -5 * hourMs, max: 5 * hourMs });
 const side = fc.constantFrom('daemon', 'commands');
 const wanted = { member: fc.nat(memberCount - 1), newRankId: fc.constantFrom(...benchRanks) };
 
-/** The possible actions. None waits for the end of earlier ones. */
+/** The possible actions, which do not wait for earlier ones. */
 const act = fc.oneof(
   { weight: 4, arbitrary: fc.record({ what: fc.constant('a game asks'), ...wanted }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('a command asks'), ...wanted }) },
@@ -108,7 +108,7 @@ function envOf(clock: SteppedClock, { deadlineS }: { deadlineS: number }): Recor
   return { ...clock.env, RANKD_SERVER_DEADLINE: `${deadlineS}s` };
 }
 
-/** Identifies a game's request; commands on the command line all have the same name. */
+/** Names a game's request; commands share one name. */
 function requestOf({ command }: { command?: string | null | undefined }): string | undefined {
   return command?.startsWith('request ') ? command : undefined;
 }

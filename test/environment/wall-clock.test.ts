@@ -9,7 +9,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, roles, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 
-/** An administrator or NTP sets the clock of a running daemon. */
+/** Tests a running daemon whose clock is set by an administrator or NTP. */
 const hourMs = 3_600_000;
 const { trainee, officer } = roles;
 const open: TestApp[] = [];
@@ -30,7 +30,7 @@ async function start(options: Parameters<typeof openTestApp>[0] = {}): Promise<T
 /** Sets the wall clock to this offset from now. */
 const setClockBy = (ms: number) => clock.setWallClock(clock.now() + ms);
 
-/** The answer; time passes until it arrives. */
+/** Resolves with the response; lets time pass until then. */
 async function withTime(asked: Promise<Answer>): Promise<Answer> {
   let isAnswered = false;
   void asked.finally(() => {
@@ -38,12 +38,12 @@ async function withTime(asked: Promise<Answer>): Promise<Answer> {
   });
   while (!isAnswered) {
     await clock.advance(50);
-    await delay(1); // no clock waits for the disk
+    await delay(1); // real time for work on the disk
   }
   return asked;
 }
 
-/** The states of an app's changes after this much time. */
+/** Resolves with the states of an app's changes after this time. */
 async function statesAfter(ms: number, { app }: TestApp): Promise<string[]> {
   await clock.advance(ms);
   return (await app.store.listChanges({ limit: 9 })).map(({ state }) => state);
@@ -60,7 +60,7 @@ describe.each([
     const first = app.rank(key);
     await begun;
     setClockBy(jumpMs);
-    await clock.advance(3_000); // in the meantime, the recovery checks for abandoned changes
+    await clock.advance(3_000); // time for the check for abandoned changes
     release();
     expect((await first).status).toBe(200);
     const second = await app.rank(key, { newRankId: 10 });
@@ -102,7 +102,7 @@ describe.each([
     const change = { ...byGame, by: 'cli:ann@host' };
     const command = await engineOf({ dataDir: app.dataDir, clock }).openStore();
     expect(await begin(command, change)).toBe(true);
-    await command.close(); // like after a kill
+    await command.close(); // like a kill
     setClockBy(jumpMs);
     await expect.poll(() => statesAfter(1_000, app)).not.toContain('pending');
   });

@@ -10,7 +10,7 @@ const home = new CliHome();
 afterEach(() => home[Symbol.dispose]());
 
 const members = [1001, 1002, 1003];
-/** A webhook gets ten events a second, so a constant load would take minutes to deliver. */
+/** Limits the load, because a webhook gets at most ten events per second. */
 const betweenMs = 60;
 
 test('every change reaches every webhook in order, although the daemon is killed repeatedly and commands change ranks without it', async () => {

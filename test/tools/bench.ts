@@ -9,9 +9,9 @@ import { loadConfigFor } from './fake-config.ts';
 /** The place for which the bench's key is valid. */
 export const place = 42;
 
-/** The built rankd on a fake Roblox: one data directory for any number of daemons, one after another. */
+/** The built rankd on a fake Roblox, with one data directory for all daemons that are started one after another. */
 export interface Bench extends AsyncDisposable {
-  /** The folder of commands next to the daemon. */
+  /** Runs commands next to the daemon. */
   home: CliHome;
   fake: FakeOpenCloud;
   /** The secret of a key that may rank from `place`. */
@@ -24,11 +24,11 @@ export interface Bench extends AsyncDisposable {
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Every rank change in the history, oldest first. */
   history(): Promise<StoredChange[]>;
-  /** Waits until no change is pending or unknown. Returns the number of those that still are after `timeoutMs`. */
+  /** Waits until no change is pending or unknown. Resolves with the number that still are after `timeoutMs`. */
   openAfter(timeoutMs: number): Promise<number>;
 }
 
-/** Ranks that the members of a bench are given; none of them is the base role's. */
+/** The ranks that members of a bench get; none is the base role's. */
 export const benchRanks = [10, 20, 50];
 
 export async function openBench({

@@ -16,10 +16,10 @@ interface AnyUrl {
   answerWithinMs: number;
 }
 
-/** Game servers that request rank changes, and their answers. */
+/** Simulated game servers that request rank changes and record the responses. */
 export class Callers {
   readonly answered: Answered[] = [];
-  /** The number of requests for each status; 0 means no answer. */
+  /** The number of responses for each status; 0 means no response. */
   readonly answers = new Map<number, number>();
   readonly #bench: Bench;
   readonly #random: SeededRandom;
@@ -38,8 +38,8 @@ export class Callers {
   }
 
   /**
-   * Requests one change after another of `members`, until there is no answer or `stop` is aborted. `anyUrl`: called for
-   * each request; unanswered ones are retried.
+   * Requests changes of `members` one after another until `stop` is aborted or, with a single URL, a response is missing.
+   * `anyUrl`: called for each request; requests without a response are retried.
    */
   async run(url: string | AnyUrl, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
     while (!stop?.aborted) {
@@ -49,7 +49,7 @@ export class Callers {
       const status =
         typeof url === 'string' ? await this.send(url, order) : await this.#sendToAny(url, order, isHurried);
       if (status === 0 && typeof url === 'string') return;
-      if (status !== 200) await delay(50); // does not flood a service that refuses
+      if (status !== 200) await delay(50); // avoids flooding a service that refuses requests
     }
   }
 
@@ -60,7 +60,7 @@ export class Callers {
     return status;
   }
 
-  /** Requests a change of one of `members`. Returns the status, 0 if there was no answer. */
+  /** Requests a change of one of `members`. Resolves with the status, or 0 without a response. */
   async ask(url: string, members: number[]): Promise<number> {
     return this.send(url, this.#newOrder(members));
   }

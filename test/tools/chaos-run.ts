@@ -17,14 +17,14 @@ import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
 export interface ChaosOptions {
   rounds: number;
   /**
-   * The number of groups that share the rounds, each with a separate PostgreSQL and daemons: most of a round is
-   * waiting.
+   * The number of groups that share the rounds in parallel, each with a separate PostgreSQL and daemons: most of a round
+   * is waiting.
    */
   sideBySide: number;
   nodes: number;
   /** The number of faults in a round. */
   calamities: number;
-  /** The longest time for which anything is suspended. */
+  /** The longest suspension of a process. */
   maxStillMs: number;
   /** In half of the rounds, Roblox takes up to this long to respond, so that faults hit running writes. */
   maxAnswerMs: number;
@@ -32,7 +32,7 @@ export interface ChaosOptions {
   say: (line: string) => void;
 }
 
-/** As in `runCrashes`; `lateWrites` are those in the audit, of nodes that were suspended during a write. */
+/** `lateWrites`: writes in the audit by nodes that were suspended during a write. */
 export interface ChaosReport extends CrashReport {
   lateWrites: number;
 }
@@ -42,9 +42,7 @@ const callerCount = 8;
 const reconciledWithinMs = 60_000;
 const answerWithinMs = 12_000;
 
-/**
- * Several daemons on one database. Each of them, and PostgreSQL, gets every fault, while callers use any that respond.
- */
+/** Causes faults in PostgreSQL and in several daemons on it, while callers send requests to any daemon. */
 export async function runChaos({ rounds, sideBySide, seed, ...options }: ChaosOptions): Promise<ChaosReport> {
   return shareRounds({ rounds, sideBySide, seed }, (share) => chaosIn({ ...options, ...share }));
 }
@@ -89,8 +87,8 @@ async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'si
       `seed ${seed}, round ${report.rounds + 1}: ${met.join(', ')}; ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
     );
     if (sentences.length === 0) continue;
-    say(`  all that there is to see of it: ${await world.tell(seed)}`);
-    break; // later results prove nothing after a fault
+    say(`  all records are in ${await world.writeRecords(seed)}`);
+    break; // after an inconsistency, later results prove nothing
   }
   return { ...report, ...wrong };
 }
@@ -103,7 +101,7 @@ interface Node {
   logs: string[];
 }
 
-/** These faults are not undone: recovery comes at the end of a round. Each returns its description. */
+/** Causes a fault and resolves with its description. `heal` ends remaining faults at the end of the round. */
 type Calamity = (world: World, ms: number) => Promise<string>;
 
 const calamities: readonly Calamity[] = [
@@ -122,24 +120,24 @@ const calamities: readonly Calamity[] = [
     daemon?.process.kill('SIGSTOP');
     await delay(ms);
     daemon?.process.kill('SIGCONT');
-    return `a node stopped for ${ms} ms`;
+    return `a node suspended for ${ms} ms`;
   },
   async (world, ms) => {
     const { daemon } = world.anyNode();
     daemon?.process.kill('SIGSTOP');
     setTimeout(() => daemon?.process.kill('SIGCONT'), ms);
-    return `a node stopped for ${ms} ms, beside the next`;
+    return `a node suspended for ${ms} ms, during the next fault`;
   },
   async (world, ms) => {
     const spared = world.anyNode();
     const others = world.nodes.filter((node) => node !== spared);
-    // by then, the one can have taken over and completed the others' changes
+    // long enough for the running node to take over and complete the changes of the others
     const longMs = world.maxStillMs + Math.ceil(0.6 * ms);
     await world.writeUnderWay();
     for (const { daemon } of others) daemon?.process.kill('SIGSTOP');
     await delay(longMs);
     for (const { daemon } of others) daemon?.process.kill('SIGCONT');
-    return `all nodes but one stopped in the moment of a write for ${longMs} ms`;
+    return `all nodes but one suspended during a write for ${longMs} ms`;
   },
   async (world) => {
     await world.server.restart('SIGKILL');
@@ -170,7 +168,7 @@ const calamities: readonly Calamity[] = [
   },
 ];
 
-/** Nodes whose last heartbeat reported requests, or that have sent none since. */
+/** Nodes that have requests in flight, or that have sent no heartbeat since $1. */
 const busyNodes = `
   SELECT id FROM rankd.nodes
   WHERE ended_by IS NULL AND name IS NOT NULL AND (beaten_at <= $1 OR (status::jsonb ->> 'requestsInFlight')::int > 0)`;
@@ -190,15 +188,15 @@ interface World extends AsyncDisposable {
   /** Resolves as soon as Roblox is handling a write, or after two seconds without one. */
   writeUnderWay(): Promise<void>;
   anyNode(): Node;
-  /** The URL of a node, whether it responds or not, as from a balancer without checks. */
+  /** Returns the URL of any node, even of one that does not respond, like a load balancer without health checks. */
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;
-  /** Waits until no daemon still works on a request: even an abandoned one can begin a change. */
+  /** Waits until no daemon has a request in flight: even an abandoned one can begin a change. */
   answered(): Promise<void>;
   mishaps(): Promise<Mishaps>;
-  /** Writes the facts from the audit, the history, the fake and the daemons to a file. Returns its path. */
-  tell(seed: number): Promise<string>;
+  /** Writes all records of the audit, the history, the fake and the daemons to a file. Resolves with its path. */
+  writeRecords(seed: number): Promise<string>;
 }
 
 async function openWorld(
@@ -284,7 +282,7 @@ async function openWorld(
         putBack: new Map(putBack.map(({ subject, detail }) => [subject, detail.rolesAfter ?? []])),
       };
     },
-    async tell(seed) {
+    async writeRecords(seed) {
       const file = join(tmpdir(), `rankd-chaos-${seed}-${process.pid}.json`);
       const { journal } = bench.fake;
       const { events } = await bench.home.json<{ events: unknown[] }>('audit', 'list', '--limit', '100000');

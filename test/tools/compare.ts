@@ -1,6 +1,6 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
-/** The compared part of a rank change; both the history's rows and `history list --json` have it. */
+/** The compared fields of a rank change, which both the history's rows and `history list --json` have. */
 export interface StoredChange {
   id: string;
   state: string;
@@ -9,19 +9,19 @@ export interface StoredChange {
   /** Role ids, base role included, ascending. */
   rolesBefore: number[];
   rolesAfter: number[];
-  /** The caller's name for the request: a repeated request has the same. */
+  /** The caller's name for the request, which repeated requests share. */
   command?: string | null | undefined;
   dryRun: boolean;
-  /** `compensate` if it was to be reverted; the list on the command line does not show that. */
+  /** `compensate` if it was being reverted. `history list` does not have this field. */
   phase?: string;
   /** The intended roles (ids as in `rolesAfter`) if it was reverted. */
   meant?: number[] | undefined;
 }
 
-/** The answer to a request for a change. */
+/** A response to a request for a change. */
 export interface Answered {
   status: number;
-  /** The id in the answer's header; empty if there is none. */
+  /** The id in the response's header, or empty. */
   changeId: string;
   rankeeId: number;
   newRankId: number;
@@ -86,7 +86,7 @@ function denied({ status, changeId }: Answered, kept: StoredChange | undefined):
 }
 
 function doubled({ history }: Story): string[] {
-  // even if the second one wrote nothing: a repeat is answered with the first outcome
+  // includes changes without a write, because a repeated request must get the first outcome
   const applied = history.filter(isApplied);
   const byRequest = Map.groupBy(applied, ({ command }) => command);
   return [...byRequest].flatMap(([command, changes]) =>
@@ -95,8 +95,8 @@ function doubled({ history }: Story): string[] {
 }
 
 /**
- * Each applied change explains its own writes, in order; a reverted one explains some of them, and those that reverted
- * them.
+ * Finds a write that no change explains: applied changes explain all their writes, reverted ones some and their
+ * reversal.
  */
 function stray(userId: number, { fake, history }: Story): string[] {
   const seen = fake.journal
@@ -112,7 +112,7 @@ function stray(userId: number, { fake, history }: Story): string[] {
     : [`member ${userId}: ${seen[at]} had an effect, the history expects ${expected[at] ?? 'nothing'}`];
 }
 
-/** The writes among `seen` that a change made before it was reverted, and those that reverted it. */
+/** Returns the writes in `seen` that a reverted change made, and those that reverted them. */
 function thereAndBack({ meant, ...change }: StoredChange, seen: string[]): string[] {
   if (meant === undefined) return [];
   for (const made = writesOf({ ...change, rolesAfter: meant }); made.length > 0; made.pop()) {
@@ -132,7 +132,7 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   let held = sorted([base, ...roles]);
   for (const { id, state, phase, rolesBefore, rolesAfter } of history.filter((change) => isOf(change, userId))) {
     if (!isSame(rolesBefore, held)) found.push(`${id} began with ${rolesBefore}, member ${userId} held ${held}`);
-    // roles that Roblox did not allow to be restored stay, and are reported
+    // a reverted change can leave roles that Roblox did not let rankd restore
     const mayChange = state === 'applied' || phase === 'compensate';
     if (!mayChange && !isSame(rolesBefore, rolesAfter)) found.push(`${id} is ${state} and changed roles`);
     held = rolesAfter;
@@ -141,7 +141,7 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   return isSame(now, held) ? found : [...found, `member ${userId} holds ${now}, by the history ${held}`];
 }
 
-/** A change whose member was read, and that was meant to be carried out. */
+/** True for the member's changes that were not dry runs and have read the member. */
 function isOf({ rankeeId, rolesBefore, dryRun }: StoredChange, userId: number): boolean {
   return rankeeId === userId && rolesBefore.length > 0 && !dryRun;
 }

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
-/** Counts the TypeScript files of `src` and their lines, room by room: `npm run count`. */
+/** `npm run count`: counts the TypeScript files of `src` and their lines, by folder. */
 
 const root = resolve(import.meta.dirname, '..', '..');
 
 export interface SourceFile {
-  /** From the root of the repository. */
+  /** Relative to the root of the repository. */
   path: string;
   lines: number;
   /** The files of `src` that import it. */
@@ -37,7 +37,7 @@ function importsOf(path: string, text: string): string[] {
   );
 }
 
-/** Files so small that they belong in the only file that imports them. */
+/** Returns files that are so small that they belong in their only importer. */
 export function fragments(files: readonly SourceFile[]): SourceFile[] {
   return files.filter(({ lines, importers }) => lines < 30 && importers.length === 1);
 }

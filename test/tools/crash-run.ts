@@ -8,8 +8,8 @@ import { SeededRandom } from './random.ts';
 export interface CrashOptions {
   rounds: number;
   /**
-   * The number of daemons that share the rounds, each with a separate group: most of a round is waiting until reads
-   * have caught up.
+   * The number of daemons that share the rounds in parallel, each with a separate group: most of a round is waiting until
+   * reads have caught up.
    */
   sideBySide: number;
   /** The number of kills before the remaining changes are reconciled and compared. */
@@ -35,15 +35,15 @@ export interface CrashReport {
 
 const memberCount = 24;
 const callerCount = 12;
-/** From the restart, even if nothing was carried out: reads may lag by 8 s, so certainty takes that long. */
+/** Includes 8 s until reads are certain to be current. */
 const reconciledWithinMs = 20_000;
 
-/** Kills daemons repeatedly at work, and compares their reconciled changes with the fake and the callers. */
+/** Kills daemons under load, and compares the reconciled changes with the records of the fake and the callers. */
 export async function runCrashes({ rounds, sideBySide, seed, ...options }: CrashOptions): Promise<CrashReport> {
   return shareRounds({ rounds, sideBySide, seed }, (share) => crashOne({ ...options, ...share }));
 }
 
-/** Divides the rounds among separate worlds, and sums up their reports. */
+/** Divides the rounds among parallel worlds, and adds up their reports. */
 export async function shareRounds<Report extends CrashReport>(
   { rounds, sideBySide, seed }: Pick<CrashOptions, 'rounds' | 'sideBySide' | 'seed'>,
   run: (share: { rounds: number; seed: number }) => Promise<Report>,
@@ -102,15 +102,15 @@ async function killAtWork(
   await Promise.all(working);
 }
 
-/** The audit's facts about changes that went wrong. */
+/** Late writes and reverted changes, from the audit. */
 export interface Mishaps {
-  /** The members of late writes, one for each: their roles need not match the history. */
+  /** The members of late writes, whose roles may differ from the history. */
   late: readonly number[];
-  /** The target roles of a change, by its id, if it was reverted. */
+  /** The intended roles of reverted changes, by change id. */
   putBack: ReadonlyMap<string, number[]>;
 }
 
-/** Members with an open change are not compared either. */
+/** Compares all records. Skips the roles of members with open changes or late writes. */
 export async function examine(bench: Bench, callers: Callers, mishaps?: Mishaps) {
   const { late = [], putBack } = mishaps ?? {};
   const history = (await bench.history()).map((change) => ({ ...change, meant: putBack?.get(change.id) }));

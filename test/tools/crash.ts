@@ -4,22 +4,27 @@ import { runChaos } from './chaos-run.ts';
 import { runCrashes } from './crash-run.ts';
 
 /**
- * `npm run crash -- --rounds 50`, or with `--engine postgres --nodes 3`: repeatedly kills the built daemon at work;
+ * `npm run crash -- --rounds 50`, or with `--engine postgres --nodes 3`: repeatedly kills the built daemon under load;
  * exits with 1 if anything was lost.
  */
 const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run crash --')
-  .description('Kills the built daemon at work, again and again; exits with 1 if anything was lost.')
+  .description('Repeatedly kills the built daemon under load; exits with 1 if anything was lost.')
   .option('--rounds <n>', 'how many', wholeNumber(1, 1_000_000), 50)
   .option(
     '--kills <n>',
-    'how many kills before the rest is reconciled and the records are compared',
+    'kills per round, before open changes are reconciled and the records are compared',
     wholeNumber(1, 1_000),
     2,
   )
-  .option('--side-by-side <n>', 'groups, each with its own daemons, that share the rounds', wholeNumber(1, 100), 4)
+  .option(
+    '--side-by-side <n>',
+    'groups, each with its own daemons, that run the rounds in parallel',
+    wholeNumber(1, 100),
+    4,
+  )
   .option(
     '--engine <name>',
-    'sqlite, or postgres: then daemons and PostgreSQL are killed, stopped and cut off',
+    'sqlite, or postgres, where daemons and PostgreSQL are killed, suspended and disconnected',
     'sqlite',
   )
   .option('--nodes <n>', 'with postgres: how many daemons share a database', wholeNumber(1, 20), 3)
@@ -28,7 +33,7 @@ const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run 
   .opts<{ rounds: number; kills: number; sideBySide: number; seed: number; engine: string; nodes: number }>();
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
-say(`${rounds} rounds; the same again: --seed ${seed}`);
+say(`${rounds} rounds; to repeat them: --seed ${seed}`);
 const report =
   engine === 'postgres'
     ? await runChaos({

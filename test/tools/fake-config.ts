@@ -1,6 +1,6 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
-/** A `rankd.yaml` for the fake. */
+/** Returns a `rankd.yaml` for the fake. */
 export function configFor({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl }: FakeOpenCloud): string {
   return `group:
   id: ${groupId}
@@ -13,7 +13,7 @@ platform:
 `;
 }
 
-/** The same without rankd's own limits and breaker: the subject under load is the rank changes. */
+/** Returns a `rankd.yaml` without limits and breaker, which would slow down load tests. */
 export function loadConfigFor(fake: FakeOpenCloud): string {
   return `${configFor(fake)}policy:
   breaker:

@@ -6,24 +6,19 @@ import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 import { listenOrExit } from './shell.ts';
 
-/**
- * `npm run fake-discord`: a Discord channel, and a program that accepts webhooks, to try rankd by hand. Ends on SIGINT.
- */
+/** `npm run fake-discord`: a fake Discord and a program that receives webhooks, for manual tests. Ends on SIGINT. */
 const { port, command, to, ...given } = new Command('npm run fake-discord --')
   .description(
-    'Plays a channel of Discord with its limits, its slash commands, and a program that takes webhooks; ends on Ctrl-C.',
+    'Simulates a Discord channel with its limits, slash commands, and a program that receives webhooks; ends on Ctrl-C.',
   )
   .option(
     '--port <port>',
-    'where Discord is, the program on the next port; 0: both on any free one',
+    'port of Discord; the program uses the next one; 0: any free ports',
     wholeNumber(0, 65_534),
     7400,
   )
-  .option(
-    '--command <name>',
-    'use a slash command through the fake that runs on this port, print what the person reads, and end',
-  )
-  .option('--user <user>', 'option of the command, like the next three')
+  .option('--command <name>', 'send a slash command through the running fake on this port, print the reply, and exit')
+  .option('--user <user>', 'option of the command; so are the next three')
   .option('--rank <rank>')
   .option('--duration <duration>')
   .option('--reason <text>')
@@ -53,7 +48,7 @@ const channel = await listenOrExit(startFakeDiscord({ port }));
 const sink = await listenOrExit(startWebhookSink({ port: port === 0 ? 0 : port + 1 }));
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const seen = { messages: 0, violations: 0, events: 0, replies: 0 };
-say(`rankd on them, with this in rankd.yaml:
+say(`To connect rankd, put this into rankd.yaml:
 webhooks: { allow_private: [127.0.0.1] }
 
 rankd() { node ${fileURLToPath(new URL('../../bin/rankd.js', import.meta.url))} "$@"; }

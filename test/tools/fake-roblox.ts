@@ -18,23 +18,27 @@ interface Options {
 }
 
 /**
- * `npm run fake-roblox`: Roblox's Open Cloud on this machine, to try rankd by hand. A line of JSON on its input is a
- * fault for the next requests, `clear` removes all faults. Ends on SIGINT.
+ * `npm run fake-roblox`: a fake Open Cloud for manual tests. A line of JSON on standard input adds a fault for the next
+ * requests, and `clear` removes all faults. Ends on SIGINT.
  */
 const { port, group, latency, lag, limit, writeScope, publicRoles } = new Command('npm run fake-roblox --')
-  .description('Plays Open Cloud on this machine, to try rankd by hand; ends on Ctrl-C.')
+  .description('Simulates Open Cloud on this machine, for manual tests; ends on Ctrl-C.')
   .option(
     '--port <port>',
-    'where it listens; the public role list, the user names and the lists of places are on the next three ports',
+    'port of Open Cloud; the public role list, the user names and the place lists use the next three',
     wholeNumber(1, 65_532),
     7300,
   )
-  .option('--group <id>', 'the group it has', wholeNumber(1, 2 ** 53 - 1), 700)
-  .option('--latency <ms>', 'delay of every answer', wholeNumber(0, 600_000), 50)
-  .option('--lag <ms>', 'time by which reads of members lag', wholeNumber(0, 600_000), 0)
-  .option('--limit <n>', 'calls a minute for each operation, instead of the documented ones', wholeNumber(1, 1_000_000))
-  .option('--no-write-scope', 'gives a key without group:write, whose writes get 200 and have no effect')
-  .option('--no-public-roles', 'the public role list does not answer')
+  .option('--group <id>', 'id of the group', wholeNumber(1, 2 ** 53 - 1), 700)
+  .option('--latency <ms>', 'delay of every response', wholeNumber(0, 600_000), 50)
+  .option('--lag <ms>', 'lag of reads of members', wholeNumber(0, 600_000), 0)
+  .option(
+    '--limit <n>',
+    'calls per minute for each operation, instead of the documented limits',
+    wholeNumber(1, 1_000_000),
+  )
+  .option('--no-write-scope', 'use a key without group:write, whose writes return 200 but have no effect')
+  .option('--no-public-roles', 'the public role list does not respond')
   .parse()
   .opts<Options>();
 const fake = await listenOrExit(
@@ -106,14 +110,14 @@ ${roles.map(({ id, name, rank }) => `  ${String(rank).padStart(3)}  ${name}  (${
 members
 ${members.join('\n')}
 
-rankd on it, in an empty folder:
+To run rankd on it, in an empty folder:
 cat > rankd.yaml <<'END'
 ${configFor(world)}END
 export RANKD_DATA_DIR=./data RANKD_PLATFORM_API_KEY=${apiKey}
 alias rankd="node ${fileURLToPath(new URL('../../bin/rankd.js', import.meta.url))}"
 rankd serve
 
-and in a second terminal there, after the same export and alias:
+In a second terminal in that folder, after the same export and alias:
 rankd key create game --out game.key
 rankd whitelist add 1 --key game
 curl -sw '\\n' 'http://127.0.0.1:7265/v1/ranker?placeid=1' -H "Authorization: Bearer $(cat game.key)" -d '{"rankerName":"Ann","rankerId":0,"rankeeName":"Bob","rankeeId":1001,"newRankId":20}'

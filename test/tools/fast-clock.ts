@@ -3,7 +3,7 @@ import { pacedClock } from '../support/paced-clock.ts';
 
 const pacedTime = pacedClock(2);
 
-/** Paced time, but faster: deadlines, lags and backoffs of seconds pass in milliseconds. */
+/** An accelerated clock: deadlines, lags and backoffs of seconds pass in milliseconds. */
 export class FastClock implements Clock {
   readonly #speed: number;
   readonly #startedAt = Date.now();

@@ -7,7 +7,7 @@ import { Config, formatCode, LuaVersion, OutputVerification } from '@johnnymorga
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Paths from the repository's folder. */
+/** Paths relative to the root of the repository. */
 export const luauFiles: readonly string[] = ['src/game', 'test/game'].flatMap((folder) =>
   readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.luau'))
@@ -15,10 +15,10 @@ export const luauFiles: readonly string[] = ['src/game', 'test/game'].flatMap((f
     .sort(),
 );
 
-/** The file's text, and its formatted text. Throws if it is not Luau. */
+/** Returns the file's text before and after formatting. Throws if it is not valid Luau. */
 export function formatted(file: string): { now: string; wanted: string } {
   const now = readFileSync(root + file, 'utf8');
-  const config = Config.new(); // a call uses it up
+  const config = Config.new(); // a call consumes it
   config.syntax = LuaVersion.Luau;
   return { now, wanted: formatCode(now, config, undefined, OutputVerification.None) };
 }
@@ -29,7 +29,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     if (now === wanted) continue;
     if (process.argv.includes('--write')) writeFileSync(root + file, wanted);
     else {
-      process.stderr.write(`${file} is not as StyLua writes it: npm run format\n`);
+      process.stderr.write(`${file} is not formatted by StyLua: npm run format\n`);
       process.exitCode = 1;
     }
   }

@@ -5,8 +5,8 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { pacedTime } from '../support/paced-clock.ts';
 
 /**
- * `npm run game-transcript`: each command in each admin system, typed by an admin: on real Luau, with the built daemon, on a fake Open
- * Cloud. Ann and Annabel have similar names, and a third player is shown as Offline, which is another user's name.
+ * `npm run game-transcript`: prints a transcript of each command in each admin system, with real Luau, the built daemon
+ * and a fake Open Cloud. Ann and Annabel have similar names; a third player's display name is a different user's name.
  */
 await using home = await openCloudHome();
 const { group } = home.roblox;

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `node test/tools/install-once.ts FOLDER`: installs a package of the tests from its lock file, unless it already has.
+ * `node test/tools/install-once.ts FOLDER`: installs a test package from its lock file, unless it is up to date.
  */
 const [folder = '.'] = process.argv.slice(2);
 const lock = join(folder, 'package-lock.json');
@@ -14,6 +14,6 @@ if (!existsSync(installed) || statSync(lock).mtimeMs > statSync(installed).mtime
   try {
     execFileSync('npm', line, { stdio: 'inherit', shell: process.platform === 'win32' });
   } catch {
-    process.exitCode = 1; // npm has printed why
+    process.exitCode = 1; // npm has printed the reason
   }
 }

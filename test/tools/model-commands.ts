@@ -4,12 +4,10 @@ import { type Fault, type FaultKind, sampleRoles, sampleUsers } from '../support
 import { alongside, expectedOf } from './model-rules.ts';
 import type { Ask, Got, ModelWorld } from './model-world.ts';
 
-/**
- * The state of the model: the roles held in addition to the base role, and the first answer for each idempotency key.
- */
+/** The model's state: roles in addition to the base role, and the first response for each idempotency key. */
 export interface Model {
   held: Map<number, number[]>;
-  /** False from the first fault until every change is reconciled: until then, no answer is predicted. */
+  /** False from a fault until every change is reconciled, because responses can't be predicted in the meantime. */
   isCalm: boolean;
   hasLadder: boolean;
   firstAnswers: Map<string, { ask: Ask; got: Got }>;
@@ -17,7 +15,7 @@ export interface Model {
 
 type Command = fc.AsyncCommand<Model, ModelWorld, false>;
 
-/** Random sequences of all actions of callers, operators, Roblox and restarts. */
+/** Generates random sequences of actions of callers, operators and Roblox, and of restarts. */
 export const modelCommands = fc.commands<Model, ModelWorld, false>(
   [
     asks().map((ask) => command(`ask ${show(ask)}`, (model, world) => askOne(model, world, ask))),
@@ -49,14 +47,14 @@ export const modelCommands = fc.commands<Model, ModelWorld, false>(
   { maxCommands: 25 },
 );
 
-/** Waits for all outcomes, compares them, and updates the model. */
+/** Waits for all outcomes, compares the records, and resets the model to the group's roles. */
 export async function reconcile(model: Model, world: ModelWorld): Promise<void> {
   agree('after reconciling', await world.reconcile());
   model.held = heldIn(world);
   model.isCalm = true;
 }
 
-/** The present roles (ids, without the base role) of each member of the fake. */
+/** Returns the current roles (ids, without the base role) of each member of the fake. */
 export function heldIn({ fake }: ModelWorld): Map<number, number[]> {
   return new Map(fake.group.userIds.map((userId) => [userId, fake.group.held(userId) ?? []]));
 }
@@ -105,7 +103,7 @@ async function askAsOperator(model: Model, world: ModelWorld, ask: Ask): Promise
   expectEffect(model, world, { ask, status, text: '' });
 }
 
-/** Several concurrent callers. The results depend on the order, which the history shows. */
+/** Sends concurrent requests. Only the history shows their order, which determines the results. */
 async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrouble = false } = {}): Promise<void> {
   const answers = await Promise.all(all.map((ask) => world.ask(ask)));
   for (const [index, got] of answers.entries()) {
@@ -121,7 +119,7 @@ async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrou
   if (model.isCalm) await reconcile(model, world);
 }
 
-/** If reads lag, the third change of a member may have to wait for them beyond its deadline. */
+/** True if lagging reads can delay a third change of the same member beyond its deadline. */
 function waitsForReads({ fake }: ModelWorld, all: Ask[], index: number): boolean {
   return fake.lagMs > 0 && all.filter(({ userId }) => userId === all[index]?.userId).length > 2;
 }
@@ -137,7 +135,7 @@ function expectEffect(
   agree(show(ask), [...problems, ...changedSince(model, world)]);
 }
 
-/** Members whose roles differ from the model's. */
+/** Returns a sentence for each member whose roles differ from the model. */
 function changedSince(model: Model, world: ModelWorld): string[] {
   return [...heldIn(world)].flatMap(([userId, held]) => {
     const expected = model.held.get(userId) ?? [];
@@ -188,7 +186,7 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
   return fc.oneof({ weight: 3, arbitrary: ofRank }, { weight: 1, arbitrary: ofRole });
 }
 
-/** A write that Roblox refuses is not carried out; one that fails otherwise may have been. */
+/** Generates faults. Roblox does not carry out writes that it refuses, but other failed writes may have an effect. */
 function faults(): fc.Arbitrary<Fault> {
   const write = fc.constantFrom('assign' as const, 'unassign' as const);
   const broken = fc.constantFrom<FaultKind>(

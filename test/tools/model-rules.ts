@@ -10,25 +10,22 @@ const roleIdsByRank: Record<number, number> = {
   200: sampleRoles.admin,
 };
 
-/** The rank of the acting account, which reaches only lower roles. */
+/** The rank of the acting account, which can change only lower roles. */
 const actingRank = 200;
-/** The base role, which can be requested only by its id, is below all of them. */
+/** The base role is below all others, and can be requested only by its id. */
 const baseRank = 0;
 
-/** The ladder of half of the worlds, and the rank of the role that stands next to it. */
+/** The ladder in half of the worlds, and the rank of a role that is not on it. */
 export const ladder = [1, 10, 20];
 export const alongside = 50;
 
-/** The model's expectation for a request: its status, and the roles afterwards, in addition to the base role. */
+/** The expected status of a request, and the roles afterwards, in addition to the base role. */
 export interface Expected {
   status: number;
   held: number[] | undefined;
 }
 
-/**
- * The simplest model of a rank change: no platform, no failure, no time. `held`: `undefined` for a user who is not a
- * member.
- */
+/** Models a rank change without platform, failures or time. `held`: `undefined` for a user who is not a member. */
 export function expectedOf(
   held: number[] | undefined,
   ask: { userId: number; rank: number; kind?: RoleChangeKind | undefined },
@@ -52,7 +49,7 @@ export function expectedOf(
   return { status: 200, held: idsOf([...kept, rank]) };
 }
 
-/** A change of the one role that `alongside` names, which leaves every other role as it is. */
+/** Models adding or removing the role `alongside`, which does not change other roles. */
 function expectedAlongside(
   held: number[] | undefined,
   { userId, rank, kind }: { userId: number; rank: number; kind: RoleChangeKind },

@@ -18,7 +18,7 @@ import { ladder } from './model-rules.ts';
 export interface Ask {
   userId: number;
   rank: number;
-  /** An extra role, named by its rank. */
+  /** If set, `rank` names an extra role. */
   kind?: RoleChangeKind | undefined;
   idempotencyKey?: string | undefined;
 }
@@ -31,10 +31,10 @@ export interface Got extends Answered {
 const speed = 40;
 const clock = new FastClock(speed);
 const operator = 'cli:ann@host';
-/** In real time; reconciling a change that was not carried out takes 8 s of rankd's time. */
+/** In real time; reconciling a change without effect takes 8 s of accelerated time. */
 const reconcilesWithinMs = 5_000;
 
-/** A daemon on the fake, both in accelerated time, and all answers to its callers. */
+/** A daemon on the fake, both on an accelerated clock, and all its responses. */
 export class ModelWorld implements AsyncDisposable {
   readonly fake: FakeOpenCloud;
   readonly #dir = new TempDir();
@@ -65,7 +65,7 @@ export class ModelWorld implements AsyncDisposable {
     const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }), hasLadder);
     Object.assign(world.#options.config, await storeOf(world.#dir.path));
     const { owner, actor, otherAdmin, stranger } = sampleUsers;
-    // every change of these must be refused
+    // every change of these users must be refused
     for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId);
     await world.start();
     const { store } = world.#running.app.current;
@@ -77,7 +77,7 @@ export class ModelWorld implements AsyncDisposable {
     return world;
   }
 
-  /** Sends a request like a game. */
+  /** Sends a game's request. */
   async ask({ userId, rank, kind, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
     const { rankeeId, newRankId, ...request } = this.#request({ userId, rank }, idempotencyKey);
     const path = kind === undefined ? 'v1/ranker' : `v2/roles/${kind === 'role_added' ? 'add' : 'remove'}`;
@@ -93,7 +93,7 @@ export class ModelWorld implements AsyncDisposable {
     return { ...answered, isReplayed: headers['idempotent-replayed'] === 'true', text };
   }
 
-  /** Changes a rank like the command line, next to the running daemon. Returns the outcome of the change. */
+  /** Changes a rank like a command, next to the running daemon. Resolves with the change's state. */
   async askAsOperator(ask: Ask): Promise<string> {
     await using app = await openRanking(this.#options);
     using deadline = deadlineIn(clock, app.deadlineMs);
@@ -114,7 +114,7 @@ export class ModelWorld implements AsyncDisposable {
     this.#daemon = await startDaemon({ ...this.#options, log });
   }
 
-  /** Ends all faults and waits until every change is reconciled. Returns the inconsistencies, one sentence each. */
+  /** Ends all faults, waits until every change is reconciled, and resolves with the inconsistencies as sentences. */
   async reconcile(): Promise<string[]> {
     this.fake.faults.clear();
     const { store } = this.#running.app.current;
@@ -139,14 +139,11 @@ export class ModelWorld implements AsyncDisposable {
   }
 
   get #running(): Daemon {
-    if (this.#daemon === undefined) throw new Error('the daemon does not run');
+    if (this.#daemon === undefined) throw new Error('the daemon is not running');
     return this.#daemon;
   }
 
-  /**
-   * Every request has a separate name, which would reveal a change that is applied twice; requests with one idempotency
-   * key share it.
-   */
+  /** Names each request uniquely, to detect changes that are applied twice. Repeated requests share their name. */
   #request({ userId, rank }: Ask, name?: string) {
     this.#requests += 1;
     const command = name ?? `request ${this.#requests}`;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const opening = /^(what|who|whoever|so|that)\b/i;
 
-/** The comments of a TypeScript, CSS or Luau file that begin with one of these words, as `line: text`. */
+/** Returns the comments that begin with one of these words, as `line: text`. */
 export function unplainComments(source: string): string[] {
   const lines = source.split('\n');
   return lines.flatMap((line, index) => {
@@ -19,7 +19,7 @@ const lineComment = /^\s*(\/\/+|--+(?!\[))\s*/;
 const blockStart = /^\s*(\{?\/\*+|--\[\[)\s*$/;
 const afterCode = /^(?:[^'"`]|'[^']*'|"[^"]*"|`[^`]*`)*?\s(?:\/\/|\/\*|--) (.*)$/;
 
-/** The text of a comment that begins in this line. */
+/** Returns the text of a comment that begins on this line. */
 function commentIn(line: string, before = ''): string | undefined {
   if (blockStart.test(before)) return line.replace(/^[\s*]+/, '');
   if (lineComment.test(line)) return lineComment.test(before) ? undefined : line.replace(lineComment, '');

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** The resources of a process, as reported by Linux. */
 export interface ProcessFigures {
   residentMiB: number;
-  /** Private data: the heaps, JavaScript's and the others. */
+  /** Private data, including JavaScript's heap and native heaps. */
   dataMiB: number;
   threads: number;
   /** Open files and sockets. */
@@ -21,7 +21,7 @@ export function figuresOf(pid: number): ProcessFigures {
   };
 }
 
-/** The median: a single spike does not move it. */
+/** Returns the median, which a single spike does not affect. */
 export function median(figures: number[]): number {
   const ordered = [...figures].sort((a, b) => a - b);
   return ordered[Math.floor(ordered.length / 2)] ?? 0;

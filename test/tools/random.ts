@@ -1,4 +1,4 @@
-/** Numbers from 0 up to 1 that a seed reproduces (mulberry32), so that a run can be repeated. */
+/** A seeded random number generator (mulberry32), which makes runs repeatable. */
 export class SeededRandom {
   #state: number;
 
@@ -13,7 +13,7 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `least` to `most`. */
+  /** Returns an integer from `least` to `most`. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }

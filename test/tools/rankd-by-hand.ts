@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { documentedPort } from '../support/readme-commands.ts';
 import { freePort } from './shell.ts';
 
-/** The timeout of a command, and of the start of a daemon. */
+/** The timeout for a command and for a daemon's start. */
 const timeoutMs = 60_000;
 
 /** The Node.js that runs rankd, and rankd's script. */
@@ -16,7 +16,7 @@ export interface Program {
   script: string;
 }
 
-/** rankd in the home of a new user, started without a shell, because shells differ between systems. */
+/** Runs rankd in a new user's home, without a shell, because shells differ between systems. */
 export class RankdByHand {
   readonly #program: Program;
   readonly #folder: string;
@@ -41,19 +41,19 @@ export class RankdByHand {
   }
 
   /**
-   * Runs a command from a page, with `rankd` or without; resolves with its output. Throws if it does not end with
-   * `code` or print `says`.
+   * Runs a command from a page, with or without `rankd`. Resolves with its output. Throws if it does not exit with `code`
+   * or print `says`.
    */
   async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<string> {
     const child = this.#start(line.replace(/^(npx )?rankd /, '').split(' '));
     const told = collect(child);
     const [ended] = await once(child, 'close', { signal: AbortSignal.timeout(timeoutMs) });
-    if (ended !== code) throw new Error(`It ended with ${ended}, not ${code}:\n${told()}`);
-    if (says !== undefined && !says.test(told())) throw new Error(`It does not say ${says}:\n${told()}`);
+    if (ended !== code) throw new Error(`The exit code is ${ended}, not ${code}:\n${told()}`);
+    if (says !== undefined && !says.test(told())) throw new Error(`The output does not match ${says}:\n${told()}`);
     return told();
   }
 
-  /** Sends the request of a page's `curl`; throws if the answer is not a success. */
+  /** Sends the request of a page's `curl` line. Throws unless the response is 200. */
   async request(line: string): Promise<void> {
     const [, url = '', keyFile = '', body = ''] =
       /^curl -sw '\\n' '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];
@@ -61,39 +61,39 @@ export class RankdByHand {
     const request = http.request(url.replace(`:${documentedPort}`, `:${this.#port}`), {
       method: 'POST',
       headers: { authorization: `Bearer ${key}` },
-      agent: false, // like curl, it reuses no connection
+      agent: false, // no connection reuse, like curl
       signal: AbortSignal.timeout(timeoutMs),
     });
     request.end(body);
     const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
     const told = await text(answer);
-    if (answer.statusCode !== 200) throw new Error(`The answer is ${answer.statusCode}: ${told}`);
+    if (answer.statusCode !== 200) throw new Error(`The response is ${answer.statusCode}: ${told}`);
   }
 
-  /** Starts a daemon; resolves when it listens. */
+  /** Starts a daemon. Resolves once it listens. */
   async serve(...options: string[]): Promise<void> {
     const child = this.#start(['serve', ...options]);
     const told = collect(child);
     this.#daemon = child;
     const deadline = performance.now() + timeoutMs;
     while (!told().includes('rankd listens on')) {
-      if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}:\n${told()}`);
-      if (performance.now() > deadline) throw new Error(`It does not listen:\n${told()}`);
+      if (child.exitCode !== null) throw new Error(`The daemon exited with ${child.exitCode}:\n${told()}`);
+      if (performance.now() > deadline) throw new Error(`The daemon does not listen:\n${told()}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
 
-  /** Stops the daemon. Windows has no such signal for another process, so it is killed there. */
+  /** Stops the daemon. On Windows, which has no SIGTERM, this kills it. */
   async stop(): Promise<void> {
     const code = await this.#end('SIGTERM');
-    if (code !== 0 && code !== null) throw new Error(`It ended with ${code}.`);
+    if (code !== 0 && code !== null) throw new Error(`The daemon exited with ${code}.`);
   }
 
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
 
-  /** Its exit code; `null` if it was ended by the signal. */
+  /** Resolves with the exit code; `null` if the signal killed the process. */
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#daemon;
     this.#daemon = undefined;
@@ -117,7 +117,7 @@ interface Home {
   env?: Record<string, string>;
 }
 
-/** Collects its output. */
+/** Returns a function that returns the output so far. */
 function collect(child: ChildProcessWithoutNullStreams): () => string {
   let told = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -129,8 +129,8 @@ function collect(child: ChildProcessWithoutNullStreams): () => string {
 }
 
 /**
- * This process's environment with another home. Except on Windows, it names the data directory, because a machine may
- * have an existing one.
+ * Returns this process's environment with a different home and, except on Windows, with a data directory, because the
+ * machine may have a service's.
  */
 function homeOf(folder: string): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(([name]) => !/^(npm|rankd|xdg)_/i.test(name));

@@ -9,8 +9,8 @@ import { configFor } from './fake-config.ts';
 import { TerminalPicture } from './terminal-picture.ts';
 
 /**
- * `npm run recording`: runs the built rankd on a terminal, next to a daemon and a fake Roblox, and writes its screen
- * into docs/recording.svg. Each recording of the same rankd is the same.
+ * `npm run recording`: runs the built rankd on a terminal, next to a daemon and a fake Roblox, and records the screen in
+ * docs/recording.svg. The result is reproducible.
  */
 const columns = 100;
 const scene = [
@@ -50,7 +50,7 @@ async function run(command: string, index: number): Promise<string> {
   return stdout.replaceAll(home.dataDir, '~/.local/share/rankd');
 }
 
-/** The answer to the game, which its script can show to the player. */
+/** Resolves with the message to the game, which its script can show to the player. */
 async function askAsAGame(): Promise<string> {
   const answer = await daemon.post('/v1/ranker?placeid=920587237', {
     key: readFileSync(home.path('my-game.key'), 'utf8').trim(),

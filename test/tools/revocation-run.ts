@@ -6,30 +6,30 @@ import { CliHome } from '../support/run-cli.ts';
 
 export interface RevocationOptions {
   daemons: number;
-  /** The environment of each daemon and command, e.g. with the store's address. */
+  /** The environment of each daemon and command, e.g. with the store's URL. */
   env: Record<string, string>;
-  /** The number of requests that must begin after a revocation; keys are revoked until it is reached. */
+  /** The number of requests that must begin after a revocation. Keys are revoked until it is reached. */
   wanted: number;
   say?: (line: string) => void;
 }
 
 /**
- * The results of requests that began before, and after `rankd key revoke` had returned. `accepted` of the latter must
- * be 0.
+ * The number of requests that began before and after `rankd key revoke` had returned. `accepted` counts the latter's
+ * successes, and must be 0.
  */
 export interface RevocationReport {
   revocations: number;
   before: number;
   after: number;
   accepted: number;
-  /** Answers other than 200 and 401. */
+  /** Responses other than 200 and 401. */
   others: number;
 }
 
 const connections = 64;
 const place = 42;
 
-/** A command revokes keys, while the maximum number of connections verifies them at every daemon. */
+/** Revokes keys while 64 connections verify them at the daemons. */
 export async function runRevocations({ daemons, env, wanted, say }: RevocationOptions): Promise<RevocationReport> {
   await using opened = new AsyncDisposableStack();
   const urls: string[] = [];
@@ -42,7 +42,7 @@ export async function runRevocations({ daemons, env, wanted, say }: RevocationOp
   };
   await run('workspace', 'show'); // creates the database once
   for (let index = 0; index < daemons; index += 1) {
-    // A daemon on SQLite needs the operator's data directory.
+    // a daemon on SQLite needs the operator's data directory
     const home = env['RANKD_STORE_URL'] === undefined ? operator : opened.use(new CliHome());
     urls.push(opened.use(await DaemonProcess.start(home, { env: { ...env, ...limits } })).url);
   }

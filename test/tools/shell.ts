@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { delimiter } from 'node:path';
 import { documentedPort } from '../support/readme-commands.ts';
 
-/** Runs commands as typed into a shell, without this project's own programs on its path. */
+/** Runs commands in a shell, without this project's own programs on the path. */
 export class Shell {
   /** The output of the last command. */
   lastOutput = '';
@@ -21,7 +21,7 @@ export class Shell {
     this.#env = { ...outsideEnv(), ...env, RANKD_SERVER_PORT: String(port) };
   }
 
-  /** Resolves with the duration in seconds; throws if it fails. */
+  /** Runs a command. Resolves with its duration in seconds; rejects if it fails. */
   async run(command: string): Promise<number> {
     const startedAt = performance.now();
     const child = this.#start(command);
@@ -30,7 +30,7 @@ export class Shell {
     return secondsSince(startedAt);
   }
 
-  /** Starts a daemon that `stop` ends; resolves with the seconds until it listens. */
+  /** Starts a daemon, which `stop` ends. Resolves with the seconds until it listens. */
   async serve(command: string): Promise<number> {
     const startedAt = performance.now();
     const child = this.#start(command);
@@ -65,7 +65,7 @@ export class Shell {
   }
 }
 
-/** Starts a tool's server; if its port is taken, the tool ends with one sentence. */
+/** Starts a tool's server. If its port is taken, prints one sentence and exits. */
 export async function listenOrExit<Server>(starting: Promise<Server>): Promise<Server> {
   try {
     return await starting;
@@ -79,7 +79,7 @@ export async function listenOrExit<Server>(starting: Promise<Server>): Promise<S
   }
 }
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -88,7 +88,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** An environment like that of a shell not started by `npm run`. */
+/** Returns the environment of a shell that was not started by `npm run`. */
 function outsideEnv(): Record<string, string> {
   const entries = Object.entries(process.env).flatMap(([name, value]) =>
     value === undefined || /^npm_/i.test(name) ? [] : [[name, value] as const],

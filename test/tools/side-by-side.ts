@@ -2,18 +2,18 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * `node test/tools/side-by-side.ts SCRIPT…`: runs scripts of package.json concurrently. The output of each is printed
- * as a whole; if one fails, so does this.
+ * `node test/tools/side-by-side.ts SCRIPT…`: runs scripts of package.json concurrently, and prints the output of each as a
+ * whole. Fails if one of them fails.
  */
 async function run(script: string): Promise<boolean> {
   const child = spawn('npm', ['run', script], {
     shell: process.platform === 'win32',
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const said: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => said.push(chunk));
+  const output: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
   const [code] = await once(child, 'close');
-  process.stdout.write(Buffer.concat(said));
+  process.stdout.write(Buffer.concat(output));
   if (code !== 0) process.stdout.write(`npm run ${script} failed\n`);
   return code === 0;
 }

@@ -8,9 +8,8 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { type Program, RankdByHand } from './rankd-by-hand.ts';
 
 /**
- * `npm run smoke`: uses the built rankd as newcomers and operators do, on any system, including Windows: the
- * commands of README and docs/go-live.md, and then daily operation on the group of a fake Open Cloud. Reports each
- * step; exits with 1 if one failed.
+ * `npm run smoke`: tests the built rankd on any system, including Windows: runs the commands of README and
+ * docs/go-live.md, then those of daily operation on a fake Open Cloud. Reports each step; exits with 1 if one failed.
  */
 const { node } = new Command('npm run smoke --')
   .description(
@@ -64,14 +63,14 @@ async function onRealGroup(program: Program): Promise<void> {
     await step('rankd serve', () => rankd.serve());
     await step(rank, () => rankd.request(rank));
     await whileItServes(rankd, rank);
-    await step('kill the daemon in the middle of a change', () => killAmidChange(rankd, { roblox, request: rank }));
-    await step('rankd status, of a daemon that was killed', () => rankd.run('status', { code: 69 }));
+    await step('kill the daemon during a change', () => killAmidChange(rankd, { roblox, request: rank }));
+    await step('rankd status, after the daemon was killed', () => rankd.run('status', { code: 69 }));
     await step('rankd serve, again', () => rankd.serve());
-    await step('it finds out what became of the change', () => reconciled(rankd));
+    await step('it determines the outcome of the change', () => reconciled(rankd));
     await step('the same request, again', () => rankd.request(rank));
     await step('stop the daemon', () => rankd.stop());
     await afterItServed(rankd);
-    await step('rankd serve, on what was restored', () => rankd.serve());
+    await step('rankd serve, on the restored database', () => rankd.serve());
     await step('the same request, once more', () => rankd.request(rank));
   } finally {
     await step('stop the daemon', () => rankd.stop());
@@ -128,7 +127,7 @@ async function killAmidChange(
   const before = roblox.journal.writes().length;
   roblox.latencyMs = 500;
   const asked = rankd.request(request.replace(/"newRankId":\d+/, '"newRankId":10')).then(
-    () => 'The change was over before.',
+    () => 'The change ended before the daemon was killed.',
     () => undefined, // its daemon was killed
   );
   await until(async () => roblox.journal.writes().length > before);

@@ -14,10 +14,10 @@ import { SeededRandom } from './random.ts';
  */
 const { minutes, limit, seed } = new Command('npm run soak --')
   .description('Applies steady load with faults; exits with 1 if memory or handles grow, or if records disagree.')
-  .option('--minutes <n>', 'how long; one or two are too few to show growth', wholeNumber(1, 10_000), 10)
+  .option('--minutes <n>', 'duration; one or two minutes are too short to show growth', wholeNumber(1, 10_000), 10)
   .option(
     '--limit <n>',
-    'changes requested a minute, and calls allowed for each operation',
+    'requested changes per minute, and allowed calls per minute for each operation',
     wholeNumber(1, 100_000),
     300,
   )
@@ -32,8 +32,8 @@ const limits = { group: limit, roles: limit, memberships: limit, assign: limit, 
 await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
 const random = new SeededRandom(seed);
 const callers = new Callers(bench, random);
-// With a larger heap, V8 leaves garbage for minutes, which looks like a leak. With this little, growth means a leak. The
-// space for new objects is as in the systemd unit: without that limit, it grows with each burst.
+// With a larger heap, V8 retains garbage for minutes, which looks like a leak. The size of the young generation is that of
+// the systemd unit; without a limit, it grows with each burst.
 const heap = '--max-old-space-size=64 --max-semi-space-size=8';
 await using daemon = await bench.startDaemon({ NODE_OPTIONS: heap });
 const pid = daemon.process.pid ?? 0;
@@ -41,7 +41,7 @@ const samples: ProcessFigures[] = [];
 const ended = AbortSignal.timeout(runsMs);
 const requests: Array<Promise<unknown>> = [];
 
-say(`${minutes} min at ${limit} changes a minute; the same again: --seed ${seed}`);
+say(`${minutes} min at ${limit} changes per minute; to repeat this: --seed ${seed}`);
 say(row(['seconds', 'answers', 'applied', 'memory', 'data', 'threads', 'handles']));
 await Promise.all([load(), trouble(), sample()]);
 await Promise.all(requests);
@@ -49,7 +49,7 @@ bench.fake.faults.clear();
 const unreconciled = await bench.openAfter(30_000);
 process.exitCode = await conclude();
 
-/** Requests begin at an even pace, whether earlier ones are answered or not: games do not wait for each other. */
+/** Sends requests at a steady rate without waiting for responses, because games do not wait for each other. */
 async function load(): Promise<void> {
   while (!ended.aborted) {
     requests.push(callers.ask(daemon.url, bench.members));
@@ -90,13 +90,13 @@ async function sample(): Promise<void> {
   }
 }
 
-/** Prints the result and returns the exit code. */
+/** Prints the result, and resolves with the exit code. */
 async function conclude(): Promise<number> {
   const history = await bench.history();
-  // Writes without an applied change are not an error here: changes that meet a used-up budget half-way are reverted.
+  // ignores stray writes, because a change that exhausts the budget half-way is reverted
   const { lost, doubled, differing } = compare({ ...bench, history, answered: callers.answered });
   const wrong = [...lost, ...doubled, ...differing, ...bench.fake.violations()];
-  const warm = samples.slice(Math.ceil(samples.length / 4)); // the first quarter fills caches and the young heap
+  const warm = samples.slice(Math.ceil(samples.length / 4)); // the first quarter fills caches and the young generation
   const third = Math.floor(warm.length / 3);
   const [first, last] = [warm.slice(0, third), warm.slice(-third)];
   const memory = [first, last].map((part) => median(part.map(({ residentMiB }) => residentMiB)));

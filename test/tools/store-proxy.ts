@@ -1,22 +1,20 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A proxy between a node and its server: passes bytes on, late or not at all, or breaks every connection. */
+/** A proxy between a node and PostgreSQL, which forwards, delays or holds bytes, or breaks all connections. */
 export interface StoreProxy extends AsyncDisposable {
   port: number;
-  /** `hold`: nothing passes, and no side is notified. A number delays each chunk by this many milliseconds. */
+  /** `hold`: forwards nothing, and notifies neither side. A number delays each chunk by that many milliseconds. */
   mode: 'pass' | 'hold' | number;
   cut(): void;
   /** The target of new connections. */
   serverPort: number;
-  /** The number of connections through it. */
+  /** The number of connections made through the proxy. */
   readonly made: number;
-  /**
-   * The number of requests on a connection after an answer. Requests before the next answer belong to the same trip.
-   */
+  /** The number of round trips. Requests on a connection before its next response belong to the same trip. */
   readonly trips: number;
 }
 
-/** A proxy in front of a PostgreSQL server that listens on a port of this machine. */
+/** Starts a proxy for a PostgreSQL server on this machine. */
 export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
   let serverPort = firstPort;
   const pairs = new Set<Socket[]>();
@@ -24,7 +22,7 @@ export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
   let mode: StoreProxy['mode'] = 'pass';
   let made = 0;
   let trips = 0;
-  const noDelay = true; // a chunk that waited for another would exceed the delay in `mode`
+  const noDelay = true; // Nagle's algorithm would exceed the delay in `mode`
   const server = createServer({ noDelay }, (near) => {
     made += 1;
     const far = connect({ port: serverPort, host: '127.0.0.1', noDelay });
@@ -39,8 +37,8 @@ export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
       from.on('data', (bytes) => {
         if (from === near && !isAsked) trips += 1;
         isAsked = from === near;
-        const comes = turn();
-        last = last.then(() => comes).then(() => void to.write(bytes)); // in order
+        const released = turn();
+        last = last.then(() => released).then(() => void to.write(bytes)); // in order
       });
       from.on('error', () => undefined);
       from.on('close', () => {
@@ -79,7 +77,7 @@ export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
     },
     set mode(next) {
       mode = next;
-      if (mode !== 'hold') for (const go of held.splice(0)) go();
+      if (mode !== 'hold') for (const release of held.splice(0)) release();
     },
     cut,
     async [Symbol.asyncDispose]() {

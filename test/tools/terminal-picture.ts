@@ -1,18 +1,18 @@
-/** One line of a terminal: pieces of text, each with the classes of its style. */
+/** One line of a terminal, in pieces with the same style. */
 type Line = Array<{ text: string; style: string }>;
 
 interface Shown {
   line: Line;
   /** Milliseconds after the start. */
   at: number;
-  /** The end of its typing; `undefined` for a command's output. */
+  /** When its typing ends; `undefined` for a command's output. */
   typedUntil?: number;
 }
 
 const [cellWidth, lineHeight, padding, barHeight] = [8.4, 20, 16, 28];
 const [perCharacterMs, beforeOutputMs, perLineMs, restMs, endMs] = [32, 350, 40, 1200, 4000];
 
-/** A recorded terminal: typed and printed text becomes an animated SVG without scripts. */
+/** Records a terminal as an animated SVG without scripts. */
 export class TerminalPicture {
   readonly #columns: number;
   readonly #rows: number;
@@ -32,7 +32,7 @@ export class TerminalPicture {
     this.#now += beforeOutputMs;
   }
 
-  /** `output`: as sent to the terminal, including escape sequences. */
+  /** `output`: includes escape sequences. */
   print(output: string): void {
     for (const line of linesOf(output, this.#columns)) {
       this.#shown.push({ line, at: this.#now });
@@ -104,7 +104,7 @@ function spansOf(line: Line, indent: number): string {
     .join('');
 }
 
-/** Each run of words at its column, as wide as its cells, so columns are aligned in any font. */
+/** Positions each run of words at its column with a fixed width, to align columns in any font. */
 function spanOf({ text, style }: Line[number], column: number): string {
   const words = [...text.matchAll(/\S+(?: \S+)*/g)];
   return words
@@ -122,7 +122,7 @@ function escaped(text: string): string {
 
 const colours = ['', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', ''];
 
-/** The final lines on the terminal. Throws for an unknown escape sequence. */
+/** Returns the final lines on the terminal. Throws for an unknown escape sequence. */
 function linesOf(output: string, columns: number): Line[] {
   const lines: Array<Array<{ character: string; style: string }>> = [[]];
   let column = 0;
@@ -148,7 +148,7 @@ function linesOf(output: string, columns: number): Line[] {
   return lines.map(piecesOf);
 }
 
-/** The styles after another SGR sequence (ECMA-48). */
+/** Returns the styles after an SGR sequence (ECMA-48). */
 function styled(before: string[], codes: string): string[] {
   let styles = before;
   for (const code of codes.split(';').map(Number)) {

@@ -9,13 +9,13 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { freePort, Shell } from './shell.ts';
 
 /**
- * `npm run walk`: types the commands of README and docs/go-live.md into a shell, one after another, and measures the
- * time: from a fresh clone of the commit, with an empty npm cache, to the first rank change, on the simulated group and
- * on a fake Open Cloud. Exits with 1 if a rank change fails or takes longer than bench/README.md allows.
+ * `npm run walk`: runs the commands of README and docs/go-live.md in a shell, and measures the time from a fresh clone with
+ * an empty npm cache to the first rank change, on the simulated group and on a fake Open Cloud. Exits with 1 if a rank
+ * change fails or takes longer than bench/README.md allows.
  */
 const { latency } = new Command('npm run walk --')
-  .description('Types the commands of README and docs/go-live.md and measures the time to the first rank change.')
-  .option('--latency <ms>', 'delay of every answer of the fake Open Cloud', wholeNumber(0, 600_000), 200)
+  .description('Runs the commands of README and docs/go-live.md, and measures the time to the first rank change.')
+  .option('--latency <ms>', 'delay of every response of the fake Open Cloud', wholeNumber(0, 600_000), 200)
   .parse()
   .opts<{ latency: number }>();
 const limitSeconds = { simulated: 60, real: 300 };
@@ -25,8 +25,8 @@ const clone = join(folder, 'rankd');
 try {
   const { install, simulated } = await onSimulatedGroup();
   const real = install + (await onRealGroup());
-  tell(simulated, 'from nothing to the first rank change on the simulated group');
-  tell(real, "from nothing to the first rank change on a real group: the machine's share");
+  report(simulated, 'from nothing to the first rank change on the simulated group');
+  report(real, "from nothing to the first rank change on a real group: the machine's share");
   if (simulated > limitSeconds.simulated || real > limitSeconds.real) process.exitCode = 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -36,7 +36,7 @@ async function onSimulatedGroup(): Promise<{ install: number; simulated: number 
   mkdirSync(clone);
   const shell = new Shell({ folder: clone, port: await freePort(), env: world('simulated') });
   const cloned = await shell.run(`git clone --quiet '${fileURLToPath(new URL('../..', import.meta.url))}' .`);
-  tell(cloned, 'git clone, from this machine');
+  report(cloned, 'git clone, from this machine');
   const [installAndServe = ''] = pagesToType.install();
   const [install = '', serve = ''] = installAndServe.split(' && ');
   const installed = await timed(shell, install);
@@ -61,7 +61,7 @@ async function onRealGroup(): Promise<number> {
   }
 }
 
-/** The seconds until the first rank change; later steps are not run. */
+/** Runs commands until the first rank change. Resolves with the seconds. */
 async function walk(shell: Shell, commands: string[]): Promise<number> {
   let seconds = 0;
   try {
@@ -78,14 +78,14 @@ async function walk(shell: Shell, commands: string[]): Promise<number> {
 async function timed(shell: Shell, command: string): Promise<number> {
   const isServing = command.endsWith('rankd serve');
   const seconds = isServing ? await shell.serve(command) : await shell.run(command);
-  tell(
+  report(
     seconds,
     `${command.length > 90 ? `${command.slice(0, 90)}…` : command}${isServing ? ', until it listens' : ''}`,
   );
   return seconds;
 }
 
-/** A machine without any trace of rankd: no npm cache, no settings, no data. */
+/** Returns the environment of a machine without npm cache, settings and data. */
 function world(name: string): Record<string, string> {
   return {
     npm_config_cache: join(folder, 'npm-cache'),
@@ -94,6 +94,6 @@ function world(name: string): Record<string, string> {
   };
 }
 
-function tell(seconds: number, what: string): void {
+function report(seconds: number, what: string): void {
   process.stdout.write(`${seconds.toFixed(1).padStart(6)} s  ${what}\n`);
 }

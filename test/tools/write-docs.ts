@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { readPage, withPart, writtenParts } from '../support/written-pages.ts';
 
-/** `npm run docs`: writes the generated parts of the pages, and reports which pages it changed. */
+/** `npm run docs`: writes the generated parts of the pages, and prints the names of changed pages. */
 for (const [page, parts] of Map.groupBy(writtenParts, (part) => part.page)) {
   const before = readPage(page);
   const after = parts.reduce(withPart, before);
