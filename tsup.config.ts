@@ -9,23 +9,20 @@ import { readGameScripts, toModel } from './src/cli/game-models.ts';
 const page = 'dist/dashboard';
 
 export default defineConfig([
-  /**
-   * The `dependencies` of package.json are loaded from node_modules; all others are bundled. Lazy imports become
-   * separate files.
-   */
+  /** Bundles everything except `dependencies` of package.json. Lazy imports become separate files. */
   {
     entry: { main: 'src/main.ts', 'writer-thread': 'src/stores/sqlite/engine/writer-thread.ts' },
     format: 'esm',
     target: 'node22',
-    // Fastify loads them for schemas and injected requests, which rankd does not use.
+    // Fastify loads these for schemas and injected requests, which rankd does not use.
     external: ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'],
     clean: ['!dashboard/**'],
     minifyWhitespace: true,
     minifySyntax: true,
-    removeNodeProtocol: false, // the plugin recognizes Node.js's modules by it
+    removeNodeProtocol: false, // the plugin recognizes Node.js's modules by the prefix
     esbuildPlugins: [oneStart('src/cli/process-io.ts'), builtinModules],
     metafile: true,
-    // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
+    // CommonJS packages use `require`, which ES modules do not have.
     banner: {
       js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
     },
@@ -36,7 +33,7 @@ export default defineConfig([
       writeNotices(['dist', page]);
     },
   },
-  /** The page of the dashboard, for browsers. The names of its files hold their hash: they may be kept for ever. */
+  /** The dashboard's page, for browsers. File names contain a hash, so browsers can cache them forever. */
   {
     entry: ['src/dashboard/page/main.tsx', 'src/dashboard/page/style.css', 'src/dashboard/page/icon.svg'],
     loader: { '.svg': 'copy' },
@@ -67,10 +64,7 @@ export default defineConfig([
   },
 ]);
 
-/**
- * A model for Roblox Studio of each thing for games, as `rankd game write` makes them, but with a Config that is still
- * to be filled in.
- */
+/** Writes the Roblox Studio models of `rankd game write`, with a Config that the user has to fill in. */
 function writeModels(folder: string): void {
   const { rankd, systems, pieces } = readGameScripts('.');
   const models = [['Rankd', [rankd]], ...systems, ...pieces] as const;

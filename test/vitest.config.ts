@@ -9,7 +9,7 @@ const slow = /\/test\/(browser|e2e|environment|faults)\//;
 /** Starts the slow files first: the whole run would wait for a slow file that starts last. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files); // by the duration of the last run; in a fresh clone, by size
+    const sorted = await super.sort(files); // by duration in the last run, or by size in a fresh clone
     return sorted.toSorted((a, b) => Number(slow.test(b.moduleId)) - Number(slow.test(a.moduleId)));
   }
 }
@@ -29,7 +29,7 @@ export const shared = {
 /** The daemons of tests store their data in PostgreSQL. */
 export const onPostgres = { name: 'postgres', env: { RANKD_TEST_STORE: 'postgres' } } satisfies TestOptions;
 
-/** Of the tests that a daemon on either engine has to pass, those whose answers depend on the engine. */
+/** Tests that run on both engines, because their results can depend on the engine. */
 const differing = [
   ...['idempotency', 'verify-key', 'ranker-check', 'rank-change', 'privileged-roles', 'suspensions', 'discord'].map(
     inHttp,

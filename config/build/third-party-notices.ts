@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
-/** Packages that name their license only in their README. */
+/** The licenses of packages that contain no license file. */
 const licensesOfOthers: Record<string, string> = {
   'abstract-logging': mit('James Sumners <james.sumners@gmail.com>'),
   'pg-types': mit('2014 Brian M. Carlson'),
@@ -8,8 +8,8 @@ const licensesOfOthers: Record<string, string> = {
 };
 
 /**
- * The licenses of the packages that are bundled into these folders, as those licenses require. The build that ends last
- * writes them. If a package has none, this throws and the build fails.
+ * Writes the licenses of the packages that are bundled into these folders, as the licenses require. Only the build that
+ * finishes last writes them. Throws if a package has no license.
  */
 export function writeNotices(builds: string[]): void {
   const metafiles = builds.map((build) => `${build}/metafile-esm.json`);

@@ -35,7 +35,7 @@ describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
 
 test.each([
   ['in a package', [], 'install the current LTS release from https://nodejs.org, then run rankd again'],
-  ['in a clone', ['package-lock.json'], 'npm ci --include=dev brings one to this clone'],
+  ['in a clone', ['package-lock.json'], 'npm ci --include=dev installs one in this clone'],
 ])('%s, too old and without another Node: two lines and exit code 78', (_, files, fix) => {
   using copy = new CopyOfRankd();
   for (const file of files) writeFileSync(join(copy.folder, file), '{}');
@@ -55,7 +55,7 @@ test('too old, with a second Node that can’t be started: two lines and exit co
   const { status, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({
     status: 78,
-    stderr: `error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: npm ci, as ${other} can't be started (EACCES)\n`,
+    stderr: `error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: run npm ci, because ${other} can't be started (EACCES)\n`,
   });
 });
 
@@ -79,7 +79,7 @@ test('npm ci in a clone without development packages stops, and prints the comma
   const env = { PATH: process.env['PATH'], HOME: clone.home, NODE_ENV: 'production' };
   const { status, stderr } = spawnSync('npm', ['run', 'prepare'], { cwd: clone.folder, encoding: 'utf8', env });
   expect(status).not.toBe(0);
-  expect(stderr).toMatch(/^error: npm left out the packages that build rankd: .+\ntry: npm ci --include=dev$/m);
+  expect(stderr).toMatch(/^error: npm omitted the packages that build rankd, .+\ntry: npm ci --include=dev$/m);
 });
 
 test('the Node from npm ci has the hash in the lock file', () => {
