@@ -192,7 +192,7 @@ test.concurrent('a key created on the simulated group is valid only there until 
   expect(daemon.log).toContain('keys made on the simulated group are not accepted here: quiz.');
   expect(await home.here(['key', 'list'])).toMatchObject({ stdout: expect.stringMatching(/ active \(simulated\) /) });
   const verdict = await home.here(['key', 'verify', '-'], { input: secret });
-  expect(verdict).toMatchObject({ code: 5, stdout: expect.stringContaining('made on the simulated group') });
+  expect(verdict).toMatchObject({ code: 5, stdout: expect.stringContaining('created for the simulated group') });
 
   expect(await home.json('key', 'adopt', 'quiz')).toMatchObject({ key: { name: 'quiz', simulated: false } });
   expect(await daemon.verify(secret)).toMatchObject({ status: 200 });

@@ -184,7 +184,7 @@ describe('introspection', () => {
         expectError(await readyz(system), dead);
         expect(linesAbout(system, '"level":"error"')).toHaveLength(1);
         system.clock.skip(10_000);
-        await expect.poll(() => linesAbout(system, 'is disabled')).toHaveLength(1); // introspection reports it as disabled
+        await expect.poll(() => linesAbout(system, 'is disabled')).toHaveLength(1); // from introspection
         expect(linesAbout(system, 'background work failed')).toEqual([]);
         expect(system.fake.journal.writes()).toEqual([]);
       },

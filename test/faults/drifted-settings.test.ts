@@ -102,7 +102,8 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
             undefined,
           );
           clock.skip(1_000);
-          await expect.poll(() => system.app.trust.reads.length).toBe(0); // otherwise, the deletion of a role would count as a lost write
+          // Otherwise, the deletion of a role would count as a lost write.
+          await expect.poll(() => system.app.trust.reads.length).toBe(0);
           const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
           change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
           if (isGone) fake.group.setMember(suspendedBefore, []);
