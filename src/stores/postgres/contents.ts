@@ -5,7 +5,7 @@ import type { Clock, CopiedContents, CopyPlace, StoreContents, StoredRow } from 
 import { type CopyTarget, copiedTables, copyContents, hexOf, pagesOf } from '../copy-contents.ts';
 import type { Reader } from '../sql/database.ts';
 import { type Database, onDatabase, type Transaction } from './engine/database.ts';
-import { toParameter } from './engine/statement.ts';
+import { toParameter } from './engine/statements.ts';
 import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
 import { migrateWithin, newestSchema, schemaVersion } from './schema/migrate.ts';
 

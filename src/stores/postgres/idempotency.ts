@@ -1,7 +1,7 @@
 import type { IdempotencyClaim, IdempotencySlot, IdempotencyStanding, IdempotencyStore } from '../../ports/index.ts';
 import { findByIdempotencyKey } from '../sql/change-queries.ts';
 import type { Database } from './engine/database.ts';
-import { hasEnded } from './engine/dialect.ts';
+import { hasEnded } from './engine/statements.ts';
 import type { Nodes } from './nodes.ts';
 
 /** A claimed row, with its version. */

@@ -2,8 +2,8 @@ import type { KeyRecord, KeyStore } from '../../ports/index.ts';
 import { type KeyQuery, KeyRecords } from '../key-cache.ts';
 import { type RecordRow, recordColumns, toRecord } from '../sql/callers.ts';
 import type { Database } from './engine/database.ts';
-import { postgresDialect as sql } from './engine/dialect.ts';
 import { busy } from './engine/postgres-error.ts';
+import { postgresDialect as sql } from './engine/statements.ts';
 
 /** The timeout of a key look-up, which is shorter than that of other queries. */
 const maxWaitMs = 2_000;

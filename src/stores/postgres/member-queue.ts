@@ -1,6 +1,6 @@
 import type { MemberQueueStore } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
-import { hasEnded } from './engine/dialect.ts';
+import { hasEnded } from './engine/statements.ts';
 import type { Nodes } from './nodes.ts';
 
 /**

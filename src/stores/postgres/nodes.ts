@@ -6,10 +6,10 @@ import { newId } from '../../core/api-key.ts';
 import type { ChainLink } from '../../core/audit.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index.ts';
-import { outgrown } from '../schema-errors.ts';
+import { outgrown, usedByOthers } from '../schema-errors.ts';
 import type { OwnNode } from '../sql/database.ts';
 import type { Database } from './engine/database.ts';
-import { FailureDetector } from './failure-detector.ts';
+import { endAfterMs, FailureDetector } from './failure-detector.ts';
 import {
   askSql,
   type BeatRow,
@@ -23,7 +23,7 @@ import {
   type StoredCommand,
   takeTaskSql,
 } from './node-statements.ts';
-import { newestSchema } from './schema/migrate.ts';
+import { newestSchema, schemaVersion } from './schema/migrate.ts';
 
 /** The interval between heartbeats. */
 export const beatEveryMs = 1_000;
@@ -317,4 +317,33 @@ function stateOf({ isEnded, isSilent }: Pick<NodeRow, 'isEnded' | 'isSilent'>, {
   if (isEnded) return 'ended';
   if (isSilent) return 'no lease';
   return isDraining ? 'draining' : 'serving';
+}
+
+/**
+ * Resolves with the database's schema version. Throws `conflict` if it is older than `newest` and another node is using
+ * the database, because a migration would stop that node. A node is gone once its beat has not changed for
+ * `endAfterMs`; `predecessor` is known to be gone.
+ */
+export async function requireAlone(
+  db: Database,
+  { own, newest, predecessor = '' }: { own: LeaseClock; newest: number; predecessor?: string | undefined },
+): Promise<number> {
+  const version = await schemaVersion(db, db.address);
+  if (version === 0 || version >= newest) return version;
+  const first = await aliveNodes(db, predecessor);
+  const since = own.monotonic();
+  while (first.size > 0 && own.monotonic() - since <= endAfterMs) {
+    await own.sleep(beatEveryMs);
+    const now = await aliveNodes(db, predecessor);
+    const isAlive = [...now].some(([id, beat]) => first.has(id) && first.get(id) !== beat);
+    if (isAlive) throw usedByOthers(placeOf(db.address), { version, newest });
+    for (const id of first.keys()) if (!now.has(id)) first.delete(id);
+  }
+  return version;
+}
+
+async function aliveNodes(db: Database, predecessor: string): Promise<Map<string, number>> {
+  const query = 'SELECT id, beat FROM rankd.nodes WHERE ended_by IS NULL AND id <> @predecessor';
+  const rows = await db.all<{ id: string; beat: number }>(query, { predecessor });
+  return new Map(rows.map(({ id, beat }) => [id, beat]));
 }

@@ -1,7 +1,6 @@
 import type { Clock } from '../../ports/index.ts';
 import { auditStore, retentionStore } from './audit.ts';
 import { changeQueries } from './change-queries.ts';
-import { changeSearch } from './change-search.ts';
 import { changeWrites } from './change-writes.ts';
 import type { Database, DeclarationsOf, OwnNode } from './database.ts';
 import { declaredKeyStore } from './declared-keys.ts';
@@ -25,7 +24,6 @@ export function commonStore(
     ...whitelistStore(db),
     ...changeWrites(db, clock, node),
     ...changeQueries(db, node),
-    ...changeSearch(db),
     ...holdStore(db),
     ...groupStore(db),
     ...auditStore(db, clock),

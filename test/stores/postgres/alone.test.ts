@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../src/stores/postgres/engine/database.ts';
+import { requireAlone } from '../../../src/stores/postgres/nodes.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
-import { requireAlone } from '../../../src/stores/postgres/schema/alone.ts';
 import { newestSchema } from '../../../src/stores/postgres/schema/migrate.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { RankdError } from '../../../base/errors.ts';
 import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts';
 import { ownUid } from '../../../base/system.ts';
-import { types } from './statement.ts';
+import { types } from './statements.ts';
 
 /** The time limits for a new connection, and for the response to a statement. */
 const connectTimeoutMs = 3_000;

@@ -10,9 +10,9 @@ import type {
 } from '../../sql/database.ts';
 import { KnownCluster } from '../known-cluster.ts';
 import type { ClockReading } from '../server-clock.ts';
-import { postgresDialect } from './dialect.ts';
 import { Link, type Session } from './link.ts';
 import { isCollision, isLost, toStoreError } from './postgres-error.ts';
+import { postgresDialect } from './statements.ts';
 
 export interface DatabaseOptions {
   onTime?: ((reading: ClockReading) => void) | undefined;

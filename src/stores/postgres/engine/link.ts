@@ -8,7 +8,7 @@ import type { ClockReading } from '../server-clock.ts';
 import { connectProven, internalsOf, makeClient } from './client.ts';
 import { type Inspection, inspectServer } from './inspect-server.ts';
 import { isLost, toStoreError } from './postgres-error.ts';
-import { statementOf, valuesOf } from './statement.ts';
+import { statementOf, valuesOf } from './statements.ts';
 
 /** The pause after a failed connection attempt. Queries during the pause fail with the same error. */
 const retryAfterMs = 250;
