@@ -39,7 +39,7 @@ export class Cli {
   readonly #warnings: string[] = [];
   #isSimulated = false;
   #temporaryDir: string | undefined;
-  #whereKept: string | undefined;
+  #whereStored: string | undefined;
   readonly #resolved: Array<Record<string, unknown>> = [];
 
   constructor(io: Io, program: Command, { line, run }: { line: readonly string[]; run: RunLine }) {
@@ -151,7 +151,7 @@ export class Cli {
     this.io.stdout(this.#shape(document, text));
   }
 
-  /** Like `print`, but rejects if the result could not be written. */
+  /** Prints the result like `print`, but rejects if it could not be written. */
   async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
     this.line.clear();
     await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));
@@ -165,9 +165,9 @@ export class Cli {
   }
 
   /** Reports where the command has stored data. Runs after every command, because it comes after all other output. */
-  sayWhereKept(): void {
-    if (this.#whereKept !== undefined) this.say(this.#whereKept);
-    this.#whereKept = undefined;
+  sayWhereStored(): void {
+    if (this.#whereStored !== undefined) this.say(this.#whereStored);
+    this.#whereStored = undefined;
   }
 
   /** Prints a message next to the result; prints nothing with -q and --json. */
@@ -186,7 +186,7 @@ export class Cli {
   };
 
   /** Reports the user, rank or key that a name means; with `--json`, as `resolved` in the document. */
-  tell(text: string, facts: Record<string, unknown>): void {
+  sayResolved(text: string, facts: Record<string, unknown>): void {
     this.#resolved.push(facts);
     this.say(text);
   }
@@ -299,7 +299,7 @@ export class Cli {
       openRanking({ config, dataDir: this.dataDir, report, onNew, onMigrated: this.onMigrated, isReading: !isWriting });
     await using app = await this.#open(this.#engine, open);
     if (daemon !== undefined) app.trust.adoptDoubt(daemon.platformTrust);
-    if (config.platform.kind === 'simulated') this.tellSimulated();
+    if (config.platform.kind === 'simulated') this.saySimulated();
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const done = () => whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
     if (!isWriting) return await done();
@@ -310,7 +310,7 @@ export class Cli {
   }
 
   /** Reports that the group is simulated; with `--json`, in the document. */
-  tellSimulated(): void {
+  saySimulated(): void {
     if (this.#isSimulated) return;
     this.#isSimulated = true;
     this.say('SIMULATED GROUP: nothing here touches Roblox.');
@@ -330,7 +330,7 @@ export class Cli {
     const done = file === undefined ? await work(found) : await this.#notingHeads(ports, file, () => work(found));
     const { text } = await this.#engine.place();
     const server = daemon === undefined ? serving(await this.servedBy(ports)) : 'the running daemon is using it';
-    this.#whereKept = `This is stored in ${text}; ${server}.`;
+    this.#whereStored = `This is stored in ${text}; ${server}.`;
     return done;
   }
 

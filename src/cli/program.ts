@@ -160,7 +160,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     await cli.chooseDataDir();
     if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
   });
-  program.hook('postAction', () => cli.sayWhereKept());
+  program.hook('postAction', () => cli.sayWhereStored());
   for (const add of commands) add(program, cli);
   for (const command of allCommands(program)) {
     command

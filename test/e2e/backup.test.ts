@@ -237,12 +237,12 @@ test('a backup is not written to a terminal', async () => {
 });
 
 test.each([
-  { what: 'a folder that is missing', target: 'none/copy.db', code: 3, says: 'does not exist' },
-  { what: 'a folder, also where it is not to be replaced', target: 'folder', code: 2, says: 'is a folder' },
-  { what: 'a folder', target: '--force folder', code: 2, says: 'is a folder' },
+  { what: 'a missing folder', target: 'none/copy.db', code: 3, says: 'does not exist' },
+  { what: 'a folder without --force', target: 'folder', code: 2, says: 'is a folder' },
+  { what: 'a folder with --force', target: '--force folder', code: 2, says: 'is a folder' },
   { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would overwrite it' },
   {
-    what: 'the group of a group file',
+    what: 'the simulated group’s file',
     target: '--force DATA/simulated-group-1a2b3c4d.db',
     code: 2,
     says: 'a backup would overwrite it',

@@ -23,27 +23,27 @@ const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
 /** Examples that cannot exit with 0 in a test, with the reason and the actual output. */
 const otherEnds: Record<string, { because: string; code: number; says: RegExp }> = {
   'rankd doctor --url https://rankd.example.com': {
-    because: 'nobody has that address; test/e2e/doctor-address.test.ts has servers that somebody has',
+    because: 'the address does not exist; test/e2e/doctor-address.test.ts has real servers',
     code: 5,
     says: /^FAIL +reach +https:.+ can't be reached from here/m,
   },
   'rankd doctor --live --report report.txt': {
-    because: 'it looks at a real group; test/e2e/doctor-live.test.ts has one',
+    because: 'it needs a real group; test/e2e/doctor-live.test.ts has one',
     code: 2,
     says: /^error: --live checks the real Roblox, but the configured group is simulated\.\ntry: rankd init$/m,
   },
   'rankd whitelist add --experience 3145678901': {
-    because: 'Roblox alone knows the places; test/e2e/whitelist.test.ts has an experience',
+    because: 'it needs Roblox; test/e2e/whitelist.test.ts has an experience',
     code: 5,
     says: /^error: A simulated group has no experiences\.\ntry: rankd whitelist add PLACE$/m,
   },
   'rankd webhook redeliver my-bot --failed': {
-    because: 'its target took everything; test/webhooks has targets that do not',
+    because: 'no delivery has failed; test/webhooks has failures',
     code: 3,
     says: /^error: The webhook my-bot has no such event to redeliver\.\ntry: rankd webhook deliveries my-bot$/m,
   },
   'rankd reload --node east-1': {
-    because: 'it is for daemons that share PostgreSQL; test/e2e/nodes.test.ts has some',
+    because: 'it needs several daemons; test/e2e/nodes.test.ts has some',
     code: 2,
     says: /^error: --node is for daemons that share a PostgreSQL database; this data directory has only one daemon\.$/m,
   },
@@ -51,7 +51,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
     ['rankd store accept', 'rankd store accept -y --json'].map((example) => [
       example,
       {
-        because: 'it is for PostgreSQL; test/stores/postgres/known-cluster.test.ts has another cluster',
+        because: 'it needs PostgreSQL; test/stores/postgres/known-cluster.test.ts has a second cluster',
         code: 2,
         says: /only a PostgreSQL server has to be accepted/,
       },

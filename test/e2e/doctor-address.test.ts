@@ -123,7 +123,12 @@ describe('a different server at the address is detected, with the fix', () => {
       'redirects games to https://elsewhere.example/xxx',
       /server\.public_url/,
     ],
-    ['somebody who hangs up', ({ socket }) => socket.destroy(), 'the connection was lost (ECONNRESET)', /its log/],
+    [
+      'a server that closes the connection',
+      ({ socket }) => socket.destroy(),
+      'the connection was lost (ECONNRESET)',
+      /its log/,
+    ],
     [
       'an endless page',
       ({ socket }) => void socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(9_000)}`),

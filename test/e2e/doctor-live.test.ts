@@ -43,13 +43,13 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'roles: missing',
   ],
   [
-    'a field that nobody knows',
+    'an unknown field',
     (roblox) => Object.assign(roblox, { addedFields: { badge: 'gold' } }),
     'acting account',
     'ListGroupMembershipsResponse.groupMemberships[].badge: unknown field',
   ],
   [
-    'a field of another type',
+    'a field of a different type',
     (roblox) => Object.assign(roblox, { addedFields: { description: 4711 } }),
     'role',
     'GroupRole.description: ',
@@ -81,7 +81,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'some are private',
   ],
   [
-    'another limit',
+    'a different rate limit',
     ({ budgets }) => Object.assign(budgets, { limits: { ...budgets.limits, memberships: 60 } }),
     'rate limits',
     'not the documented limit in 3 responses',
@@ -206,9 +206,9 @@ test('with --member, it tries writes that change no member', async () => {
 });
 
 test.each<[what: string, mood: Partial<FakeOpenCloud>, details: string]>([
-  ['an assign that replaces', { assignReplaces: true }, 'a later read shows different roles'],
-  ['answers that show nothing', { writeAnswer: 'empty object' }, 'assign: GroupMembership.user: missing'],
-  ['answers without a body', { writeAnswer: 'no content' }, 'assign: status 204 instead of 200'],
+  ['an assign that replaces roles', { assignReplaces: true }, 'a later read shows different roles'],
+  ['empty write responses', { writeAnswer: 'empty object' }, 'assign: GroupMembership.user: missing'],
+  ['write responses without a body', { writeAnswer: 'no content' }, 'assign: status 204 instead of 200'],
 ])('with --member, %s is reported', async (_what, mood, details) => {
   const { found } = await tryWrites(sampleUsers.traineeAndCaptain, (roblox) => Object.assign(roblox, mood));
   expect(found).toEqual([{ check: 'writes', result: 'differs', details: expect.arrayContaining([details]) }]);

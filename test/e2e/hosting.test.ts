@@ -110,7 +110,7 @@ test('a key and the workspace id from variables survive an empty disk; an id tha
     expect(await daemon.verify(secret)).toMatchObject({ status: 200, json: 'ws_mine' });
   }
   await expect(start('two', 'ws_other')).rejects.toThrow(
-    'RANKD_WORKSPACE_ID workspace.id: is ws_other, but the database has the workspace ws_mine',
+    "RANKD_WORKSPACE_ID workspace.id: is ws_other, but the database's workspace is ws_mine",
   );
 });
 

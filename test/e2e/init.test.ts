@@ -310,7 +310,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
   ],
   ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Roblox key'],
   [
-    'an account whose role may not change ranks',
+    'an account without permission to change ranks',
     (roblox) => {
       for (const role of roblox.group.roles) role.changeRank = false;
     },
@@ -318,7 +318,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'lack the permission "Manage lower-ranked member ranks"',
   ],
   [
-    'an account that is above no role',
+    'an account below all roles',
     (roblox) => roblox.group.setMember(roblox.credential.userId, []),
     5,
     'No role of the group is below',
@@ -330,7 +330,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'is not a member of the group. It must join',
   ],
   [
-    'a group whose base role Roblox does not show',
+    'a group with an unknown base role',
     (roblox) => Object.assign(roblox, { hasPublicRoles: false, rolesField: 'absent' }),
     69,
     'which of them every member holds',

@@ -117,8 +117,8 @@ test.concurrent('a taken name: exit code 4; with --if-not-exists 0, and the key 
   expect(await accepts(home, first.secret ?? '')).toBe(true);
 
   await home.here(['key', 'revoke', 'game', '-y']);
-  const anew = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
-  expect(anew.key.id).not.toBe(first.key.id);
+  const existing = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
+  expect(existing.key.id).not.toBe(first.key.id);
 });
 
 test.concurrent('--if-not-exists reports the differences between the existing key and the requested one', async () => {

@@ -246,7 +246,7 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
       /its certificate is not trusted[\s\S]*store\.ca_file/,
     ],
     [
-      'a certificate for another name',
+      'a certificate for a different name',
       (url) => ({ ...guarded(url), RANKD_STORE_URL: guarded(url).RANKD_STORE_URL.replace('localhost', '127.0.0.1') }),
       78,
       /its certificate is for a different name[\s\S]*host name from the certificate/,
@@ -264,7 +264,7 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
       /RANKD_STORE_CA_FILE: .*broken\.pem does not contain a PEM certificate/,
     ],
     [
-      'another word for TLS',
+      'an unknown TLS mode',
       (url) => ({ ...guarded(url), RANKD_STORE_TLS: 'encrypt' }),
       78,
       /RANKD_STORE_TLS: .*expected one of verify, require, off/,
@@ -533,7 +533,7 @@ describe('an unsupported server is reported in one sentence', () => {
       /pooler between rankd and PostgreSQL allows no transactions[\s\S]*pool_mode = transaction/,
     ],
     [
-      'a pooler with another password',
+      'a pooler with a different password',
       { version: 180_004, refuses: '08P01', words: 'password authentication failed' },
       77,
       /PostgreSQL refused the password of rankd[\s\S]*RANKD_STORE_PASSWORD/,

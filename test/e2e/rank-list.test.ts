@@ -59,15 +59,15 @@ test('repeating a list retries refused members, and promotes no member twice unt
 
 test.each<[string, string[], string, RegExp]>([
   [
-    'a line that names no user',
+    'an invalid line',
     ['rank', 'promote'],
     '1001\nAnn Lee\n0\n',
     /Not every line of standard input names a user: line 2 "Ann Lee", line 3 "0"\. Nothing was changed\./,
   ],
-  ['a list with nobody in it', ['rank', 'promote'], '# nobody\n\n', /There are no users in standard input\./],
+  ['a list without users', ['rank', 'promote'], '# nobody\n\n', /There are no users in standard input\./],
   ['a rank that the group does not have', ['rank', 'set', '21'], '1001\n', /The group has no rank 21\./],
   [
-    'a user beside the file',
+    'a user as well as a file',
     ['rank', 'demote', '1001'],
     '1001\n',
     /With --file, the users .*\ntry: rankd rank demote --file FILE/,
@@ -80,7 +80,7 @@ test.each<[string, string[], string, RegExp]>([
   ],
   ['no rank', ['rank', 'set'], '1001\n', /Missing required argument 'rank'\.\ntry: rankd rank set --help/],
   [
-    'an end for all of them',
+    'an end for a list',
     ['rank', 'set', '20', '--for', '3d'],
     '1001\n',
     /--for, --until and --lift are for one member at a time\./,
@@ -142,12 +142,12 @@ test('the owner and the acting account are refused in a list for a role', async 
 
 test.each<[string, string[], RegExp]>([
   [
-    'a user next to the role',
+    'a user as well as a role',
     ['rank', 'promote', '1001', '--holding', 'Trainee'],
     /that role\.\ntry: rankd rank promote --h/,
   ],
   ['no rank', ['rank', 'set', '--holding', 'Trainee'], /Missing required argument 'rank'\./],
-  ['a file next to the role', ['rank', 'promote', '--holding', 'Trainee', '--file', '-'], /cannot be used with/],
+  ['a file as well as a role', ['rank', 'promote', '--holding', 'Trainee', '--file', '-'], /cannot be used with/],
   ['a mistyped role', ['rank', 'promote', '--holding', 'Traine'], /Did you mean Trainee \(rank 10\)\?/],
 ])('%s is reported before any member is read', async (_what, command, message) => {
   const { code, stderr } = await home.here([...command, '-y']);

@@ -203,14 +203,14 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
   const cases: Array<[what: string, from: string, to: string, code: number, says: RegExp]> = [
     ['no such place', 'gone', 'new', 3, /There is no .*gone/],
     ['a directory without a database', '.', 'new', 3, /There is no rankd database in/],
-    ['a file that is no backup', 'text.txt', 'new', 5, /is not a rankd database/],
+    ['a file that is not a backup', 'text.txt', 'new', 5, /is not a rankd database/],
     ['a file to copy to', 'backup.db', 'text.txt', 2, /the target of a copy must be a data directory or a database/],
     ['a directory with a database', 'backup.db', 'DATA', 4, /already contains a rankd database/],
     ['a newer schema', 'newer', 'new', 78, /schema 99/],
     ['a broken audit', 'broken', 'new', 4, /The audit is broken at event #\d+, so nothing was copied/],
     ['a broken audit, to PostgreSQL', 'broken', 'EMPTY', 4, /The audit is broken at event #\d+/],
     ['a server that does not respond', nowhere, 'new', 69, /can't be reached/],
-    ['the same, to copy to', 'backup.db', nowhere, 69, /can't be reached/],
+    ['a target server that does not respond', 'backup.db', nowhere, 69, /can't be reached/],
     ['one place twice', 'backup.db', './backup.db', 2, /--from and --to are the same place: .*backup\.db/],
     ['one directory twice', 'DATA', 'DATA', 2, /the same place: .*\/data/],
     ['one database twice', 'USED', 'USED', 2, /the same place: \w+ on 127/],
@@ -224,7 +224,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     ],
     ['a URL with a parameter', 'postgres://a@b/c?ssl=1', 'new', 78, /--from: has the parameter ssl,/],
     ['an empty database', 'EMPTY', 'new', 3, /There is no rankd data in/],
-    ['a database that has something', 'backup.db', 'USED', 4, /There is already rankd data in/],
+    ['a database with data', 'backup.db', 'USED', 4, /There is already rankd data in/],
   ];
 
   test('each of them', async () => {

@@ -45,26 +45,26 @@ const rows: Record<string, Row> = {
     roles: [captain],
   },
   'the member leaves': { unseen: leave, state: 'forfeited', roles: undefined },
-  'the member leaves, which is recorded, and comes back after the end': {
+  'the member leaves, which is recorded, and rejoins after the end': {
     seen: [leave],
     unseen: join,
     state: 'forfeited',
     roles: [],
   },
-  'the member leaves and comes back, and is suspended again': { seen: [leave, join], state: 'ended', roles: [] },
-  'the member leaves, comes back and leaves': {
+  'the member leaves and rejoins, and is suspended again': { seen: [leave, join], state: 'ended', roles: [] },
+  'the member leaves, rejoins and leaves': {
     seen: [leave, join],
     unseen: leave,
     state: 'forfeited',
     roles: undefined,
   },
-  'somebody gives other roles': {
+  'an administrator changes the roles on Roblox': {
     unseen: (group, member) => group.setMember(member, [captain]),
     state: 'superseded',
     roles: [captain],
   },
   'a moderator takes the role of suspended members': { unseen: join, state: 'superseded', roles: [] },
-  'somebody gives a role besides': {
+  'an administrator adds a role on Roblox': {
     unseen: (group, member) => group.setMember(member, [recruit, officer]),
     state: 'superseded',
     roles: [recruit, officer],

@@ -59,7 +59,7 @@ describe('a daemon whose log reader has stopped', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(daemon.bytes()).toBeLessThan(maxBytes);
-    const dropped = lines.filter(({ msg }) => msg.startsWith('lines of the log were dropped'));
+    const dropped = lines.filter(({ msg }) => msg.startsWith('log lines were dropped'));
     const requests = lines.filter(({ path }) => path?.startsWith('/long'));
     expect(dropped).toMatchObject([{ level: 'warn', dropped: expect.any(Number) }]);
     expect(requests.length + dropped[0].dropped).toBeGreaterThanOrEqual(5_000);

@@ -71,7 +71,7 @@ async function onRealGroup(program: Program): Promise<void> {
     await step('stop the daemon', () => rankd.stop());
     await afterItServed(rankd);
     await step('rankd serve, on the restored database', () => rankd.serve());
-    await step('the same request, once more', () => rankd.request(rank));
+    await step('the same request, after the restore', () => rankd.request(rank));
   } finally {
     await step('stop the daemon', () => rankd.stop());
     await roblox.close();

@@ -59,7 +59,7 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   const proof = proofOf(identity, { question, authorization: undefined });
   if (answer.headers[proofHeader] !== proof) throw stranger(url);
   if (answer.status !== 200) throw unwell(url, answer.body);
-  if (isSimulated) cli.tellSimulated();
+  if (isSimulated) cli.saySimulated();
   const misfits = (Object(parsed(answer.body)) as { misfits?: string[] }).misfits ?? [];
   cli.print(healthDocument(url, misfits), `ok: ${url} answers`);
   for (const misfit of misfits) cli.say(`warning: ${misfit}`);

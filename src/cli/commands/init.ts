@@ -118,7 +118,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     publicUrl: forGame.url,
     models: models.written.map((model) => model.file.path),
   });
-  cli.sayWhereKept();
+  cli.sayWhereStored();
   const start = await startStep(cli, options, file);
   const done = {
     start: start.step,

@@ -34,7 +34,7 @@ export interface ListSource {
   holding?: RoleName | undefined;
 }
 
-/** The same change for many members. */
+/** One change for many members. */
 interface AskedList extends ListSource {
   /** The next rank up or down, instead of `rank`. */
   step?: Direction | undefined;

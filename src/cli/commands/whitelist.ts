@@ -127,7 +127,7 @@ async function add(
 async function idsOf(cli: Cli, universeId: number): Promise<number[]> {
   const places = await cli.withRanking(({ platform }, call) => placesOf({ platform }, universeId, call));
   const named = places.map(({ id, name }) => `${name} (${id})`).join(', ');
-  cli.tell(`Experience ${universeId} has ${counted(places.length, 'place')}: ${named}.`, { universeId, places });
+  cli.sayResolved(`Experience ${universeId} has ${counted(places.length, 'place')}: ${named}.`, { universeId, places });
   return places.map(({ id }) => id);
 }
 

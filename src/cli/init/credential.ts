@@ -37,18 +37,18 @@ export async function obtainCredential<Found>(
   const file = isNew ? resolve(folder, 'roblox.key') : resolve(io.cwd, credentialFile);
   if (isNew && !force) requireRoom(file, `use it with --credential-file ${io.system.quote(file)}, or move it away`);
   let groupId = group ?? (await askForGroup(io));
-  const look = async (secret: string): Promise<{ secret: string; found: Found }> => {
+  const tryKey = async (secret: string): Promise<{ secret: string; found: Found }> => {
     try {
       return { secret, found: await examine({ groupId, secret }) };
     } catch (error) {
       if (group !== undefined || !isRankdError(error, 'not_found')) throw error;
       io.stderr(`${printableLines(error.message)}\n`);
       groupId = await askForGroup(io);
-      return look(secret);
+      return tryKey(secret);
     }
   };
   const { secret, found } =
-    credentialFile === undefined ? await askForKey(io, look) : await look(await readKey(io, credentialFile, file));
+    credentialFile === undefined ? await askForKey(io, tryKey) : await tryKey(await readKey(io, credentialFile, file));
   return { groupId, credential: { secret, file, isNew }, found };
 }
 
@@ -58,11 +58,11 @@ function askForGroup(io: Io): Promise<number> {
 
 const question = 'Roblox key (Creator Dashboard, API Keys; not shown while you paste it): ';
 
-function askForKey<Seen>(io: Io, look: (secret: string) => Promise<Seen>): Promise<Seen> {
+function askForKey<Seen>(io: Io, tryKey: (secret: string) => Promise<Seen>): Promise<Seen> {
   const hidden = { ask: (question: string) => io.askHidden(question), stderr: (text: string) => io.stderr(text) };
   const parse = (text: string) => {
     const flaw = flawOfKey(text);
-    if (flaw === undefined) return look(text).catch(askAgain);
+    if (flaw === undefined) return tryKey(text).catch(askAgain);
     throw new InvalidArgumentError(`${flaw.charAt(0).toUpperCase()}${flaw.slice(1)}.`);
   };
   return ask(hidden, { question, parse });

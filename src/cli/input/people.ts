@@ -19,7 +19,7 @@ export async function userOf(
 ): Promise<NamedUser> {
   if (typeof asked === 'number') return { id: asked, name: '' };
   const { id, name } = await findUser(app, asked, call);
-  cli.tell(`${name} is user ${id}.`, { asked, userId: id, name });
+  cli.sayResolved(`${name} is user ${id}.`, { asked, userId: id, name });
   return { id, name };
 }
 
@@ -52,7 +52,7 @@ export async function alongsideOf(
   call: CallContext,
 ): Promise<number> {
   const role = await group.judged((scheme) => resolveAlongside(scheme, asked), call);
-  tellRole(cli, asked, role);
+  sayRole(cli, asked, role);
   return role.id;
 }
 
@@ -64,7 +64,7 @@ export async function heldOf(
   call: CallContext,
 ): Promise<Role> {
   const role = await group.judged((scheme) => resolveHeld(scheme, asked), call);
-  tellRole(cli, asked, role);
+  sayRole(cli, asked, role);
   return role;
 }
 
@@ -76,11 +76,11 @@ export async function roleOf(
   call: CallContext,
 ): ReturnType<Ranking['group']['target']> {
   const found = await group.target(asked, call);
-  tellRole(cli, asked, found.target);
+  sayRole(cli, asked, found.target);
   return found;
 }
 
-function tellRole(cli: Cli, asked: RoleName, { id, name, rank }: Role): void {
+function sayRole(cli: Cli, asked: RoleName, { id, name, rank }: Role): void {
   if (typeof asked === 'string')
-    cli.tell(`"${asked}" is ${roleTitle({ name, rank })}, role ${id}.`, { asked, roleId: id, name, rank });
+    cli.sayResolved(`"${asked}" is ${roleTitle({ name, rank })}, role ${id}.`, { asked, roleId: id, name, rank });
 }
