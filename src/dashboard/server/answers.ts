@@ -52,7 +52,9 @@ export function sendPageError({ error: cause, request, reply }: Parameters<typeo
 }
 
 export function nothingAt(): RankdError {
-  return RankdError.withoutStack('not_found', 'There is nothing at this address.', { hint: 'the page is at /' });
+  return RankdError.withoutStack('not_found', 'There is nothing at this address.', {
+    hint: 'run rankd dashboard, which prints the address of the page',
+  });
 }
 
 export function sendFile(reply: FastifyReply, { type, isImmutable, bytes, packed }: PageFile): FastifyReply {

@@ -140,9 +140,9 @@ export function databaseReadOnly(address: ServerAddress, source: string): RankdE
   });
 }
 
-/** Returns the error of a session without triggers and foreign keys, which `replica` disables. */
+/** Returns the error of a session in which PostgreSQL skips some triggers; with `replica`, all of them and foreign keys. */
 export function triggersDisabled({ user }: ServerAddress): RankdError {
-  const message = `Triggers and foreign keys are disabled for ${user}: session_replication_role is not origin.`;
+  const message = `PostgreSQL skips triggers or foreign keys for ${user}: session_replication_role is not origin.`;
   return new RankdError('config_invalid', message, {
     hint: `ALTER ROLE ${user} RESET session_replication_role, and check that no database sets it`,
   });
