@@ -119,7 +119,9 @@ function packaged(): string[] {
   return files.map(({ path }) => path);
 }
 
-/** Returns the folder of a Node.js package: the installed one, or one that npm downloads and package-lock.json verifies. */
+/**
+ * Returns the folder of a Node.js package: the installed one, or one that npm downloads and package-lock.json verifies.
+ */
 function packageOf(node: string): string {
   const { version: wanted, integrity } = locked[`node_modules/${node}`];
   const installed = join(root, 'node_modules', node);

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => box[Symbol.dispose]());
 
-/** The error of a file with these lines below `keys:`, or an empty text; the first is line 3. */
+/** Returns the error of a file with these lines below `keys:`, of which the first is line 3; empty without an error. */
 function problemOf(...lines: string[]): string {
   box.write('rankd.yaml', `platform: { kind: simulated }\nkeys:\n${lines.join('\n')}\n`);
   try {

@@ -14,7 +14,7 @@ const whole = {
   commands: '[{ role: "3300000000000000003", key: hr }]',
 };
 
-/** The error of a file with these settings of `discord`, or an empty text. */
+/** Returns the error of a file with these `discord` settings; empty without an error. */
 function problemOf(settings: Partial<Record<keyof typeof whole, string>>): string {
   const lines = Object.entries(settings).map(([name, value]) => `  ${name}: ${value}`);
   box.write('rankd.yaml', `platform: { kind: simulated }\ndiscord:\n${lines.join('\n')}\n`);

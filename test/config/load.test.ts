@@ -68,7 +68,7 @@ test('without any configuration, rankd runs on a simulated group with the docume
   } satisfies Config);
 });
 
-/** Three values of each setting, as the file, a variable and a flag write them. */
+/** Three values of each setting, in the form of the file, a variable and a flag. */
 const samples: Record<string, [file: string, env: string, flag: string]> = {
   'group.id': ['11', '12', '13'],
   'group.ladder': ['[1, 11]', '1,12', '1,13'],
@@ -402,7 +402,7 @@ describe('the file', () => {
   });
 });
 
-/** Runs `work` as an ordinary user, because root may read every file. */
+/** Runs `work` as an ordinary user, because root can read every file. */
 function withoutPrivileges<T>(work: () => T): T {
   if (process.geteuid?.() !== 0) return work();
   process.seteuid?.(65_534);

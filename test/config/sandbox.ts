@@ -5,7 +5,7 @@ import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/con
 import { thisUser } from '../support/command-io.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** A temporary current folder with a home in it, removed on disposal. */
+/** A temporary current folder that contains a home folder. Disposal removes it. */
 export class Sandbox {
   readonly #dir = new TempDir();
   readonly folder = this.#dir.path;
@@ -24,7 +24,7 @@ export class Sandbox {
     return loadConfig({ flags, env: { HOME: this.path('home'), ...env }, cwd: this.folder, configFile, user });
   }
 
-  /** The error that loading throws. */
+  /** Returns the error that loading throws. */
   failure(sources: Partial<ConfigSources> = {}): RankdError {
     try {
       this.load(sources);
@@ -35,7 +35,7 @@ export class Sandbox {
     throw new Error('loading succeeded');
   }
 
-  /** The lines of the error for this text as `rankd.yaml`. */
+  /** Returns the lines of the error for a `rankd.yaml` with this text. */
   complaints(text: string, sources: Partial<ConfigSources> = {}): string[] {
     this.write('rankd.yaml', text);
     const { code, message } = this.failure(sources);

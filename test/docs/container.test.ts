@@ -13,7 +13,7 @@ import { TempDir } from '../support/temp-dir.ts';
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 
-/** The instructions of the Dockerfile, comments and line continuations resolved, by stage. */
+/** The Dockerfile's instructions by stage, without comments and line continuations. */
 function stages(): Array<Array<{ name: string; rest: string }>> {
   const lines = read('config/Dockerfile')
     .replaceAll(/^#.*\n/gm, '')
@@ -29,7 +29,7 @@ function stages(): Array<Array<{ name: string; rest: string }>> {
 }
 
 const imageStage = () => stages().at(-1) ?? [];
-/** The arguments of every such instruction, e.g. `COPY`, in the stage that becomes the image. */
+/** Returns the arguments of an instruction, e.g. `COPY`, in the final stage. */
 const inImage = (name: string) => imageStage().flatMap((one) => (one.name === name ? [one.rest] : []));
 
 const variables = () =>

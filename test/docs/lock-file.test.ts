@@ -4,7 +4,7 @@ import manifest from '../../package.json' with { type: 'json' };
 
 interface Locked {
   integrity?: string;
-  /** A package in a folder of this repository: its path. */
+  /** The path of a package in this repository. */
   resolved?: string;
   link?: boolean;
   hasInstallScript?: boolean;
@@ -13,7 +13,7 @@ interface Locked {
 const root = new URL('../../', import.meta.url);
 const installed = ['', 'test/browser/', 'test/package/'].flatMap((folder) => packagesIn(`${folder}package-lock.json`));
 
-/** Packages with a script that npm would run when it installs them, each with the reason why it may stay. */
+/** Packages with an install script, each with the reason why it is accepted. */
 const scripts: Record<string, string> = {
   ...Object.fromEntries(
     [

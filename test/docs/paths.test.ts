@@ -4,7 +4,7 @@ import { pages } from '../support/readme-commands.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
-/** The folders in which a path of a page may begin. */
+/** The folders in which paths on a page may start. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
 
 /**
@@ -72,7 +72,7 @@ test('the page on test helpers names every helper, and no removed one', () => {
   expect([...own].filter((name) => !/^(src|docs|test|samples\.ts)/.test(name)).sort()).toEqual(helpers.sort());
 });
 
-/** The anchors that GitHub derives from headings. */
+/** Returns the anchors that GitHub creates for headings. */
 function anchorsOf(text: string): string[] {
   const headings = text.match(/^#+ .+$/gm) ?? [];
   return headings.map(

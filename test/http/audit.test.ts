@@ -11,7 +11,7 @@ import { platformWith } from '../support/platform-with.ts';
 
 const from = '127.0.0.1';
 
-/** The audit's events for refused callers, once the daemon has written them. */
+/** Returns the audit events for refused callers, once the daemon has written them. */
 async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
   await clock.advance(60_000);
   const auditEvents = async () =>
@@ -124,7 +124,7 @@ test('successful verifications and health checks are logged only at level debug'
   expect(logged()).toMatchObject([{ path: '/v1/ranker' }, { path: '/v1/apikey', code: 'place_not_whitelisted' }]);
 });
 
-/** The request lines with one code. */
+/** Returns the request lines with a code. */
 function linesOf(app: TestApp, code: string): Array<Record<string, unknown>> {
   return app.logLines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request' && line.code === code);
 }

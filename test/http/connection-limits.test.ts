@@ -14,7 +14,7 @@ interface WorldOptions {
   platform?: TestAppOptions['platform'];
 }
 
-/** A server that allows few connections, and its clients. */
+/** A server with few allowed connections, and its clients. */
 class World {
   readonly clock: ManualClock;
   readonly app: TestApp;
@@ -39,7 +39,7 @@ class World {
     return new World(app, clock, server);
   }
 
-  /** Connects, and sends this. Each later connection is slightly younger. */
+  /** Connects and sends the text. Each connection is slightly younger than the previous one. */
   async caller({ from = '127.0.0.1', sends = '' } = {}): Promise<Caller> {
     const accepted = once(this.#server.server, 'connection') as Promise<[net.Socket]>;
     const { port } = this.#server.server.address() as net.AddressInfo;
@@ -50,7 +50,7 @@ class World {
     return caller;
   }
 
-  /** The log lines about closed connections. */
+  /** Returns the log lines about closed connections. */
   closings(): Array<Record<string, unknown>> {
     return this.app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => /closed a connection/.test(msg));
   }
@@ -75,14 +75,14 @@ class Caller {
     });
   }
 
-  /** Sends this; resolves once the server has it. */
+  /** Sends the text, and resolves once the server has received it. */
   async send(text: string): Promise<void> {
     const upTo = this.#accepted.bytesRead + text.length;
     this.#socket.write(text);
     await expect.poll(() => this.#accepted.bytesRead, { interval: 1 }).toBe(upTo);
   }
 
-  /** The status of a complete request, 0 if the connection is closed instead. */
+  /** Sends a complete request. Returns the status, or 0 if the connection is closed instead. */
   async ask(): Promise<number> {
     this.received = '';
     this.#socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');

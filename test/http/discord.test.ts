@@ -19,11 +19,11 @@ const by = 'cli:ann@host';
 interface Scene {
   app: TestApp;
   discord: FakeDiscord;
-  /** From then on, Discord refuses connections. */
+  /** Makes Discord refuse connections. */
   closeDiscord(): PromiseLike<void>;
-  /** The address that Discord posts to. */
+  /** The address for interactions. */
   url: string;
-  /** The text that the person reads in the end. */
+  /** Returns the final reply. */
   say(
     name: string,
     options?: Record<string, string>,
@@ -32,12 +32,12 @@ interface Scene {
   key(name: string, rest?: { rules?: KeyRules; scopes?: Scope[]; mode?: 'live' | 'test' }): Promise<Key>;
 }
 
-/** A daemon whose role `hr` has the key hr, and `trainers` the key trainers, which only promotes. */
+/** Starts a daemon on which the role `hr` has the key hr, and `trainers` the key trainers, which can only promote. */
 async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<Scene> {
   const fake = await startFakeDiscord();
   onTestFinished(() => fake[Symbol.asyncDispose]());
   const app = await openTestApp({ ...options, config: { discord: discordConfig(fake.apiBaseUrl), ...config } });
-  const { clock } = options; // a daemon that still has a request sleeps before it checks again
+  const { clock } = options; // a daemon with a request in flight sleeps before it checks again
   onTestFinished(() => (clock instanceof ManualClock ? clock.passUntil(app.close()) : app.close()));
   const url = `${app.url}/discord/interactions`;
   const key: Scene['key'] = (name, rest = {}) => {

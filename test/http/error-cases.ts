@@ -32,7 +32,7 @@ export const rank =
   async (app: TestApp): Promise<Answer> =>
     app.rank(await app.createKey(), rest, sent);
 
-/** True to answer another request first, which uses up the limit. */
+/** True to send a different request first, which exhausts the limit. */
 export const again =
   (rest: Record<string, unknown>, sent: Sent = {}) =>
   async (app: TestApp) => {
@@ -50,7 +50,7 @@ function onV2(operation: string, body: unknown) {
     app.post(`/v2/${operation}?placeid=${place}`, { key: await app.createKey(), body });
 }
 
-/** Roblox answers every write with this error. */
+/** Makes Roblox respond to every write with this error. */
 export const failing = (error: unknown): TestAppOptions => {
   const fail = () => Promise.reject(error);
   return { platform: (group) => platformWith(group, { assignRole: fail, unassignRole: fail }) };
@@ -77,12 +77,12 @@ export const rejectAll: Sql = {
     FOR EACH ROW EXECUTE FUNCTION rankd.audit_refuses('inside of rankd')`,
 };
 
-/** Two of its roles have rank 1. */
+/** A group in which two roles have rank 1. */
 const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathname;
 
 const idempotent = { headers: { 'idempotency-key': 'one' } };
 
-/** Each code that a game can get, with its expected form and a way to provoke it. */
+/** Each code that a game can get, with the expected response and a way to provoke it. */
 export const cases: Record<string, Case> = {
   missing_placeid: { status: 400, error: 'Missing placeid', provoke: (app) => app.post('/v1/apikey', { body: {} }) },
   invalid_request: { status: 400, error: 'Invalid request', provoke: rank({}, { body: '{"rankerName":' }) },
@@ -281,7 +281,7 @@ function twiceAtOnce(): Case {
   return { status: 409, error: 'Still in progress', waits: true, options: { platform }, provoke };
 }
 
-/** The second of two demotions, which is one more than the breaker allows, and then the next request. */
+/** Sends two demotions, of which the second exceeds the breaker's limit, and then the next request. */
 async function demoteTwo(app: TestApp): Promise<Answer> {
   const key = await app.createKey();
   const down = (rankeeId: number) => app.rank(key, { rankeeId, newRankId: 1 });
@@ -290,7 +290,7 @@ async function demoteTwo(app: TestApp): Promise<Answer> {
   return app.rank(key, { rankeeId: 1005, newRankId: 50 });
 }
 
-/** A daemon whose database fails: another client runs `sql` on it. */
+/** Options for a daemon whose database fails because a different client runs `sql` on it. */
 export function afterSql(sql: Sql): (app: TestApp) => Promise<Answer> {
   return async (app) => {
     const key = await app.createKey();

@@ -14,7 +14,7 @@ function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, ide
 
 const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true';
 
-/** The same answer with another request id, marked as a replay. */
+/** Expects the same response with a different request id, marked as a replay. */
 function expectReplay(repeat: Answer, first: Answer): void {
   expect([isReplayed(first), isReplayed(repeat)]).toEqual([false, true]);
   expect({ ...Object(repeat.json), requestId: '' }).toEqual({ ...Object(first.json), requestId: '' });
@@ -218,7 +218,7 @@ describe('outcomes that are not success', () => {
     expect((await rank(app, key)).status).toBe(200);
   });
 
-  /** Every write fails with the error until it is unset. */
+  /** Makes every write fail with the error until it is unset. */
   function refusing(first: RankdError) {
     let error: RankdError | undefined = first;
     const refuse = (next: RankdError | undefined) => {
@@ -262,7 +262,7 @@ test.each([true, false])(
 
     isDown = false;
     const state = async () => {
-      await clock.advance(2_000); // one step at a time, because no clock waits for the disk
+      await clock.advance(2_000); // in small steps, because the clock does not wait for the disk
       return (await app.store.findChange(String(first.headers['x-rank-change'])))?.state;
     };
     await expect.poll(state).toBe(isApplied ? 'applied' : 'failed');

@@ -5,14 +5,14 @@ import { type ConfigOverrides, openTestApp, place, type Sent, type TestApp } fro
 import { holdReads } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
-/** Counts answers that are neither limited nor refused for lack of a key. */
+/** Counts responses that are neither limited nor refused for a missing key. */
 const countAdmitted = async (count: number, ask: () => Promise<{ status: number }>) => {
   const answers = await Promise.all(Array.from({ length: count }, ask));
   return answers.filter(({ status }) => status !== 429 && status !== 401).length;
 };
 
 let user = 1_000_000;
-/** Each request is for a different user, who is not a member, so there are no writes and no waiting. */
+/** Sends requests for different users who are not members, so there are no writes and no queues. */
 const rank =
   (app: TestApp, key: string, at = place) =>
   () => {

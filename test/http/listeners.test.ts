@@ -11,12 +11,12 @@ import { type ConfigOverrides, openTestApp } from '../support/open-test-app.ts';
 import { openTestPage } from '../support/open-test-page.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Every listener of rankd, with the same limits. The table in SECURITY.md names the tests of this file. */
+/** Every listener of rankd. The table in SECURITY.md names the tests in this file. */
 interface Listener {
   name: string;
   /** The maximum number of connections. */
   most: number;
-  /** An address with a large answer. */
+  /** A path with a large response. */
   path: string;
   open(options: { clock?: ManualClock; config?: ConfigOverrides }): Promise<{ url: string; logLines: string[] }>;
 }
@@ -59,7 +59,7 @@ const listeners: Listener[] = [
   },
 ];
 
-/** Connects, and sends this. Errors are ignored, because connections are expected to be cut. */
+/** Connects and sends the text. Ignores errors, because the server cuts connections off. */
 async function caller(url: string, sends = ''): Promise<net.Socket> {
   const socket = net.connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
@@ -158,11 +158,11 @@ test('a request that does not arrive in time gets a 408', async () => {
   });
   for (const [head, body] of await Promise.all(cut)) {
     expect(head?.json).toMatchObject({ code: 'request_timeout', requestId: expect.stringMatching(/^req_/) });
-    expect(body?.head).toMatch(/^HTTP\/1\.1 40[4-8] /); // metrics do not read the body, so they answer without it
+    expect(body?.head).toMatch(/^HTTP\/1\.1 40[4-8] /); // the metrics listener responds without reading the body
   }
 });
 
-/** The first answer to these bytes. */
+/** Returns the first response to these bytes. */
 async function answerTo(url: string, bytes: string): Promise<{ head: string; json: Record<string, unknown> }> {
   const [first = ''] = (await text(await caller(url, bytes))).split(/(?=HTTP\/1\.1 )/);
   const [head = '', body = ''] = first.split('\r\n\r\n');
@@ -179,7 +179,7 @@ test('createListener is the only way to create a listener', () => {
     /\b(createServer|Fastify|new (\w+\.)?Server)\(/.test(readFileSync(file, 'utf8')),
   );
   expect(makers.map((file) => file.slice(root.length + 1)).sort()).toEqual([
-    'cli/machine-findings.ts', // tries if a port is free, and never answers
+    'cli/machine-findings.ts', // only checks whether a port is free
     'control/listen.ts', // a socket in the data directory, or a pipe, to which only the daemon's user can connect
     'daemon/daemon.ts', // calls the API's own function of that name
     'http/listener.ts',

@@ -23,14 +23,14 @@ afterEach(async () => expect(await settled()).toBe(0));
 
 afterAll(() => app.close());
 
-/** The number of running requests, after their sockets are closed. */
+/** Returns the number of requests in flight after their sockets are closed. */
 async function settled(): Promise<number> {
   for (let turn = 0; turn < 100 && app.app.requests.count > 0; turn += 1)
     await new Promise((resolve) => setImmediate(resolve));
   return app.app.requests.count;
 }
 
-/** `KEY` is replaced with a valid key in the sent bytes. */
+/** Sends bytes, in which it replaces `KEY` with a valid key. */
 function answersTo(bytes: string | Buffer, options: { thenEnds?: boolean } = {}): Promise<Answer[]> {
   return rawAnswers(app.url, typeof bytes === 'string' ? bytes.replaceAll('KEY', key) : bytes, options);
 }
@@ -41,7 +41,7 @@ async function answerTo(bytes: string | Buffer, options: { thenEnds?: boolean } 
   return answer;
 }
 
-/** A request that is valid except for the tested flaw, and ends the connection. */
+/** Returns a request that is valid except for the tested flaw, and that closes the connection. */
 function post(extra: string, { target = '/v1/apikey', version = '1.1', body = `{"placeid":${place}}` } = {}): string {
   const head = [`POST ${target} HTTP/${version}`, 'Authorization: Bearer KEY', `Content-Length: ${body.length}`];
   return `${[...head, 'Connection: close', extra].filter((line) => line !== '').join('\r\n')}\r\n\r\n${body}`;

@@ -194,7 +194,7 @@ function operations(): DescribedOperation[] {
   );
 }
 
-/** The described codes of the operation at a path, sorted. */
+/** Returns the described codes of the operation at a path, sorted. */
 function codesOf(path: string): string[] {
   const operation = operations().find((one) => one.path === path);
   const contents = Object.values(operation?.responses ?? {}).map(({ content }) => content['application/json']?.schema);

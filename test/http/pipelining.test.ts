@@ -19,7 +19,7 @@ afterAll(() => app.close());
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-/** A separate server whose connections the test can inspect. */
+/** Starts a separate server whose connections the test can inspect. */
 async function serve({ live } = app) {
   const server = createServer(live, { trustedProxies: ['127.0.0.1'], maxConnections: 1_000 });
   onTestFinished(() => server.close());

@@ -40,7 +40,7 @@ function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[]
   return openTestApp({ config: { platform: { kind: 'simulated', groupFile }, ...group } });
 }
 
-/** The number of officers who have lost that rank. */
+/** Returns the number of officers who have lost their rank. */
 async function reached(app: TestApp): Promise<number> {
   const held = await Promise.all(officers.map((officer) => app.heldBy(officer)));
   return held.filter((roles) => roles?.length === 1).length;

@@ -141,7 +141,7 @@ describe("a ranker's cooldown", () => {
   });
 });
 
-/** Delays reads until all these members were requested, so that all their changes are decided at once. */
+/** Delays reads until all these members have been requested, so that their changes are decided at the same time. */
 function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
   const asked = new Set<number>();
   const all = Promise.withResolvers<void>();
@@ -156,7 +156,7 @@ function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
     });
 }
 
-/** With the owner's permissions, the platform itself refuses no rank. */
+/** The owner's permissions, with which the platform itself does not refuse any rank. */
 function platformActingAs(userId: number): TestAppOptions['platform'] {
   return (group) => platformWith(group, { checkCredential: async () => ({ state: 'valid', userId, canWrite: true }) });
 }

@@ -19,7 +19,7 @@ afterAll(() => app.close());
 const verify = (body: Sent['body'], headers: Sent['headers'] = {}): Promise<Answer> =>
   app.post('/v1/apikey', { key, body, headers });
 
-/** A rank request as text, to write numbers in any form. */
+/** Returns a rank request as text, for numbers in any notation. */
 const rankText = (rankeeId: string) =>
   JSON.stringify(rankBody({ rankeeId: 0 })).replace('"rankeeId":0', `"rankeeId":${rankeeId}`);
 

@@ -21,14 +21,14 @@ const [first, second, officer, owner] = [1001, 1005, 1002, 9000];
 const fake = await startFakeDiscord();
 afterAll(() => fake[Symbol.asyncDispose]());
 
-/** For each key a role in Discord, and a person who holds it. */
+/** A Discord role for each key, and a person who holds it. */
 const inDiscord = Array.from({ length: 40 }, (_, index) => ({ role: String(33e17 + index * 1e6), key: `key${index}` }));
 const discord = {
   ...{ application: ids.application, server: ids.server, publicKey: discordPublicKey, apiBaseUrl: fake.apiBaseUrl },
   rows: inDiscord.map((row) => ({ ...row, at: '' })),
 };
 
-/** A test app for one rule: its requests go through all routes, one after another. */
+/** A test app for one rule, which sends requests through all routes, one after another. */
 class Scene {
   readonly app: TestApp;
   readonly #group: Platform;
@@ -144,7 +144,7 @@ class Scene {
     if (member !== owner) await this.#give(member, roleOf[this.#rule.holding ?? hold?.rank ?? from] ?? []);
   }
 
-  /** Records a recent applied change by the operator, or by another key. */
+  /** Records a recent applied change by the operator or a different key. */
   async #record({ rolesBefore = [1], rolesAfter = [2], ...rest }: Partial<RankChange> & { rankeeId: number }) {
     const { keyId: _, placeId: _place, ...byOperator } = newChange();
     const now = Date.now();

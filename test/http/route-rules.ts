@@ -3,7 +3,7 @@ import type { KeyRules, Scope } from '../../src/core/model.ts';
 import type { ConfigOverrides } from '../support/open-test-app.ts';
 import { table } from '../support/reference-tables.ts';
 
-/** The ranks of the simulated group in these requests. */
+/** The ranks of the simulated group that these requests use. */
 const [trainee, officer, captain, admin] = [10, 20, 50, 200];
 
 /** A route by which a key can change a rank. Each request gives a Captain role, or takes one. */
@@ -16,7 +16,7 @@ export interface KeyRoute {
   /** The member's initial hold: a suspension that another key began, or a temporary rank from the operator. */
   during?: { kind: 'suspension' | 'temporary'; rank: number };
   scope: Scope;
-  /** The position of the key; by default, a bearer token. */
+  /** The place of the key in the request; by default, a bearer token. */
   header?: string;
   /** The slash command of a person whose role in Discord has the key. */
   command?: string;
@@ -94,7 +94,7 @@ const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route
 /** A step always goes to the next rank. */
 const isStep = ({ url, command = url }: KeyRoute) => /promote|demote|change/.test(command);
 
-/** A condition that forbids a change, a way to create it, and the answer of each route. */
+/** A condition that forbids a change, a way to create it, and the response of each route. */
 export interface RouteRule {
   /** The rules of the key. */
   key?: (route: KeyRoute) => {
