@@ -22,7 +22,7 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [
     ['--config', '/dev/zero', 'config', 'check'],
     78,
-    /\/dev\/zero has more than 1000000 bytes.*\ntry: name the right file/,
+    /\/dev\/zero is larger than 1000000 bytes.*\ntry: name the right file/,
   ],
   [
     ['whitelist', 'add', '--file', '/dev/zero'],
