@@ -128,7 +128,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     await using daemon = await at.startDaemon(env);
     at.roblox.writesOnlyEcho = true;
     const told = await at.rank(member, '20');
-    expect(told).toMatchObject({ code: 0, stderr: expect.not.stringContaining('read it once more') });
+    expect(told).toMatchObject({ code: 0, stderr: expect.not.stringContaining('reads the member again') });
     expect(at.reads(member)).toHaveLength(1);
     const trust = async () =>
       (await at.home.json<{ status: { platformTrust: { believesAnswers: boolean } } }>('status')).status.platformTrust;

@@ -296,7 +296,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     Discord: discordText(daemon.discord),
     page: pageText(daemon.dashboard),
     requests: `${requestsInFlight} in flight`,
-    queue: `${daemon.callsWaiting} calls waiting for Roblox`,
+    queue: `${counted(daemon.callsWaiting, 'call')} waiting for Roblox`,
     'budget left': budgetText(budget),
   };
 }
