@@ -63,7 +63,7 @@ test('a data directory on a read-only file system can be read, backed up and cop
   for (const line of writing) {
     expect({ line, ...answers.get(line) }).toMatchObject({ line, code: 77 });
     expect(answers.get(line)?.text).toContain(`error: The data directory DIR is on a read-only file system.
-try: mount it writable, or copy DIR to a disk that can be written and name the copy with --data-dir
+try: mount it read-write, or copy DIR to a writable disk and choose the copy with --data-dir
 `);
   }
   expect(answers.get('doctor --offline')).toMatchObject({

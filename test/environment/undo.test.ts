@@ -33,7 +33,7 @@ test('an undo on Open Cloud that was stopped with Ctrl-C continues exactly, with
   const [out, talk, [code]] = await printed;
   expect(code, talk).toBe(130);
   expect(out).toMatch(/^undo_\w+: of 12 members, \d+ put back; \d+ not reached\.\n$/);
-  expect(talk).toContain('the members in progress are finished first');
+  expect(talk).toContain('Stopping after the members in progress');
   const again = /To continue with the rest: rankd (.+)/.exec(talk)?.[1] ?? '';
   expect(again).toMatch(/^history undo --key key_\w+ --since \d{4}-\d\d-\d\dT[\d:.]+Z$/);
   const open = await home.json<{ changes: unknown[] }>('history', 'list', '--state', 'pending', 'unknown');
