@@ -124,7 +124,7 @@ function unreadable(name: string, cause: unknown): RankdError {
     const hint = 'name the right file with --config; to create thousands of game keys, use `rankd key create`';
     return new RankdError('config_invalid', message, { hint, cause });
   }
-  const hint = 'name a readable YAML file';
+  const hint = 'give the path of a readable YAML file with --config';
   return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }
 

@@ -89,5 +89,5 @@ const flawTexts: Partial<Record<YAMLError['code'], string>> = {
   MULTIPLE_DOCS: 'a second document (---) starts here; only one is allowed',
   TAB_AS_INDENT: 'invalid YAML: indented with a tab; use spaces',
   TAG_RESOLVE_FAILED: 'has a tag (!name), which rankd does not support; remove it',
-  UNEXPECTED_TOKEN: 'invalid YAML: unexpected here',
+  UNEXPECTED_TOKEN: 'invalid YAML: unexpected text here',
 };

@@ -264,7 +264,7 @@ async function startRounds(live: LiveContext, { rounds, known, limits, stop }: W
     const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
       .catch(async (error) => {
         if (stop.aborted) return;
-        live.current.log.error({ err: error, webhookId: id }, 'events could not be delivered; trying again');
+        live.current.log.error({ err: error, webhookId: id }, 'webhook events could not be delivered; retrying');
         await live.current.clock.sleep(retryWebhooksMs, stop).catch(() => undefined);
       })
       .finally(() => rounds.delete(id));

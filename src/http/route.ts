@@ -196,7 +196,7 @@ export const answerHeaders = {
     schema: z.string(),
   },
   RateLimit: {
-    description: 'What is left of each limit: r requests, and t seconds until it is full again.',
+    description: 'The remainder of each limit: r requests, and t seconds until it is full again.',
     schema: z.string(),
   },
   Deprecation: {

@@ -40,7 +40,7 @@ limits.rank          600        1                  at once
 limits.rank_burst    300        1                  at once
 server.host          127.0.0.1  127.0.0.9          after a restart
 `,
-    stderr: 'Restart the daemon to apply the settings that need a restart.\n',
+    stderr: 'Restart the daemon to apply the other changes.\n',
   });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 429 });

@@ -183,7 +183,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
   const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
   cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);
-  if (outcome.needRestart.length > 0) cli.say('Restart the daemon to apply the settings that need a restart.');
+  if (outcome.needRestart.length > 0) cli.say('Restart the daemon to apply the other changes.');
 }
 
 /** Makes each node reload its own file. The exit code is that of the worst outcome. */
@@ -199,7 +199,7 @@ async function reloadNodes(
   for (const { name, outcome } of reloads) {
     if (outcome?.state !== 'applied') continue;
     for (const warning of outcome.warnings) cli.say(`warning: ${name}: ${warning}`);
-    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} to apply the settings that need a restart.`);
+    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} to apply the other changes.`);
   }
   const worst = Math.max(...reloads.map(({ outcome }) => exitCodeOf(outcome)));
   if (worst > 0) throw new ExitCode(worst);

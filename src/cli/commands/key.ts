@@ -211,7 +211,7 @@ async function rotate(
     await printMinted(cli, minted, out, {});
     cli.say(
       overlapMs === 0
-        ? 'The old secret is refused from now on.'
+        ? 'The old secret no longer works.'
         : `The old secret works until ${isoTime(minted.oldExpiresAt)}. Running game servers use it until they restart, so restart them before then (Creator Dashboard: Restart servers).`,
     );
   });

@@ -206,7 +206,7 @@ async function extend(cli: Cli, user: AskedUser, options: HoldOptions): Promise<
 function extension({ for: length, until }: HoldOptions): { forMs: number } | { endsAt: number } {
   if (length === undefined && until !== undefined) return { endsAt: until };
   if (typeof length === 'number' && until === undefined) return { forMs: length };
-  throw new RankdError('usage', 'Give either a duration or a new end.', {
+  throw new RankdError('usage', 'Give either a duration or a new end time.', {
     hint: 'add --for 2d, or --until 2027-01-31',
   });
 }

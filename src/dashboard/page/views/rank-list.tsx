@@ -155,7 +155,7 @@ function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Li
       }}
       onClose={onClose}
     >
-      <Table caption="The members of the list" columns={['Member', { title: 'Line', class: 'number' }]}>
+      <Table caption="Members on this list" columns={['Member', { title: 'Line', class: 'number' }]}>
         {members.map((member) => (
           <tr key={member.rankeeId}>
             <th scope="row">
