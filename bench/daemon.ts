@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { binary, CliHome } from '../test/support/run-cli.ts';
 import { type ServerProcess, startServer } from './processes.ts';
 
-/** The place for which every key here is valid. */
+/** The whitelisted place of every key in the bench. */
 export const place = 42;
 
 /** Limits that no load reaches, so that refusals are not measured. */
@@ -26,7 +26,7 @@ export interface Rankd extends AsyncDisposable {
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 
-/** Creates a home with one key. `config`: further lines of `rankd.yaml`. */
+/** Creates a home with one key. `config`: the lines of `rankd.yaml` other than the limits. */
 export async function openRankd(config = 'platform:\n  kind: simulated\n'): Promise<Rankd> {
   const home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), config + limits);

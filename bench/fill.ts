@@ -10,7 +10,7 @@ export interface Size {
   changes: number;
 }
 
-/** Nearly empty, but with a key for each of `goodSecrets`. */
+/** Nearly empty, but with `goodSecrets` keys. */
 export const small: Size = { keys: 10, changes: 10 };
 
 /** The time between changes: five million take a month, which is about as fast as Roblox allows. */
@@ -19,7 +19,7 @@ const everyMs = 500;
 /** The number of added keys whose secrets are returned. */
 const goodSecrets = 10;
 
-/** Fills the database of a stopped rankd by SQL, because commands would take days. Returns the secrets of some keys. */
+/** Fills a stopped rankd's database with SQL, because commands would take days. Returns some of the keys' secrets. */
 export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
   const secrets = addKeys(rankd, { after: 0, count: keys });
   using db = openForFilling(fileOf(rankd));
@@ -36,7 +36,7 @@ export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
   return secrets;
 }
 
-/** Adds keys, each with a place, after the existing ones. Returns the secrets of some of them. */
+/** Adds keys, each with a place, after the existing ones. Returns some of their secrets. */
 export function addKeys(rankd: Rankd, { after, count }: { after: number; count: number }): string[] {
   using db = openForFilling(fileOf(rankd));
   const minted = Array.from({ length: goodSecrets }, () => mintKey('live'));
@@ -87,7 +87,7 @@ function openForFilling(file: string) {
   };
 }
 
-/** Syncs the file, so that the system does not write gigabytes during the measurement. */
+/** Syncs the file, so that the operating system does not write gigabytes during the measurement. */
 function toDisk(file: string): void {
   const open = openSync(file, 'r+');
   fsyncSync(open);

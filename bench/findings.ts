@@ -21,7 +21,7 @@ export function isReached({ median, goal }: Pick<Finding, 'median' | 'goal'>): b
   return 'atLeast' in goal ? median >= goal.atLeast : median <= goal.atMost;
 }
 
-/** The head of the Markdown table. */
+/** The Markdown table's header. */
 export const tableHead = [
   '| what | against | figure | median | middle half | to reach |',
   '| --- | --- | --- | --- | --- | --- |',

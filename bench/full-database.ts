@@ -17,7 +17,7 @@ export class FullDatabase implements AsyncDisposable {
     return this.#filled;
   }
 
-  /** Adds keys up to a million, and returns the secrets of some. Can be called once. */
+  /** Adds keys until there are a million, and returns some of their secrets. Can be called once. */
   async withAllKeys(): Promise<{ full: Rankd; secrets: string[] }> {
     const full = await this.filled();
     return { full, secrets: addKeys(full, { after: size.keys, count: allKeys - size.keys }) };

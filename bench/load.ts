@@ -6,7 +6,7 @@ import { onCore, program } from './processes.ts';
 export interface LoadOptions {
   url: string;
   connections: number;
-  /** The number of requests over all connections. */
+  /** The total number of requests on all connections. */
   amount: number;
   /** Each connection sends these requests in a loop. */
   requests: LoadRequest[];
@@ -30,7 +30,9 @@ export interface LoadReport {
   lastMember: number;
 }
 
-/** Sends load from a separate core. One warm process serves both sides, because a cold one would slow the first. */
+/**
+ * Sends load from a separate core. One process sends it to both sides, because a new process would be slow at first.
+ */
 export interface Load extends AsyncDisposable {
   /** Throws if a response has a different status, because the figures would measure something else. */
   send(options: LoadOptions, expected: { status: number }): Promise<LoadReport>;

@@ -15,7 +15,7 @@ const rolePath = (rank: number) => `groups/${group.id}/roles/${roleIdOf(rank)}`;
 /** The ranks of changed members; all others are trainees. */
 const held = new Map<number, Set<number>>();
 
-/** The limit of calls per second: more than any load makes, and the highest that rankd accounts for. */
+/** The number of calls allowed per second: more than any load makes, and the highest limit that rankd tracks. */
 const limit = 10_000;
 let windowEndsAt = 0;
 let left = limit;

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-/** The core of the measured server, or that of its callers and platform. */
+/** `server` is the measured server's core; `load` is the core for its callers and the fake platform. */
 type Core = 'server' | 'load';
 
 const coreNumbers: Record<Core, string> = { server: '0', load: '1' };

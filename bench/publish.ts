@@ -5,7 +5,7 @@ import { type Finding, rowOf, tableHead } from './findings.ts';
 export interface Results {
   /** The hardware and software of the measurement. */
   conditions: Record<string, string>;
-  /** By the name of the bench's part. */
+  /** The findings of each part of the bench, by its name. */
   parts: Record<string, Finding[]>;
 }
 

@@ -3,7 +3,7 @@ type Measure<Figures> = () => Promise<Figures>;
 
 /**
  * Measures both sides in short turns, A B B A, so that other load on the machine affects both. The first rounds are not
- * counted: Node.js compiles hot code at run time, for some ten thousand requests.
+ * counted: Node.js compiles hot code at run time, which takes about ten thousand requests.
  */
 export async function interleaved<Figures>(
   sides: { ours: Measure<Figures>; baseline: Measure<Figures> },
@@ -19,7 +19,10 @@ export async function interleaved<Figures>(
   return pairs.slice(uncounted);
 }
 
-/** The number of starts of both sides: Node.js compiles differently in each process, up to a tenth faster or slower. */
+/**
+ * How often both sides are started: Node.js compiles differently in each process, which makes it up to a tenth faster
+ * or slower.
+ */
 const starts = 3;
 
 /** Measures with both sides restarted several times, and divides `rounds` among the starts, rounded up. */

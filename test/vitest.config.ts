@@ -26,7 +26,7 @@ export const shared = {
   isolate: false, // no test changes the state of a module, so a worker loads modules once for many files
 } satisfies TestOptions;
 
-/** The daemons of tests store their data in PostgreSQL. */
+/** Options for tests whose daemons store their data in PostgreSQL. */
 export const onPostgres = { name: 'postgres', env: { RANKD_TEST_STORE: 'postgres' } } satisfies TestOptions;
 
 /** Tests that run on both engines, because their results can depend on the engine. */

@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 import { onPostgres, shared } from './vitest.config.ts';
 
 /**
- * `npm run test:postgres`: all tests of HTTP, faults and policy, and the model, with daemons on PostgreSQL. `npm test`
- * runs those that differ by engine.
+ * `npm run test:postgres`: runs the tests for HTTP, faults and rank changes, and the model tests, with daemons on
+ * PostgreSQL. `npm test` runs those that differ by engine.
  */
 export default defineConfig({
   test: {

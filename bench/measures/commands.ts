@@ -6,7 +6,7 @@ import { onCore } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 
 const against = 'node -e 0';
-/** Starts that are not counted: they fill the caches of compiled code and of files. */
+/** Warm-up runs, not counted: they fill the compile cache and the file cache. */
 export const firstStarts = 2;
 
 /** Measures the wall time of commands, and of `serve` up to its first response, against an idle Node.js. */

@@ -9,12 +9,12 @@ import { program, startServer } from '../processes.ts';
 import { spreadOf } from '../rounds.ts';
 import { configFor } from './ranker.ts';
 
-/** Longer than the bench, so the platform never answers a read. */
+/** Longer than the bench runs, so the platform never responds to a read. */
 const hangingMs = 2 ** 31 - 1;
-/** People who use a command at the same moment. */
+/** How many people use a command at the same moment. */
 const crowds = [30, 200];
 const withinMs = 100;
-/** The pause before a round, in which acknowledged commands finish their work that does not need Roblox. */
+/** The pause before a round, so that acknowledged commands can finish the work that does not need Roblox. */
 const pauseMs = 500;
 const uncounted = 3;
 
@@ -57,7 +57,7 @@ let person = 4_400_000_000_000_000_000n;
 async function acknowledgements(url: string, crowd: number): Promise<number[]> {
   const agent = new Agent({ keepAlive: true });
   const commands = Array.from({ length: crowd }, () => {
-    person += 1n; // each person has a rate limit
+    person += 1n; // because each person has a separate rate limit
     const command = { name: 'promote', options: { user: String(person % 1_000_000n) }, userId: String(person) };
     const body = JSON.stringify(interactionOf(command));
     return { body, headers: signed(body) };

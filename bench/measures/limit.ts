@@ -18,7 +18,7 @@ import { spreadOf } from '../rounds.ts';
 /** How much faster time passes: a minute of Roblox's budget takes `60 / speed` seconds. */
 const speed = 4;
 const windows = 10;
-/** Roblox's documented budget for each operation of a change. */
+/** Roblox's documented budget for each operation in a change. */
 export const budget = { changes: 300, windowMs: 60_000 };
 /** The keys' total demand, as a multiple of the budget. */
 const demand = 3;
@@ -26,7 +26,7 @@ const keys = ['one', 'two', 'three'];
 /** A fourth key requests one change at a time, at a different moment of each window. */
 const single = { key: 'four', everyMs: 19_300 };
 const answersInMs = 100;
-/** Enough members that the same one is changed again only after reads have stopped lagging. */
+/** Enough members that none is changed again while reads of the previous change can still lag. */
 export const members = { first: 20_000, count: 1_500 };
 
 export async function limit(): Promise<Finding[]> {
@@ -100,7 +100,7 @@ const deadlineMs = 20_000;
 const changeMs = 1_000;
 
 /**
- * True if a change began and did not end, or was refused although its wait and the change would have met the deadline.
+ * True unless the request succeeded, or was refused because its wait and the change would have exceeded the deadline.
  */
 function hadTime({ askedAt, endedAt, status, body: { code, retryAfter = 0 } }: Asked): boolean {
   const leftMs = askedAt + deadlineMs - endedAt;
@@ -141,7 +141,7 @@ async function openRankd() {
   const closers = opened.move();
   return {
     clock,
-    /** Requests a change of the next member, and then resets the member's role. */
+    /** Resets the next member's role, and then requests a change to the member. */
     async ask(key: string): Promise<Asked> {
       const rankeeId = members.first + (asked % members.count);
       asked += 1;

@@ -17,7 +17,7 @@ const rounds = 3;
 export async function memory(): Promise<Finding[]> {
   await using load = openLoad();
   await using rankd = await openRankd();
-  // Several keys, so that none reaches its limit of verifications per minute.
+  // Several keys, so that none reaches its verification limit.
   const requests = fill(rankd, small).map((secret) => verification(secret));
   const measured = async (started: Promise<ServerProcess>, { grows }: { grows: boolean }) => {
     await using server = await started;

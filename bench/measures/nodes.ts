@@ -27,9 +27,9 @@ export async function nodes(): Promise<Finding[]> {
   return [...(await kills(server)), ...(await sharedBudget(server))];
 }
 
-/** How many daemons are killed, concurrently, because these runs mostly wait. */
+/** The number of daemons to kill. They are killed concurrently, because most of the time is waiting. */
 const killed = 3;
-/** The longest lag of a read from Roblox. */
+/** Roblox's longest read lag. */
 const lagMs = 5_000;
 
 async function kills(server: PostgresServer): Promise<Finding[]> {
@@ -89,8 +89,8 @@ async function killOne(server: PostgresServer, database: string) {
 const speed = 6;
 const windows = 10;
 /**
- * The demand on each daemon as a part of the budget, and its fair share: no daemon gets more than its demand, and the
- * rest is shared evenly.
+ * Each daemon's demand and fair share, as fractions of the budget: no daemon gets more than its demand, and the rest is
+ * shared evenly.
  */
 const demands = [
   { wanted: 0.2, share: 0.2 },
@@ -151,7 +151,7 @@ async function openDaemons({ url }: { url: string }) {
   opened.defer(() => fake.close());
   const charge = fake.budgets.charge.bind(fake.budgets);
   let refused = 0;
-  /** The times at which Roblox carried out reads of members, the most frequent operation. */
+  /** When Roblox carried out member reads, the most frequent operation. */
   const reads: number[] = [];
   fake.budgets.charge = (operation) => {
     try {

@@ -107,7 +107,8 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   const onNode = many(node, shared);
   const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
   const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
-  // The baseline also takes three turns with separate connections. More warm-up rounds give each daemon enough of them.
+  // The baseline takes three turns with separate connections, too. More warm-up rounds give each daemon enough
+  // requests.
   const inTurn = (servers: ServerProcess[]) => () => loaded(load, servers, verification(shared.secret));
   const sides = { ours: inTurn(nodes), baseline: inTurn(nodes.map(() => node)) };
   const together = await interleaved(sides, rounds, 4 * nodes.length);
@@ -186,12 +187,12 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
 
 /** The delay in each direction while trips are counted: much longer than all other work. */
 const lateMs = 25;
-/** The number of changes in one reading. */
+/** The number of changes in one measurement. */
 const few = 5;
 
 /**
- * Counts a rank change's trips to the server. The proxy counts all of them. Those that the caller waits for are the
- * change's additional time on a delayed network, divided by a single trip's.
+ * Counts a rank change's round trips to the server. The proxy counts all of them. The number that the caller waits for
+ * is the change's additional time on a delayed network, divided by the time of a single trip.
  */
 async function trips(server: PostgresServer, rounds: number): Promise<Finding[]> {
   await using opened = new AsyncDisposableStack();
@@ -203,7 +204,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
   await client.connect();
   opened.defer(() => client.end());
   const load = opened.use(openLoad());
-  // A separate database, because a daemon that finds changes from this minute counts Roblox's budget as spent.
+  // A separate database, because a daemon that finds changes from the last minute treats Roblox's budget as spent.
   const { url } = await newStore(server, 'whole_changes', { port: network.port });
   const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
   const whole = () => sides.ours({ connections: 1, amount: few });

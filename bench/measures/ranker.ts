@@ -9,7 +9,10 @@ const what = 'POST /v1/ranker';
 const throughput = ({ requestsPerSecond }: LoadReport) => requestsPerSecond;
 const p50 = ({ p50Ms }: LoadReport) => p50Ms;
 
-/** Measures `POST /v1/ranker` against a route that only makes the platform calls, and against their duration. */
+/**
+ * Measures `POST /v1/ranker` against a route that only makes the platform calls, and against the duration of those
+ * calls.
+ */
 export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]> {
   const measured = await overStarts(rounds, measureOnce);
   const of = (turns: 'busy' | 'alone' | 'waited') => measured.flatMap((once) => once[turns]);
@@ -45,7 +48,7 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
 }
 
 const roundTripMs = 150;
-/** A few long rounds, because 64 callers that begin at once need time to spread. The first round is not counted. */
+/** A few long rounds, because 64 callers that begin at once need time to spread out. The first round is not counted. */
 const waitingRounds = 3;
 const longSlices = { one: { connections: 1, amount: 30 }, many: { connections: 64, amount: 1_920 } } satisfies Record<
   string,
@@ -84,7 +87,7 @@ async function measureWaiting(): Promise<Record<keyof typeof longSlices, number[
   return { many: await rounds(longSlices.many), one: await rounds(longSlices.one) };
 }
 
-/** Opens all sides on a platform that responds after `latencyMs`. `config`: further lines of `rankd.yaml`. */
+/** Opens all sides on a platform that responds after `latencyMs`. `config`: more lines for `rankd.yaml`. */
 export async function openSides({ load, latencyMs, config = '' }: { load: Load; latencyMs: number; config?: string }) {
   await using opened = new AsyncDisposableStack();
   const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));

@@ -29,7 +29,7 @@ const others = { chart: 'chart', keys: 'keys', head: 'status' };
 
 /**
  * Measures the page's views of five million changes: each search, and the three views with counts. Reports the slowest
- * one of each round.
+ * view in each round.
  */
 export async function search({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   const rankd = await database.filled();

@@ -7,8 +7,8 @@ import { interleaved, overStarts, ratio } from '../rounds.ts';
 import { verification } from '../verification.ts';
 
 /**
- * One turn of a side: about a third of a second. Each turn opens new connections, which send 256 requests each, so that
- * opening them matters little.
+ * The load in one side's turn, about a third of a second. Each turn opens new connections, which send 256 requests
+ * each, so that opening them matters little.
  */
 export const slice = { connections: 64, amount: 16_384 };
 

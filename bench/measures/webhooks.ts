@@ -46,7 +46,7 @@ export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[
 
 const env = { RANKD_PLATFORM_API_KEY: 'bench' };
 const addresses = { bot: '/bot', other: '/other', log: discordPath };
-/** Many short turns, so that other load on the machine affects both sides alike. */
+/** Few requests, so that turns are short, and other load on the machine affects both sides equally. */
 const turnRequests = manyCallers.amount;
 const warmUpRequests = 12_800;
 /** Longer than it takes a daemon without webhooks to notice a new one. */

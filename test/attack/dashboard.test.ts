@@ -321,7 +321,7 @@ describe('too much at once', () => {
   });
 });
 
-/** Sends bytes to the page, and returns everything that it responds. */
+/** Sends bytes to the page, and returns the whole response. */
 async function receivedFor(bytes: string): Promise<string> {
   const { hostname, port } = new URL(operator.origin);
   const socket = connect(Number(port), hostname);

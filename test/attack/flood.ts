@@ -140,7 +140,7 @@ async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Prom
   return { what: '130 slow senders at the page', figure, bound: 'all', isWithin: answered === asked };
 }
 
-/** Opens 990 idle connections to metrics, while games use new connections. */
+/** Opens 990 idle connections to the metrics listener, while games use new connections. */
 async function idleScrapers(daemon: DaemonProcess): Promise<Finding> {
   await using _idle = keepUp(daemon.metricsUrl ?? '', 990, () => () => undefined);
   const { asked, answered } = await askUntil(`${daemon.url}/healthz`);
@@ -154,7 +154,7 @@ async function gameKey(home: CliHome): Promise<string> {
   return stdout.trim();
 }
 
-/** Sends requests on separate connections for the length of the flood, and counts those answered with 200. */
+/** Sends requests on separate connections while the flood lasts, and counts those answered with 200. */
 async function askUntil(url: string): Promise<{ asked: number; answered: number }> {
   const counts = { asked: 0, answered: 0 };
   await until(seconds, 250, async () => {

@@ -16,7 +16,7 @@ let key: string;
 const connections = new http.Agent({ keepAlive: true, maxSockets: atOnce });
 
 beforeAll(async () => {
-  // Without limits and breaker, every request gets as far as possible.
+  // Without limits and the breaker, every request gets as far as possible.
   const limits = { rankPerMinute: 0, verifyPerMinute: 0, failedAuthPerMinute: 0 };
   app = await openTestApp({
     config: {
@@ -57,7 +57,7 @@ function check({ status, headers, body }: Received): void {
   expect(Buffer.byteLength(body)).toBeLessThan(2_048);
 }
 
-/** Checks that nothing crashed, leaked or is still unanswered. */
+/** Checks that the daemon is ready, has no request in flight and logged no error, and that no prototype was changed. */
 async function expectUnharmed(): Promise<void> {
   expect((await send(`${app.url}/readyz`, {})).status).toBe(200);
   await expect.poll(() => app.app.requests.count).toBe(0);

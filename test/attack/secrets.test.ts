@@ -7,8 +7,8 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { send } from '../support/open-test-app.ts';
 
 /**
- * Uses every secret correctly and incorrectly, then searches for it everywhere except where it belongs: the file of the
- * Roblox key, the files of `--out`, and the output that shows a new key once.
+ * Uses every secret correctly and incorrectly, then searches for it everywhere except where it belongs: in the Roblox
+ * key's file, in the files from `--out`, and in the output that shows a new key once.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;
@@ -96,7 +96,7 @@ async function post(path: string, key: string | undefined, body: unknown, header
   places.push([`answer ${answer.status} of ${path.slice(0, 12)}`, JSON.stringify([answer.headers, answer.text])]);
 }
 
-/** Sends a request in another service's format, whose response OpenAPI does not describe. */
+/** Sends a request in a different service's format. OpenAPI does not describe its response. */
 async function postAsOthers(path: string, body: unknown, headers: Record<string, string>): Promise<void> {
   const sent = { method: 'POST', headers: { 'roblox-id': '1', ...headers }, body: JSON.stringify(body) };
   const answer = await fetch(daemon.url + path, sent);
@@ -156,7 +156,7 @@ async function misplaceEverySecret(): Promise<void> {
   for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');
 }
 
-/** Puts the key into every stored text of a request and of an operator. */
+/** Puts the key into every text that rankd stores from a request or from an operator. */
 async function misplaceInTexts(key: string): Promise<void> {
   const texts = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix'];
   for (const newRankId of [20, 255])

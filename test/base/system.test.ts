@@ -29,7 +29,7 @@ describe('on Windows', () => {
     LOCALAPPDATA: 'C:\\Users\\ann\\AppData\\Local',
     APPDATA: 'C:\\Users\\ann\\AppData\\Roaming',
     USERPROFILE: 'C:\\Users\\ann',
-    HOME: '/c/Users/ann', // as Git's bash sets it
+    HOME: '/c/Users/ann', // as Git Bash sets it
   };
   const cwd = 'D:\\games';
   const where = { env, cwd, home: 'C:\\Users\\ann', serviceDataDir: '/nowhere' };
@@ -61,7 +61,7 @@ describe('on Windows', () => {
     const [, piped = ''] =
       /^"(.+)" \| curl\.exe -s "http:\S+" -H "Authorization: Bearer rk_live_x" -d "@-"$/.exec(line) ?? [];
     expect(JSON.parse(piped.replaceAll(/`(.)/g, '$1'))).toEqual(request.body);
-    expect(piped.replaceAll(/`./g, '')).not.toMatch(/["$]/); // PowerShell would take it for the end or a variable
+    expect(piped.replaceAll(/`./g, '')).not.toMatch(/["$]/); // PowerShell would misread these characters
     const path = 'C:\\Users\\Ann & Bob\\$x';
     const { synchronizeClock, ...onPaths } = windows.commands;
     const commands = [line, synchronizeClock, ...Object.values(onPaths).map((command) => command(path))];
@@ -112,7 +112,7 @@ describe('on Windows', () => {
     for (const local of ['C:\\rankd', '\\\\?\\C:\\rankd']) expect(windows.sharedFileSystem(local, 0)).toBeUndefined();
   });
 
-  /** As Windows gives a folder below the profile, and one in the root of a disk. */
+  /** The security descriptors that Windows gives to a folder in the user's profile, and to one in a disk's root. */
   const ofProfile =
     'O:S-1-5-21-1-2-3-1001G:S-1-5-21-1-2-3-513D:(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;FA;;;S-1-5-21-1-2-3-1001)';
   const ofRoot = 'O:BAG:DUD:(A;OICIID;FA;;;BA)(A;OICIID;FA;;;SY)(A;OICIID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)';

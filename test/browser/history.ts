@@ -45,7 +45,7 @@ interface Asked {
 const dayMs = 24 * 3_600_000;
 const places = { 'main-game': 920_587_237, 'training-hub': 920_588_001 };
 
-/** The user who types the commands. */
+/** The Node.js option that makes `ann` the user who types the commands. */
 export const asAnn = `--import ${new URL('../tools/pictured-user.ts', import.meta.url)}`;
 
 export function writeGroup(home: CliHome): void {

@@ -6,7 +6,7 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 import { Scene, type Visitor, views } from './scene.ts';
 import { browser } from './which-browser.ts';
 
-/** The daily work of an owner on the page. On PostgreSQL, the page is below a path of the API's port. */
+/** An owner's daily work on the page. On PostgreSQL, the page has a path on the API's port. */
 describe.skipIf(browser === undefined)("an owner's day", () => {
   let scene: Scene;
   let ann: Visitor;

@@ -35,7 +35,7 @@ export class Scene implements AsyncDisposable {
     this.#database = parts.database;
   }
 
-  /** On PostgreSQL, the page is below a path of the API's port. */
+  /** Opens a scene. On PostgreSQL, the page has a path on the API's port. */
   static async open(settings: Record<string, unknown> = {}): Promise<Scene> {
     const home = new CliHome();
     const database = isOnPostgres ? await createPostgresDatabase() : undefined;
@@ -58,7 +58,7 @@ export class Scene implements AsyncDisposable {
     await this.link();
   }
 
-  /** A link that logs in. */
+  /** Creates a link that logs in. */
   async link(): Promise<string> {
     const { url } = await this.home.json<{ url: string }>('dashboard');
     this.origin = new URL(url).origin;
@@ -72,13 +72,13 @@ export class Scene implements AsyncDisposable {
     if (status >= 500 || status === 429) throw new Error(text);
   }
 
-  /** A browser window with separate cookies. */
+  /** Opens a browser window with separate cookies. */
   async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
     const context = await this.opened.browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
     return await Visitor.open(context);
   }
 
-  /** A window with a session. */
+  /** Opens a window with a session. */
   async operator(options?: BrowserContextOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(await this.link());
@@ -94,7 +94,7 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** A window, with all errors and requests of its page. */
+/** A window that records all errors and requests of its page. */
 export class Visitor implements AsyncDisposable {
   readonly context: BrowserContext;
   readonly page: Page;
@@ -172,8 +172,8 @@ export class Visitor implements AsyncDisposable {
   }
 
   /**
-   * Waits for content that must appear within 2 s of its cause. Time in which a busy machine runs neither the page nor
-   * the daemon counts only in part.
+   * Waits for content that must appear within 2 s of its cause. Time when a busy machine runs neither the page nor the
+   * daemon counts only in part.
    */
   async soon(shown: Locator): Promise<void> {
     let passedMs = 0;
@@ -216,7 +216,7 @@ export class Visitor implements AsyncDisposable {
     }, isHidden);
   }
 
-  /** Drops errors that the test caused. */
+  /** Drops the errors that the test caused. */
   forget(error: RegExp): void {
     const others = this.errors.filter((one) => !error.test(one));
     this.errors.splice(0, this.errors.length, ...others);

@@ -31,7 +31,7 @@ test('a relative directory is relative to the current directory', () => {
 
 test("a user's home is HOME, else the account's home, else the root", () => {
   const noAccount = () => {
-    throw new Error('uv_os_get_passwd returned ENOENT'); // as Node does for a user id without an account
+    throw new Error('uv_os_get_passwd returned ENOENT'); // as Node.js does for a user id without an account
   };
   expect(homeFolder({ HOME: '/home/ann' }, { account: noAccount })).toBe('/home/ann');
   expect(homeFolder({ HOME: '' })).toBe(userInfo().homedir);

@@ -10,7 +10,10 @@ beforeEach(() => {
 });
 afterEach(() => box[Symbol.dispose]());
 
-/** Returns the error of a file with these lines below `keys:`, of which the first is line 3; empty without an error. */
+/**
+ * Returns the error message for a file with these lines below `keys:` (the first is line 3); empty if there is no
+ * error.
+ */
 function problemOf(...lines: string[]): string {
   box.write('rankd.yaml', `platform: { kind: simulated }\nkeys:\n${lines.join('\n')}\n`);
   try {

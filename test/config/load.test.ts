@@ -68,7 +68,7 @@ test('without any configuration, rankd runs on a simulated group with the docume
   } satisfies Config);
 });
 
-/** Three values of each setting, in the form of the file, a variable and a flag. */
+/** Three values for each setting: one as in the file, one as in a variable, and one as in a flag. */
 const samples: Record<string, [file: string, env: string, flag: string]> = {
   'group.id': ['11', '12', '13'],
   'group.ladder': ['[1, 11]', '1,12', '1,13'],
@@ -315,7 +315,7 @@ describe('the file', () => {
     test.each(open)('is not read: $what', ({ path, mode, says }) => {
       box.write('rankd.yaml', '');
       chmodSync(box.path(path), mode);
-      const user = { uid: statSync(box.folder).uid, gid: -1 }; // no file is of its own group
+      const user = { uid: statSync(box.folder).uid, gid: -1 }; // a group that owns no file
       if (isRoot) chownSync(box.path(path), 0, 54_321);
       expect(box.failure({ user })).toMatchObject({ code: 'no_permission', message: expect.stringContaining(says) });
       expect(box.load({ configFile: 'rankd.yaml' }).config.server.port).toBe(7265);

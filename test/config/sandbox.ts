@@ -35,7 +35,7 @@ export class Sandbox {
     throw new Error('loading succeeded');
   }
 
-  /** Returns the lines of the error for a `rankd.yaml` with this text. */
+  /** Returns the lines of the error message for a `rankd.yaml` with this text. */
   complaints(text: string, sources: Partial<ConfigSources> = {}): string[] {
     this.write('rankd.yaml', text);
     const { code, message } = this.failure(sources);

@@ -33,7 +33,7 @@ export interface PlatformUnderTest {
     trainee: number;
     officer: number;
     captain: number;
-    /** The highest role of the acting account. */
+    /** The acting account's highest role. */
     admin: number;
     owner: number;
   };

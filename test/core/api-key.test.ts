@@ -58,7 +58,7 @@ describe('a new key', () => {
       counts.set(character, (counts.get(character) ?? 0) + 1);
     }
     expect([...counts.keys()].sort().join('')).toBe(base62);
-    // 60 000 draws from 62: 968 each, with a standard deviation of 31. Seven of those to either side.
+    // 60,000 draws from 62 characters: 968 each, with a standard deviation of 31. Seven deviations are allowed.
     for (const count of counts.values()) expect(Math.abs(count - 60_000 / 62)).toBeLessThan(7 * 31);
   });
 });

@@ -36,7 +36,7 @@ const rules: fc.Arbitrary<KeyRules> = fc.record(
 
 const groups = fc.boolean().chain((ladder) => arbitraryRankCase({ ladder }));
 
-/** Changes of a member by the member, by another player, or without a ranker. */
+/** Changes to a member by that member, by a different player, or without a ranker. */
 const cases: fc.Arbitrary<PolicyCase> = fc
   .record({ group: groups, policy: policies, key: rules, ranker: fc.constantFrom('rankee', 'other', 'nobody') })
   .map(({ group, policy, key, ranker }) => {

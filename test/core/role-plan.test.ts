@@ -36,7 +36,8 @@ import {
 } from '../support/arbitrary-group.ts';
 
 /**
- * A role's id is this plus its rank, because Roblox's ids exceed 32 bits. The second role of rank 70 has the next id.
+ * A role's id is this number plus its rank, because Roblox's ids exceed 32 bits. The second role with rank 70 has the
+ * next id.
  */
 const idBase = 3 * 2 ** 32;
 
@@ -405,7 +406,7 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
   });
 });
 
-/** Resolves a ladder that was not resolved before. */
+/** Resolves a ladder for the first time. */
 function readLadder(of: RoleScheme, ladder: number[]) {
   const entries = ladder.map((entry) => ({ setting: 'group.ladder', entry }));
   const found = resolveRoles(of, entries, []);

@@ -13,7 +13,7 @@ import { TempDir } from '../support/temp-dir.ts';
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 
-/** The Dockerfile's instructions by stage, without comments and line continuations. */
+/** Returns the Dockerfile's instructions by stage, without comments and line continuations. */
 function stages(): Array<Array<{ name: string; rest: string }>> {
   const lines = read('config/Dockerfile')
     .replaceAll(/^#.*\n/gm, '')
@@ -109,7 +109,7 @@ interface Compose {
 
 const examples = ['config/compose.example.yaml', 'config/compose.postgres.example.yaml'];
 const composeOf = (example: string): Compose => parse(read(example), { merge: true });
-/** The daemons of an example, by name. */
+/** Returns an example's daemons with their names. */
 const daemonsOf = ({ services }: Compose) => Object.entries(services).filter(([, { build }]) => build !== undefined);
 
 test.each(examples)('%s restricts rankd, and exposes only Caddy', (example) => {

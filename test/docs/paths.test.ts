@@ -4,11 +4,12 @@ import { pages } from '../support/readme-commands.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
-/** The folders in which paths on a page may start. */
+/** Returns the folders that paths on a page may be relative to. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
 
 /**
- * The names on a page: files and folders of the repository, links, names in the code of a file, and excerpts of files.
+ * Returns the names on a page: the repository's files and folders, links, names in a file's code, and excerpts from
+ * files.
  */
 function namesOf(page: string) {
   const text = read(page);

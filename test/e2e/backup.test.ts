@@ -272,7 +272,7 @@ try: choose a folder that this user can write to, or run rankd as a user that ca
 });
 
 test('a full disk: exit code 69, and no partial copy', async () => {
-  await using _daemon = await DaemonHere.start(home); // creates the shared memory of the database
+  await using _daemon = await DaemonHere.start(home); // creates the database's shared memory file
   const inside = readdirSync(home.dataDir);
   const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // in bytes: less than the copy
   for (const target of ['copy.db', '-']) {

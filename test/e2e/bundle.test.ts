@@ -141,7 +141,7 @@ test('the licenses of all bundled packages are included', () => {
 test('an installed package has the command, its manual page and the notices in the usual places', () => {
   using copy = new CopyOfRankd();
   const manifest = JSON.parse(readFileSync(join(copy.folder, 'package.json'), 'utf8'));
-  // without the registry
+  // Without dependencies, npm needs no registry.
   writeFileSync(join(copy.folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {} }));
   const npm = (line: string[]) => {
     const env = { PATH: process.env['PATH'] ?? '', HOME: copy.home };
@@ -220,7 +220,7 @@ function start(copy: CopyOfRankd, args: string[], env: Record<string, string> = 
   return spawn(process.execPath, [copy.binary, ...args], { cwd: copy.home, env: { ...environment(copy), ...env } });
 }
 
-/** Makes a process print at its exit which Node.js modules it has loaded. */
+/** Records which Node.js modules a process has loaded when it exits. */
 class ToldModules {
   readonly #file: string;
   readonly env: { NODE_OPTIONS: string };

@@ -75,7 +75,8 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
 /** Examples for a home in which rankd has not been used. */
 const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
 /**
- * Examples that do not affect others share one home with a daemon. All others get a copy of that home without a daemon.
+ * Examples that do not affect others share one home with a daemon. Each other example gets a copy of that home without
+ * a daemon.
  */
 const besideDaemon =
   / (list|show|test|check|verify|hash -|export|print|path|schema|doctor|openapi|man|version|status|health|dashboard|reload|completion)\b|--dry-run|^HEALTHCHECK|^rankd script/;

@@ -126,7 +126,7 @@ describe('the next word', () => {
   });
 });
 
-/** Runs a script in a shell with this rankd on its path. Resolves with the printed lines. */
+/** Runs a script in a shell with this rankd on its path. Returns the printed lines. */
 function shell(command: string[], script: string): string[] {
   const [program = '', ...args] = command;
   const env = { PATH: path, HOME: home.folder, RANKD_DATA_DIR: home.dataDir, LANG: 'C.UTF-8' };
@@ -159,7 +159,7 @@ COMP_WORDS=(${typed}) COMP_CWORD=${words.length}; _rankd rankd; printf '%s\\n' "
   });
 });
 
-/** Bash is required; other shells are tested if they are installed. */
+/** Returns `describe` if the shell is installed, and otherwise a function that skips the tests. */
 function whereThereIs(name: string): (title: string, tests: () => void) => void {
   return has(name) ? describe : () => undefined;
 }

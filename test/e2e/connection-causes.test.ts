@@ -154,7 +154,7 @@ function keep(socket: Socket): void {
   sockets.add(socket.on('error', () => undefined));
 }
 
-/** A port without a listener that no other test can get. */
+/** Returns the address of a port that has no listener and that no other test can get. */
 async function closedPort(): Promise<string> {
   return `${name}:2`;
 }
@@ -265,7 +265,7 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
   /** Longer than a test's timeout, so that a test fails if its call is retried until then. */
   const deadline = isPermanent ? '5m' : cause === 'timed_out' ? '3s' : '1s';
 
-  /** A home whose Roblox and webhook have the failing address. */
+  /** Creates a home that uses the failing address for Roblox and for the webhook. */
   beforeAll(async () => {
     home = new CliHome();
     const url = `https://${await place('https')}`;

@@ -12,7 +12,7 @@ interface Declared {
   more?: readonly string[];
 }
 
-/** Writes a rankd.yaml that declares these keys; the first begins in line 4. */
+/** Writes a rankd.yaml that declares these keys; the first begins on line 4. */
 function configure(home: CliHome, ...keys: Declared[]): void {
   const entries = keys.flatMap(({ name, hash, more = [] }) => [
     `  - name: ${name}`,

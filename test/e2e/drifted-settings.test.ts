@@ -6,7 +6,7 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Tests settings with changed roles from the operator's view: commands, alarms, restarts and reloads. */
+/** Tests settings whose roles were changed, from the operator's view: commands, alarms, restarts and reloads. */
 
 const { captain, officer } = sampleRoles;
 const bob = String(sampleUsers.trainee);
@@ -82,7 +82,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     });
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: expect.stringContaining(fix) });
 
-    // a restart or a reload of the same text preserves the meaning and raises no second alarm
+    // a restart or a reload of the same text preserves the setting's meaning and raises no second alarm
     await daemon.stop();
     daemon = await system.serve();
     await expect.poll(() => daemon.log).toContain('names 50');
@@ -100,7 +100,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
     expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
 
-    // once the old text is restored, it means the role that has the number now
+    // once the old text is restored, it means the role that has the rank now
     write('policy: { locked_roles: [50] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(50)).toEqual([403, 'rank_not_allowed']);

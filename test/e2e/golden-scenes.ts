@@ -1,7 +1,7 @@
 /** A typed command line, without `rankd`. */
 export type Line = string | { line: string; input: string };
 
-/** Commands that run one after another in an empty home; all kinds, both successful and refused. */
+/** Commands that run one after another in an empty home: every kind of command, both successful and refused. */
 export const scenes: Record<string, Line[]> = {
   keys: [
     'key create main --max-rank 100',

@@ -11,7 +11,7 @@ import { CliHome, type CliResult } from '../support/run-cli.ts';
 import { TempDir } from '../support/temp-dir.ts';
 import { files, type Line, others, prepared, scenes, shownOnTerminals } from './golden-scenes.ts';
 
-/** Variables that request color, which has no effect without a terminal. */
+/** Variables that request color. Without a terminal, they have no effect. */
 const env = { TERM: 'xterm-256color', COLORTERM: 'truecolor', FORCE_COLOR: '3', CLICOLOR_FORCE: '1' };
 
 const control = /(?![\n\t])\p{Cc}/u;
@@ -115,13 +115,13 @@ const colors = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 /** Progress messages, which appear only on slow machines. */
 const overwritten = new RegExp(`[^\\n]*\\r${String.fromCharCode(27)}\\[K`, 'g');
 
-/** A time zone in which the test cannot run over midnight. */
+/** Returns a time zone where it is about noon, so that the test does not run past midnight. */
 function aroundNoon(): string {
   const west = new Date().getUTCHours() - 12;
   return `Etc/GMT${west < 0 ? west : `+${west}`}`;
 }
 
-/** Also names the colors, and replaces the figures of a running daemon. */
+/** Applies `settled` to each line, names the colors, and replaces a running daemon's figures. */
 function settledScreen(screen: string, home: CliHome): string {
   const named = screen.replaceAll(
     colors,
@@ -143,7 +143,7 @@ function homeWithFiles(): CliHome {
   return home;
 }
 
-/** Runs the built binary for the first call of each command, and others in this process. */
+/** The lines that run the built binary: the first one of each command. The others run in this process. */
 const ofBuilt = new Set([
   ...new Map(
     Object.values(scenes)

@@ -13,7 +13,7 @@ interface World extends AsyncDisposable {
   roblox: FakeOpenCloud;
 }
 
-/** An operator and a fake Roblox. */
+/** Creates an operator's home and a fake Roblox. */
 async function setUp(): Promise<World> {
   const home = new CliHome();
   const roblox = await startFakeOpenCloud();

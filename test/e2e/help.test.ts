@@ -85,7 +85,7 @@ describe('the manual page', () => {
   });
 });
 
-/** Below the root. */
+/** Returns the command's words after `rankd`. */
 function pathOf(command: Command): string[] {
   return command.parent === null ? [] : [...pathOf(command.parent), command.name()];
 }

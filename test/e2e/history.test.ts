@@ -49,7 +49,7 @@ const fields = [
 const listsOfObjects = ['roles'];
 const nameColumns = [...['roleName', 'oldRoleName', 'rolesBeforeNames', 'rolesAfterNames', 'holdKind', 'holdEndsAt']];
 
-/** For a single change, shown or exported. */
+/** The fields of a single change, shown or exported. */
 const allFields = [...fields, 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId', 'idempotencyKey'];
 
 function change(id: string, about: Partial<RankChange> = {}): RankChange {

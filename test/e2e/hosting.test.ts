@@ -30,7 +30,7 @@ interface Hosted {
   stop(): Promise<number | null>;
 }
 
-/** Runs a command with only these variables; `uid`: as a user without an account. */
+/** Returns the command line that runs rankd with only these variables. `uid`: a user without an account. */
 function bare(args: string[], env: Record<string, string>, uid?: number): [file: string, ...args: string[]] {
   const asUser = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);

@@ -5,7 +5,7 @@ import { TerminalIo } from '../support/command-io.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Without a check, only this machine matters. */
+/** With --no-check, the result depends only on this machine. */
 const flags = ['init', '--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];
 
 function machine(): CliHome {

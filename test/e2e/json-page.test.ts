@@ -16,7 +16,7 @@ const elsewhere: Record<string, string> = {
   'store accept': 'needs PostgreSQL',
 };
 
-/** A line for each other command, in an order in which each has the data it needs. */
+/** A line for each other command, ordered so that each has the data it needs. */
 const lines = [
   ...['webhook add bot --no-test --out bot.secret', 'key create shop', 'key list', 'key show game'],
   ...['key set shop --max-rank 20', 'key rotate shop', 'key pause shop', 'key resume shop', 'key adopt shop'],
@@ -134,7 +134,7 @@ function listed(names: string[]): string {
   return names.map((name) => `\`${name}\``).join(', ');
 }
 
-/** e.g. `keys[]` (**key**), `next` */
+/** Describes a document's fields, e.g. `keys[]` (**key**), `next` */
 function fieldsOf(document: Document, objects: Array<{ name: string; fields: Document }> = []): string {
   const described = Object.entries(document).map(([name, value]) => {
     const [first] = Array.isArray(value) ? value : [value];

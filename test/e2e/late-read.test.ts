@@ -10,7 +10,7 @@ const other = 20_002;
 
 vi.setConfig({ maxConcurrency: 3 });
 
-/** Reads lag by at most 8 s, which pass in 2 s of real time. */
+/** Reads lag by at most 8 s, which take 2 s of real time. */
 const lagMs = 2_000;
 const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
 

@@ -22,7 +22,7 @@ afterAll(() => later[Symbol.dispose]());
 interface Scene {
   home: CliHome;
   env: Record<string, string>;
-  /** The name of the database in errors. */
+  /** The database's name in error messages. */
   place: string;
   schema: number;
   schemaNow(): Promise<number>;

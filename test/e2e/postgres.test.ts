@@ -146,7 +146,7 @@ test('a machine without the real group’s configuration gets a notice, and so d
 
 test('doctor reports missing permissions; doctor, reload and reading commands create nothing in an empty database', async () => {
   const { url, address } = await postgresDatabase('empty');
-  const plain = `plain_${address.database}`; // can log in, but has no further permissions
+  const plain = `plain_${address.database}`; // can log in, but has no other permissions
   await onServer(address, `CREATE ROLE ${plain} LOGIN`);
   onTestFinished(async () => {
     await onServer(address, `DROP OWNED BY ${plain}; DROP ROLE ${plain}`);
@@ -454,7 +454,7 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
     });
     expect(existsSync(at.dataDir)).toBe(false);
     const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };
-    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 }); // these do not need it
+    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 }); // it does not need the file
   });
 
   test('a password in the file is refused with its location, and never shown', async () => {
@@ -571,7 +571,7 @@ describe('an unsupported server is reported in one sentence', () => {
   });
 });
 
-/** The user with a password, over TLS. */
+/** Returns the variables for the user with a password, over TLS. */
 function guarded(url: string) {
   const { port, pathname } = new URL(url);
   return {

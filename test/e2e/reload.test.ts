@@ -302,7 +302,7 @@ test('init and reload report that the daemon reads a file in a different folder'
   await daemon.stop();
 });
 
-/** Resolves with the number of roles that rankd can give. */
+/** Resolves with the number of `assign` calls left in the budget. */
 async function assignsLeft(home: CliHome): Promise<number | undefined> {
   interface Status {
     status: { budget: Array<{ operation: string; left: number }> };
@@ -324,7 +324,7 @@ async function serveWith(
   return { home, daemon, secret };
 }
 
-/** Resolves with the newest reload in the audit. */
+/** Writes rankd.yaml and sends SIGHUP. Resolves with the reload's event in the audit log. */
 async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
   const isReload = ({ action }: Event) => action.startsWith('config.');
   const told = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);

@@ -369,7 +369,7 @@ function changeSchema(file: string, sql: string): void {
   new Database(file).exec(sql).close();
 }
 
-/** Changes one bit. */
+/** Copies the backup with one bit changed. */
 function flip(file: string, at: number): void {
   const bytes = readFileSync(backup);
   const index = at < 0 ? bytes.length + at : at;

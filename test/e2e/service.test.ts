@@ -374,7 +374,7 @@ test.concurrent('a daemon that hangs stops notifying systemd', async ({ expect }
   daemon.process.kill('SIGCONT');
 });
 
-/** Returns a section's settings. A repeated directive has several values. */
+/** Returns the unit's settings. The values of a repeated directive are joined. */
 function directives(): Map<string, string> {
   const lines = source.split('\n').filter((line) => /^\w+=/.test(line));
   const set = new Map<string, string>();

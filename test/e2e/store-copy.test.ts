@@ -95,7 +95,7 @@ async function fill(store: Store): Promise<void> {
   }));
 }
 
-/** Removes the first events, like retention. */
+/** Makes retention remove the first events. */
 const keep = { RANKD_AUDIT_KEEP: '365d' };
 
 async function filledDirectory(): Promise<CliHome> {

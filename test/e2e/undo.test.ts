@@ -328,11 +328,10 @@ interface Raid extends AsyncDisposable {
   undo(...args: string[]): Promise<Undo>;
   /** The number of applied changes. */
   applied(): number;
-  /** The number of rows in history and audit. */
+  /** The number of rows in the history and in the audit log. */
   rows(): unknown;
 }
 
-/** Starts a daemon on a simulated group, without the breaker. */
 test('--last reverts only the newest change, or the newest selected one, and never an undo', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
@@ -350,6 +349,7 @@ test('--last reverts only the newest change, or the newest selected one, and nev
   expect((await raid.home.here(['history', 'undo', '--last', second])).code).toBe(2);
 });
 
+/** Starts a daemon on a simulated group, without the breaker. */
 async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Promise<Raid> {
   const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: home.cwd });
   const off = { ...config.policy, breaker: { ...config.policy.breaker, enabled: false } };

@@ -15,7 +15,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
-/** Data directories that rankd can't use. Each causes an error of two lines for every command, and is not changed. */
+/**
+ * Tests data directories that rankd can't use: every command fails with an error of two lines, and leaves the directory
+ * unchanged.
+ */
 const home = new CliHome();
 afterAll(() => home[Symbol.dispose]());
 let usedDatabase: Buffer;
@@ -32,10 +35,10 @@ const commands = [
 
 interface BadDirectory {
   name: string;
-  /** Creates it at the path, or returns a different path. */
+  /** Creates the bad directory at the path. If it is at a different path, returns that path. */
   make: (path: string) => string | undefined;
   code: number;
-  /** Part of the error; `DIR` is the path. */
+  /** Parts of the error message; `DIR` means the path. */
   says: string[];
 }
 

@@ -10,7 +10,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** A folder with all kinds of targets of a path; their names are in the rows below. */
+/** Returns the path with this name in a folder that has a target of every kind. The rows below use the names. */
 let at: (name: string) => string;
 beforeAll(() => {
   const dir = new TempDir();

@@ -34,7 +34,7 @@ test('if the data directory cannot contain a socket, it is in a private folder, 
   await daemon.stop('SIGKILL');
   expect((await run('status')).code).toBe(69);
   await using second = await DaemonProcess.start(home, { env });
-  expect(existsSync(dirname(socket))).toBe(false); // left behind by the killed daemon
+  expect(existsSync(dirname(socket))).toBe(false); // the second daemon removed the killed one's folder
   expect((await run('health')).code).toBe(0);
   const again = readFileSync(join(dataDir, 'daemon.address'), 'utf8').trim();
   await second.stop();

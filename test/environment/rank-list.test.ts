@@ -11,7 +11,7 @@ interface List {
   list: { id: string; members: Array<{ line: number; rankeeId: number; state: string; code: string | null }> };
 }
 
-/** Creates a group with members at the rank Trainee, and a file that names them. */
+/** Creates a group with members who hold Trainee, and a file that names them. */
 function withTrainees({ home, roblox }: OpenCloudHome, count: number): number[] {
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
   const members = Array.from({ length: count }, (_, index) => 30_000_000_000 + index);
@@ -71,7 +71,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
     expect(new Set(states)).toEqual(new Set(['done', 'changed']));
     expect(states).toHaveLength(12);
     expect(members.map((userId) => roblox.group.held(userId))).toEqual(members.map(() => [officer]));
-    const again = await home.json<List>(...args); // every member was reached, so this is another run
+    const again = await home.json<List>(...args); // every member was reached, so this is a new run
     expect(again.list.id).not.toBe(list.id);
     expect(new Set(again.list.members.map(({ state }) => state))).toEqual(new Set(['changed']));
     expect(roblox.violations()).toEqual([]);

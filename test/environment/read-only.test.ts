@@ -6,7 +6,8 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { binary, CliHome } from '../support/run-cli.ts';
 
 /**
- * Starts a command with private mounts, which disappear with it: as root, or as root of a separate namespace.
+ * The command that starts a program with private mounts, which disappear when it ends: as root, or as root of a
+ * separate namespace.
  */
 let apart = '';
 beforeAll(() => {

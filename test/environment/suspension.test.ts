@@ -61,7 +61,10 @@ test('a suspension gives exactly the earlier roles back, although its command an
   expect(roblox.violations()).toEqual([]);
 });
 
-/** The write at which a member's suspension and return are stopped, by the slow operation. */
+/**
+ * For each member, the slow write that is in flight when the daemon is killed: once during the suspension, and once
+ * during its end.
+ */
 const stops = [
   { begin: { operation: 'assign' }, back: { operation: 'assign' } },
   { begin: { operation: 'unassign' }, back: { operation: 'assign', skip: 1 } },

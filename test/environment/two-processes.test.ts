@@ -9,8 +9,8 @@ const { trainee: userId } = sampleUsers;
 const { trainee, captain } = sampleRoles;
 
 /**
- * The delay of a write to captain: the daemon checks open changes twice a second, and retries unknown ones every two
- * seconds.
+ * The delay of a Captain write. It exceeds the daemon's intervals: the daemon checks open changes twice a second, and
+ * retries unknown ones every two seconds.
  */
 const writeMs = 2_500;
 

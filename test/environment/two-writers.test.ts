@@ -108,7 +108,7 @@ function envOf(clock: SteppedClock, { deadlineS }: { deadlineS: number }): Recor
   return { ...clock.env, RANKD_SERVER_DEADLINE: `${deadlineS}s` };
 }
 
-/** Names a game's request; commands share one name. */
+/** Returns the name of a game's request; `undefined` for a command's. */
 function requestOf({ command }: { command?: string | null | undefined }): string | undefined {
   return command?.startsWith('request ') ? command : undefined;
 }

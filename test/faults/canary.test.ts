@@ -17,7 +17,7 @@ async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undef
   return {
     ...system,
     ask: (userId: number) => clock.passUntil(system.rank(userId)),
-    /** The surprises in the metric, except those about changes. */
+    /** Returns the surprises that the metric counts, except those about changes. */
     kinds: async () =>
       (await scrape(system.metricsUrl))
         .filter(({ name, labels }) => name === 'rankd_platform_surprises_total' && labels['operation'] !== 'change')

@@ -8,7 +8,7 @@ const always = Number.POSITIVE_INFINITY;
 
 vi.setConfig({ maxConcurrency: 12 });
 
-/** Makes the platform refuse to take the old role, and fail to take the new one back. */
+/** Makes the platform refuse to remove the old role, and fail to remove the new one. */
 function failRevert({ fake }: OpenCloudApp, kind: 'reset' | 'status 503' | 'hang'): void {
   fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403', times: 2 });
   fake.faults.add({ operation: 'unassign', roleId: officer, kind, times: always });

@@ -12,11 +12,11 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** The log lines with this text, except those about single requests. */
+/** Returns the log lines with this text, except those about single requests. */
 const linesAbout = ({ logLines }: OpenCloudApp, text: string) =>
   logLines.filter((line) => line.includes(text) && !line.includes('"msg":"request"'));
 
-/** Skips an hour, and waits until the daemon has made its hourly check of the credential. */
+/** Skips an hour, and waits until the daemon has made its hourly credential check. */
 async function passHour({ fake, clock }: OpenCloudApp): Promise<void> {
   const reads = () => fake.journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
   const before = reads();

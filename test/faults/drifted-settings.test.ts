@@ -35,7 +35,7 @@ const forms = {
 };
 type Form = keyof typeof forms;
 
-/** A change to each role and its partner, and the forms of the setting that do not identify the role after it. */
+/** A change to each role and its partner, and the forms of the setting that no longer identify the role afterwards. */
 const turns: Record<
   string,
   {
@@ -172,7 +172,7 @@ interface Caller extends AsyncDisposable {
   unsuspend(userId: number): Promise<unknown>;
 }
 
-/** The sources of changes after the roles were changed. */
+/** The callers that request changes after the roles were changed. */
 const callers: Record<string, (system: OpenCloudApp, key: string) => Promise<Caller>> = {
   game: async (system, key) => asGame(system, key),
   shell: (system) => asShell(system),

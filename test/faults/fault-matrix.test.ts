@@ -11,9 +11,10 @@ vi.setConfig({ maxConcurrency });
 
 /**
  * The outcome of a change from Trainee to Officer during a fault, or of one that only gives or takes Officer: the
- * response, the record in the history (with its code if it differs from the response's), the member's roles besides the
- * base role, and the number of writes. The state after an arrow applies ten seconds after Roblox has recovered; a cell
- * without an arrow does not change. `carried out`: whether Roblox carried out the write; `no` for every read and 429.
+ * response, the record in the history (with its code if it differs from the response's), the member's roles apart from
+ * the base role, and the number of writes. The state after an arrow applies ten seconds after Roblox has recovered; a
+ * cell without an arrow does not change. `carried out`: whether Roblox carried out the write; `no` for every read and
+ * 429.
  */
 const table = `
   asked for   | fault               | lasts          | carried out | answer                   | history                                                     | roles                     | writes
@@ -134,8 +135,8 @@ const table = `
 `;
 
 /**
- * The requests that the change makes. `actor` and `member` read the roles of the acting account and of the member.
- * `add` and `remove` are the only write of a change that gives or takes Officer as an extra role.
+ * The requests that changes make to Roblox. `actor` and `member` read the roles of the acting account and of the
+ * member. `add` and `remove` are the only writes of changes that give or take Officer as an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },
@@ -208,7 +209,7 @@ function listed(names = ''): string[] {
   return names.split(', ');
 }
 
-/** One of each kind of fault, for changes of extra roles: their reads are those of any change. */
+/** One of each kind of fault, for changes to extra roles, which make the same reads as other changes. */
 const faultsOfRoles = listed('400, 403, 429, 500, cut, hang');
 
 test('the table contains every combination of request and fault exactly once', () => {
@@ -226,12 +227,12 @@ test('the table contains every combination of request and fault exactly once', (
   expect(inTable.toSorted()).toEqual(all.toSorted());
 });
 
-/** The latency of every response: ten sequential requests just fit into the deadline of a change. */
+/** The latency of every response: ten sequential requests just fit into a change's deadline. */
 const answerMs = 1_995;
 const deadlineMs = 20_000;
 /** Longer than any cache of the group's data lives. */
 const longMs = 301_000;
-/** The time in which the daemon finishes its background work. */
+/** How long the daemon needs to finish its background work. */
 const quietMs = 9_000;
 /** An unknown outcome is reconciled within this time, once Roblox responds and has room. */
 const reconciledWithinMs = 10_000;
@@ -287,7 +288,7 @@ test.concurrent.each(cells)(
   },
 );
 
-/** Daemons that have recovered from their last fault. Starting a new one takes as long as a cell. */
+/** Daemons that have recovered from their last fault. Starting a new one takes as long as testing a cell. */
 const idle: Record<'ranking' | 'alongside', OpenCloudApp<ManualClock>[]> = { ranking: [], alongside: [] };
 afterAll(async () => {
   for (const system of Object.values(idle).flat()) await system[Symbol.asyncDispose]();

@@ -28,7 +28,7 @@ const { actor } = sampleUsers;
 const before = [officer, captain].toSorted((a, b) => a - b);
 const always = Number.POSITIVE_INFINITY;
 const minute = 60_000;
-/** The part of the passed time in which the daemon's workers run; the rest is skipped. */
+/** How long the daemon's workers run whenever a test lets time pass; the rest is skipped. */
 const workMs = 16_000;
 const day = 86_400_000;
 const ann = 20_001;
@@ -459,7 +459,7 @@ test.concurrent(
   }),
 );
 
-/** Changes of holds that Roblox confirms and loses, each with the steps before it. */
+/** Changes to holds that Roblox confirms and then loses, each with the steps before it. */
 const lostChanges: Record<
   string,
   { first: (system: System) => Promise<unknown>; does: (system: System) => Promise<unknown> }

@@ -6,7 +6,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 const { trainee: bob } = sampleUsers;
 const { trainee, officer, captain } = sampleRoles;
 
-/** With a higher concurrency, a burst would open more connections than it can use. */
+/** rankd's limit on concurrent requests for each operation. */
 const maxConcurrency = 64;
 
 test('changes of one member are written one at a time, in order of arrival', () =>

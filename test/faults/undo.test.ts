@@ -7,7 +7,7 @@ const { trainee, officer } = sampleRoles;
 const [ann, bob] = [20_001, sampleUsers.trainee];
 const always = Number.POSITIVE_INFINITY;
 
-/** Promotes each of them from Trainee to Officer: the changes to undo. */
+/** Promotes each user from Trainee to Officer, with changes that the test undoes. */
 async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Promise<void> {
   for (const userId of userIds) {
     fake.group.setMember(userId, [trainee]);

@@ -134,7 +134,7 @@ describe('attempts', () => {
   });
 });
 
-/** Codes after which the module retries. `open`: those whose outcome is unknown. */
+/** Codes after which the module retries. `open` has those whose outcome is unknown. */
 const again = new Set(publicCodes.filter((code) => [500, 503, 504].includes(statuses[code])));
 again.add('too_many_requests').add('idempotency_in_progress');
 const open = new Set(['internal', 'outcome_unknown', 'idempotency_in_progress']);

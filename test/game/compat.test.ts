@@ -7,7 +7,7 @@ import { openTestApp, place, roles, type TestApp, type TestAppOptions } from '..
 import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game } from './game.ts';
 
-/** A response as one family's client sees it: success or not, the status and the decoded body. */
+/** A response as a family's client sees it: whether it succeeded, its status and its decoded body. */
 interface Seen {
   taken: boolean;
   status: number;
@@ -28,7 +28,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = response.Success and decoded.success, status = response.StatusCode, told = decoded }`,
-  /** As scripts for RankGun's third version and its in-game center send it: without a content type. */
+  /** As scripts for RankGun's third version and RankGun's in-game center send it: without a content type. */
   'old rankgun': `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "set-rank", promote = "promote", demote = "demote" }

@@ -37,10 +37,10 @@ export interface GameWorld {
   isClient?: boolean;
   isStudio?: boolean;
   isGroupServiceDown?: boolean;
-  /** The error of a lookup of a user who is not in `users`. */
+  /** The error for a lookup of a user who is not in `users`. */
   namesRaise?: string;
   secrets?: Record<string, string>;
-  /** Roblox users by name in lower case. */
+  /** The ids of Roblox users, by name in lower case. */
   users?: Record<string, number>;
   /** The ranks of users in the group, as cached by the game server. */
   ranks?: Record<string, number>;
@@ -73,7 +73,7 @@ type Event =
  * coroutines, and the virtual machine is entered once for each event.
  */
 export class Game implements AsyncDisposable {
-  /** All texts that were printed, raised in a thread, shown to a player, or warnings, e.g. `warn rankd: …`. */
+  /** All texts that were printed, given as a warning, raised in a thread or shown to a player, e.g. `warn rankd: …`. */
   readonly output: string[] = [];
   /** Every request, in order, with the seconds since the start of the game. */
   readonly requests: Array<GameRequest & { at: number }> = [];
@@ -115,7 +115,7 @@ export class Game implements AsyncDisposable {
     return game;
   }
 
-  /** Seconds since its start. */
+  /** The seconds since the game started. */
   get now(): number {
     return (this.#clock.monotonic() - this.#startedAt) / 1000;
   }

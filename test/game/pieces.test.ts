@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
 import { applied, openScene, refused, type Scene, source } from './scene.ts';
 
-// The scripts that rank by themselves, next to the module Rankd.
+// The scripts that change ranks by themselves, with the help of the Rankd module.
 
 const base = { id: 71, name: 'Member', rank: 1 };
 const officer = { id: 72, name: 'Officer', rank: 20 };

@@ -41,7 +41,7 @@ describe.each(systems)('$name', (system) => {
   const isLowered = system.name === 'HD Admin';
 
   test.each<[string, number[], RegExp]>([
-    // Words for crowds are refused.
+    // Words for several players are refused.
     ['all', [], /all is not allowed here; name the players/],
     ['others', [], /others is not allowed here/],
     ['everyone', [], /everyone is not allowed here/],
@@ -56,7 +56,7 @@ describe.each(systems)('$name', (system) => {
     ['vip', [], /vip/],
     ['-ann', [], /-ann/],
     ['%', [], /%/],
-    // A name means a user name here, otherwise a display name here, and never an absent user.
+    // A name means a user name in this server, or else a display name in it, but never an absent user.
     ['ann', [1001], /1001 is Officer/],
     ['Alex', [1007], /1007 is Officer/],
     ['ale', [1007], /1007 is Officer/],

@@ -90,7 +90,7 @@ export function refused(status: number, code: string, rest: object = {}): GameAn
   return { status, body: JSON.stringify(told), headers: { 'x-request-id': 'req_2' } };
 }
 
-/** Responds with these in turn, and repeats the last one. */
+/** Returns a server that responds with these in turn, and then repeats the last one. */
 export function inTurn(...answers: Array<GameAnswer | ((request: GameRequest) => GameAnswer)>): GameOptions['serve'] {
   let next = 0;
   return (request) => {

@@ -10,7 +10,7 @@ type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
 /** An admin system for which rankd has a plugin. */
 export interface System {
   name: string;
-  /** Its simulating loader in `systems`. */
+  /** The loader in `systems` that simulates it. */
   loader: string;
   scripts: () => GameScript[];
   /** Returns the text that a player types for a command. */
@@ -34,7 +34,7 @@ const cmdrModule = (file: string): GameScript => ({
   path: [...below, 'Cmdr', ...file.replace(/(\/?init)?\.lua$/, '').split('/')].filter((part) => part !== ''),
   source: readFileSync(new URL(file, cmdrFolder), 'utf8'),
 });
-/** Cmdr's server half with the types for players and text, but without its own commands and window. */
+/** Returns Cmdr's server half with the types for players and text, but without its own commands and window. */
 const cmdrServer = (): GameScript[] => [
   ...['init.lua', 'Initialize.lua', 'CreateGui.lua'].map(cmdrModule),
   { class: 'Folder', path: [...below, 'Cmdr', 'BuiltInCommands'] },

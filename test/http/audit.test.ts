@@ -124,7 +124,7 @@ test('successful verifications and health checks are logged only at level debug'
   expect(logged()).toMatchObject([{ path: '/v1/ranker' }, { path: '/v1/apikey', code: 'place_not_whitelisted' }]);
 });
 
-/** Returns the request lines with a code. */
+/** Returns the log lines about requests with this code. */
 function linesOf(app: TestApp, code: string): Array<Record<string, unknown>> {
   return app.logLines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request' && line.code === code);
 }

@@ -463,7 +463,7 @@ test('replies are retried after 429 and 5xx, and after 404 for 5 s; any other er
   await clock.passUntil(
     expect.poll(() => app.logLines.filter((line) => line.includes('did not accept the reply'))).toHaveLength(3),
   );
-  expect(discord.replyFaults).toHaveLength(9); // one try each half second, for 5 s
+  expect(discord.replyFaults).toHaveLength(9); // one attempt every half second, for 5 s
   expect(app.logLines.join('\n')).not.toContain(late.token);
   expect(JSON.stringify(await app.store.listAudit({ limit: 99 }))).not.toContain(late.token);
   expect(discord.violations).toEqual([]);

@@ -14,7 +14,7 @@ async function open(config: TestAppOptions['config'] = {}): Promise<TestApp> {
   return app;
 }
 
-/** A notification from Roblox's documentation, with spaces that serializing it again would lose. */
+/** Returns a notification from Roblox's documentation, with spaces that re-serializing it would lose. */
 function notification(id: string, userId: unknown, EventType = 'RightToErasureRequest'): string {
   const content = {
     NotificationId: id,
@@ -39,7 +39,7 @@ async function post(
   return { status: response.status, json: await response.json() };
 }
 
-/** The response to an accepted notification. */
+/** Returns the expected response to an accepted notification. */
 const accepted = (message: RegExp) => ({
   status: 200,
   json: { success: true, message: expect.stringMatching(message) },

@@ -32,7 +32,7 @@ export const rank =
   async (app: TestApp): Promise<Answer> =>
     app.rank(await app.createKey(), rest, sent);
 
-/** True to send a different request first, which exhausts the limit. */
+/** Provokes an error with a second request, after a successful one with the same key and options. */
 export const again =
   (rest: Record<string, unknown>, sent: Sent = {}) =>
   async (app: TestApp) => {
@@ -64,7 +64,7 @@ const hidden: TestAppOptions = {
     platformWith(group, { assignRole: () => Promise.reject(new RankdError('outcome_unknown', 'Lost.')) }),
 };
 
-/** The same for each engine. */
+/** SQL with the same effect on each engine. */
 type Sql = Parameters<typeof runSql>[1];
 
 export function drop(table: string): Sql {
@@ -290,7 +290,7 @@ async function demoteTwo(app: TestApp): Promise<Answer> {
   return app.rank(key, { rankeeId: 1005, newRankId: 50 });
 }
 
-/** Options for a daemon whose database fails because a different client runs `sql` on it. */
+/** Provokes an error by running `sql` as a different client of the database before a rank request. */
 export function afterSql(sql: Sql): (app: TestApp) => Promise<Answer> {
   return async (app) => {
     const key = await app.createKey();

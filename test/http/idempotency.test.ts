@@ -14,7 +14,7 @@ function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, ide
 
 const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true';
 
-/** Expects the same response with a different request id, marked as a replay. */
+/** Expects `repeat` to equal `first`, apart from a different request id and the header that marks a replay. */
 function expectReplay(repeat: Answer, first: Answer): void {
   expect([isReplayed(first), isReplayed(repeat)]).toEqual([false, true]);
   expect({ ...Object(repeat.json), requestId: '' }).toEqual({ ...Object(first.json), requestId: '' });

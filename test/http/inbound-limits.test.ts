@@ -5,14 +5,16 @@ import { type ConfigOverrides, openTestApp, place, type Sent, type TestApp } fro
 import { holdReads } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
-/** Counts responses that are neither limited nor refused for a missing key. */
+/** Sends requests, and counts the responses other than 429 and 401. */
 const countAdmitted = async (count: number, ask: () => Promise<{ status: number }>) => {
   const answers = await Promise.all(Array.from({ length: count }, ask));
   return answers.filter(({ status }) => status !== 429 && status !== 401).length;
 };
 
 let user = 1_000_000;
-/** Sends requests for different users who are not members, so there are no writes and no queues. */
+/**
+ * Returns a function that sends requests for different users who are not members, so there are no writes and no queues.
+ */
 const rank =
   (app: TestApp, key: string, at = place) =>
   () => {

@@ -11,7 +11,7 @@ import { type ConfigOverrides, openTestApp } from '../support/open-test-app.ts';
 import { openTestPage } from '../support/open-test-page.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Every listener of rankd. The table in SECURITY.md names the tests in this file. */
+/** One of rankd's listeners. The table in SECURITY.md names the tests in this file. */
 interface Listener {
   name: string;
   /** The maximum number of connections. */
@@ -162,7 +162,7 @@ test('a request that does not arrive in time gets a 408', async () => {
   }
 });
 
-/** Returns the first response to these bytes. */
+/** Sends bytes on a new connection, and returns the first response. */
 async function answerTo(url: string, bytes: string): Promise<{ head: string; json: Record<string, unknown> }> {
   const [first = ''] = (await text(await caller(url, bytes))).split(/(?=HTTP\/1\.1 )/);
   const [head = '', body = ''] = first.split('\r\n\r\n');

@@ -23,14 +23,14 @@ afterEach(async () => expect(await settled()).toBe(0));
 
 afterAll(() => app.close());
 
-/** Returns the number of requests in flight after their sockets are closed. */
+/** Waits until no request is in flight, for at most 100 turns. Returns the number that still are. */
 async function settled(): Promise<number> {
   for (let turn = 0; turn < 100 && app.app.requests.count > 0; turn += 1)
     await new Promise((resolve) => setImmediate(resolve));
   return app.app.requests.count;
 }
 
-/** Sends bytes, in which it replaces `KEY` with a valid key. */
+/** Sends bytes with each `KEY` replaced by a valid key, and returns the responses. */
 function answersTo(bytes: string | Buffer, options: { thenEnds?: boolean } = {}): Promise<Answer[]> {
   return rawAnswers(app.url, typeof bytes === 'string' ? bytes.replaceAll('KEY', key) : bytes, options);
 }

@@ -194,7 +194,7 @@ function operations(): DescribedOperation[] {
   );
 }
 
-/** Returns the described codes of the operation at a path, sorted. */
+/** Returns the error codes that the document has for the operation at a path, sorted. */
 function codesOf(path: string): string[] {
   const operation = operations().find((one) => one.path === path);
   const contents = Object.values(operation?.responses ?? {}).map(({ content }) => content['application/json']?.schema);

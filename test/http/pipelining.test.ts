@@ -10,7 +10,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
 
-/** Requests that are sent before earlier ones are answered. */
+/** Tests requests that are sent before earlier ones are answered. */
 let app: TestApp;
 beforeAll(async () => {
   app = await openTestApp();

@@ -10,7 +10,7 @@ import { type OpenCloudApp, openCloudApp, sampleRoles, sampleUsers } from '../su
 const { captain, officer } = sampleRoles;
 const thief = sampleUsers.officer;
 
-/** The owner's key, because Roblox shows the permissions of every role only to the owner. */
+/** Starts an app with the owner's key, because Roblox shows the permissions of every role only to the owner. */
 function onOwnersKey(privilegedRoles: PrivilegedRoles): Promise<OpenCloudApp> {
   return openCloudApp({
     policy: { privilegedRoles },

@@ -14,7 +14,8 @@ const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
 
 /**
- * A daemon with default settings for a group of 500 officers with these roles; `ladder`: those that replace each other.
+ * Starts a daemon with default settings on a group of 500 officers who hold these roles. `ladder`: the ranks of the
+ * roles that replace each other.
  */
 function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[] } = {}): Promise<TestApp> {
   const groupFile = join(tempDir(), 'group.yaml');

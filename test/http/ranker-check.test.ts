@@ -156,7 +156,7 @@ function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
     });
 }
 
-/** The owner's permissions, with which the platform itself does not refuse any rank. */
+/** Returns a group that acts as this user. The owner can give every rank, so that only rankd refuses ranks. */
 function platformActingAs(userId: number): TestAppOptions['platform'] {
   return (group) => platformWith(group, { checkCredential: async () => ({ state: 'valid', userId, canWrite: true }) });
 }

@@ -21,7 +21,7 @@ const [first, second, officer, owner] = [1001, 1005, 1002, 9000];
 const fake = await startFakeDiscord();
 afterAll(() => fake[Symbol.asyncDispose]());
 
-/** A Discord role for each key, and a person who holds it. */
+/** A Discord role for each key, and the id of a person who holds it. */
 const inDiscord = Array.from({ length: 40 }, (_, index) => ({ role: String(33e17 + index * 1e6), key: `key${index}` }));
 const discord = {
   ...{ application: ids.application, server: ids.server, publicKey: discordPublicKey, apiBaseUrl: fake.apiBaseUrl },
@@ -55,8 +55,8 @@ class Scene {
   }
 
   /**
-   * Sends the request that the rule forbids. Returns the code of the answer, `done` for a 200, or the roles that
-   * changed in spite of a refusal.
+   * Sends the request that the rule forbids. Returns the response's code, `done` for a 200, or the roles before and
+   * after if they changed.
    */
   async answer(route: KeyRoute): Promise<string> {
     const { ranker, before, first: deed, member: who, key } = this.#rule;
@@ -89,7 +89,7 @@ class Scene {
     return status === 200 ? 'done' : String((json as { code?: string }).code);
   }
 
-  /** The OpenAPI document omits routes for other services, so `send` can't check their answers. */
+  /** Sends the request. Only `send` checks responses, because the OpenAPI document omits routes for other services. */
   async #send(
     { url, header, command, body }: KeyRoute,
     { secret, member, rankerId }: { secret: string; member: number; rankerId: number },
@@ -103,7 +103,7 @@ class Scene {
     return { status: answer.status, json: await answer.json() };
   }
 
-  /** The log has the code of a refusal; the person reads only its sentence. */
+  /** Runs a slash command. Returns the code of a refusal from the log, because the reply has only its sentence. */
   async #say(name: string, { options, rankerId }: { options: object; rankerId: number }) {
     const { role = '' } = inDiscord[this.#keys] ?? {};
     if (rankerId !== 0) await linkPerson(this.app.app, { discordId: role, userId: rankerId, by: operator });
@@ -114,7 +114,7 @@ class Scene {
     return { status: code === undefined ? 200 : 400, json: { code } };
   }
 
-  /** Gives the member the initial roles of the request, and the hold. */
+  /** Gives the member the roles and the hold from before the request. */
   async #prepare({ from, during }: KeyRoute, member: number): Promise<void> {
     const { store } = this.app;
     const group = this.app.app.group.title;
@@ -219,7 +219,7 @@ test('every route of the server that can change a rank by a key is checked again
   await app.close();
   for (const other of ['/v1/apikey', '/roblox/webhook']) registered.delete(other);
   expect([...registered].toSorted()).toEqual([...new Set(keyRoutes.map(({ url }) => url))].toSorted());
-  const others = ['whois', 'link', 'undo']; // an undo is judged as one by the operator
+  const others = ['whois', 'link', 'undo']; // an undo is treated as one by the operator
   const commands = discordCommands.map(({ name }) => name).filter((name) => !others.includes(name));
   expect([...new Set(keyRoutes.flatMap(({ command = [] }) => command))].toSorted()).toEqual(commands.toSorted());
 });

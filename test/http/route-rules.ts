@@ -6,7 +6,7 @@ import { table } from '../support/reference-tables.ts';
 /** The ranks of the simulated group that these requests use. */
 const [trainee, officer, captain, admin] = [10, 20, 50, 200];
 
-/** A route by which a key can change a rank. Each request gives a Captain role, or takes one. */
+/** A route that lets a key change a rank. Each request gives a Captain role, or takes one. */
 export interface KeyRoute {
   /** The path as the server registers it. */
   url: string;
@@ -16,12 +16,12 @@ export interface KeyRoute {
   /** The member's initial hold: a suspension that another key began, or a temporary rank from the operator. */
   during?: { kind: 'suspension' | 'temporary'; rank: number };
   scope: Scope;
-  /** The place of the key in the request; by default, a bearer token. */
+  /** The header with the key; by default, the key is a bearer token. */
   header?: string;
   /** The slash command of a person whose role in Discord has the key. */
   command?: string;
   body: (member: number) => Record<string, unknown>;
-  /** The role is given or taken as an extra role, which needs a ladder. */
+  /** True if the role is given or taken as an extra role, which needs a ladder. */
   isAlongside?: boolean;
 }
 
@@ -91,12 +91,12 @@ const namesRanker = (route: KeyRoute) => route.url.startsWith('/v') || isInDisco
 const isReturn = ({ url, command }: KeyRoute) => url === '/v2/unsuspend' || command === 'unsuspend';
 const isSuspension = ({ url, command }: KeyRoute) => url === '/v2/suspend' || command === 'suspend';
 const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route) && route.to > route.from);
-/** A step always goes to the next rank. */
+/** True for a step, which always goes to the next rank. */
 const isStep = ({ url, command = url }: KeyRoute) => /promote|demote|change/.test(command);
 
 /** A condition that forbids a change, a way to create it, and the response of each route. */
 export interface RouteRule {
-  /** The rules of the key. */
+  /** The key's rules and other properties. */
   key?: (route: KeyRoute) => {
     rules?: KeyRules;
     scopes?: Scope[];
@@ -108,12 +108,15 @@ export interface RouteRule {
   first?: 'revoke' | 'pause' | 'suspend the workspace';
   policy?: Partial<Config['policy']>;
   ranker?: 'the member' | 'an Officer';
-  /** A recent change: of the same member, or of another member by the same ranker or with the same key. */
+  /** A recent change: to the same member, or to a different member by the same ranker or with the same key. */
   before?: 'the member was changed' | 'the ranker changed another' | 'the key changed another';
   /** The member's roles when the request arrives, instead of the route's. */
   holding?: number;
   member?: 'the owner' | 'suspended by the operator';
-  /** The code of the answer; `done` if it is 200 without a change. No code: the reason the rule does not apply here. */
+  /**
+   * The response's code, or `done` for a 200 without a change. `none`: the reason why the rule does not apply to the
+   * route.
+   */
   answer: (route: KeyRoute) => string | { none: string };
 }
 
@@ -194,7 +197,7 @@ export function routeTitle({ url, command, during, body }: KeyRoute): string {
   return during?.kind === 'temporary' ? `${url}, for a member with a temporary rank` : url;
 }
 
-/** The table in SECURITY.md. */
+/** Returns the table in SECURITY.md. */
 export function routeRuleTable(): string[] {
   const rules = Object.values(routeRules);
   const cell = (answer: ReturnType<RouteRule['answer']>) =>

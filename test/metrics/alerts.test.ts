@@ -116,7 +116,7 @@ async function opened(rest: OpenCloudAppOptions['policy'] = {}): Promise<System>
   return system;
 }
 
-/** A scrape, with the sample that Prometheus itself adds. */
+/** Scrapes the metrics, and adds the sample that Prometheus itself adds. */
 async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
   await clock.advance(1_000); // until the cached rendering is stale
   const at = clock.now();

@@ -67,7 +67,7 @@ test.each([...queries, ...conditions])('$title: $query', ({ query, legend }) => 
   expect(errors).toEqual([]);
   expect(metrics.length).toBeGreaterThan(0);
   for (const metric of metrics.filter((name) => name !== 'up')) {
-    // Prometheus itself has `up`.
+    // Prometheus itself adds `up`.
     const sample = samples.find(({ name }) => name === metric);
     expect(sample, `${metric} is served`).toBeDefined();
     const known = Object.keys(sample?.labels ?? {});
@@ -112,7 +112,7 @@ test('panels have distinct numbers and do not overlap', () => {
   expect(new Set(cells).size).toBe(cells.length);
 });
 
-/** Returns the names in a query, by Prometheus' grammar. */
+/** Returns the metrics, labels and errors that Prometheus's grammar finds in a query. */
 function partsOf(query: string): { metrics: string[]; labels: string[]; errors: string[] } {
   const found: Record<'metrics' | 'labels' | 'errors', string[]> = { metrics: [], labels: [], errors: [] };
   const text = ({ from, to }: { from: number; to: number }) => query.slice(from, to);

@@ -14,7 +14,10 @@ const name = `rankd-${manifest.version}-linux-x64`;
 const temp = new TempDir();
 const out = join(temp.path, 'out');
 
-/** Builds the archive for this system, from the Node.js of the clone. `xz`: a script that replaces xz, which takes too long for a test. */
+/**
+ * Builds the archive for this system from the clone's Node.js. `xz`: a script that replaces xz, which takes too long
+ * for a test.
+ */
 function buildArchive(xz: string) {
   const folder = mkdtempSync(join(temp.path, 'programs-'));
   writeFileSync(join(folder, 'xz'), `#!/bin/sh\n${xz}\n`, { mode: 0o755 });
@@ -22,7 +25,7 @@ function buildArchive(xz: string) {
   return spawnSync(process.execPath, [build, '--only', 'linux-x64', '--out', out], { encoding: 'utf8', env });
 }
 
-/** As in docs/install.md. */
+/** The first commands in docs/install.md. */
 const [install = ''] = blocksOf('docs/install.md', 'sh');
 const portable = join(out, name);
 let installed = '';
@@ -33,7 +36,7 @@ beforeAll(() => {
 }, 120_000);
 afterAll(() => temp[Symbol.dispose]());
 
-/** Runs the command in an empty environment: there is no PATH, and no HOME. */
+/** Starts a command in an environment without PATH and HOME. */
 function start(line: string[], { cwd = temp.path, env = [] as string[] } = {}) {
   const words = ['-i', ...env, join(portable, 'rankd'), ...line];
   return spawn('env', words, { cwd, stdio: ['ignore', 'pipe', 'pipe'] }) as ChildProcessByStdio<

@@ -211,6 +211,6 @@ describe('a dead credential', () => {
     await clock.advance(10_000);
     state.failure = new RankdError('platform_unavailable', 'Down.');
     expect(await use()).toBe('platform_unavailable');
-    expect(breaker.dead).toBeUndefined(); // introspection answered that it is valid
+    expect(breaker.dead).toBeUndefined(); // introspection reported the credential as valid
   });
 });

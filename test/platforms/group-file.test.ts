@@ -161,7 +161,7 @@ function load(text: string) {
   return loadGroupFile(file);
 }
 
-/** Returns the problems of a rejected file. */
+/** Returns the problems in a file that must be rejected. */
 function problems(text: string): string[] {
   try {
     load(text);

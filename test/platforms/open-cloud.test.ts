@@ -151,7 +151,7 @@ test('an endless list of roles is read until a page has no new role', async () =
 });
 
 describe('the base role', () => {
-  /** Returns a memory like the store's. */
+  /** Returns functions that find and store a role id, as the store does. */
   const memory = (kept?: number) => {
     let id = kept;
     const keep = async (roleId: number) => {
@@ -511,7 +511,7 @@ describe('a write', () => {
   });
 
   test('to a closed port is known not to be carried out', async () => {
-    const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: unhurried }); // where no program can listen
+    const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: unhurried }); // port 0 has no listener
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Answer } from './send.ts';
 
-/** Returns the reference client's body of a request that promotes member 1001 of the simulated group to Officer. */
+/** Returns the body that the reference client sends to promote member 1001 of the simulated group to Officer. */
 export function rankBody(rest: Record<string, unknown> = {}): Record<string, unknown> {
   return { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: 1001, newRankId: 20, ...rest };
 }
@@ -15,7 +15,7 @@ export interface ExpectedError {
   waits?: boolean;
 }
 
-/** Checks an error response: they all have the same shape. */
+/** Checks an error response. All error responses have the same shape. */
 export function expectError(answer: Answer, { status, code, error, waits = false }: ExpectedError): void {
   const { requestId, retryAfter } = answer.json as { requestId: string; retryAfter?: number };
   expect(answer.json).toEqual({

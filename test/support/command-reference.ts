@@ -8,7 +8,7 @@ import { table } from './reference-tables.ts';
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 const commands = allCommands(program).filter((one) => one.commands.length === 0);
 
-/** The docs/commands pages of commands that belong to no noun. */
+/** The docs/commands page for each command that belongs to no noun. */
 const pagesOfOthers: Record<string, string> = {
   ...{ serve: 'daemon', status: 'daemon', health: 'daemon', reload: 'daemon', dashboard: 'daemon' },
   ...{ init: 'setup', doctor: 'setup', script: 'game', forget: 'history', backup: 'db', restore: 'db' },

@@ -18,7 +18,7 @@ export interface StoredMessage {
     fields?: Array<{ value: string }>;
     footer: { text: string };
   }>;
-  /** The time by `Clock.monotonic()`. */
+  /** The time on the `Clock.monotonic()` scale. */
   at: number;
 }
 
@@ -66,7 +66,7 @@ export class FakeDiscord {
   globalSeconds: number | undefined;
   /** Called while the next request is in flight. */
   meanwhile: (() => Promise<unknown>) | undefined;
-  /** Answers all messages with this status while it is set. */
+  /** If set, the status of every response to a message. */
   status: number | undefined;
   /** The commands that were registered last. */
   commands: Array<{ name: string }> | undefined;
@@ -136,8 +136,8 @@ export class FakeDiscord {
   }
 
   /**
-   * Answers a registration of commands, or a reply to one. Returns `undefined` for any other path, and `hang` to send
-   * no response.
+   * Responds to a command registration, or to a reply to a command. Returns `undefined` for any other path, and `hang`
+   * to send no response.
    */
   answerApi(method: string, path: string, { headers, body }: ApiRequest): FakeAnswer | 'hang' | undefined {
     const [, application, token] = /^\/api\/v10\/webhooks\/(\d+)\/([^/]+)\/messages\/@original$/.exec(path) ?? [];
@@ -232,7 +232,10 @@ interface RegisteredCommand {
   options: Array<{ name: string; description: string; required?: boolean }>;
 }
 
-/** https://discord.com/developers/docs/interactions/application-commands#application-command-object */
+/**
+ * Returns the first flaw in a command, by
+ * https://discord.com/developers/docs/interactions/application-commands#application-command-object
+ */
 function flawOfCommand({ name, description, options }: RegisteredCommand): string | undefined {
   const named = [{ name, description }, ...options];
   if (named.some((one) => !/^[-_'\p{Ll}\p{N}]{1,32}$/u.test(one.name))) return `a wrong name in ${name}`;
@@ -245,7 +248,10 @@ function flawOfCommand({ name, description, options }: RegisteredCommand): strin
     : undefined;
 }
 
-/** Discord's limits, in UTF-16 units: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
+/**
+ * Returns the first limit that a message exceeds, in UTF-16 units, by
+ * https://discord.com/developers/docs/resources/message#embed-object-embed-limits
+ */
 function flawOf({ content = '', embeds }: StoredMessage): string | undefined {
   if (content === '' && embeds.length === 0) return 'an empty message';
   if (content.length > 2000) return 'content of more than 2000';

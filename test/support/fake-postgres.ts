@@ -11,14 +11,14 @@ type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
 export interface FakeServer {
   /** As in server_version_num. */
   version?: number;
-  /** The error code with which every prepared statement fails. */
+  /** The error code for every prepared statement. */
   refuses?: string;
-  /** The message of that error. */
+  /** The error's message. */
   words?: string;
   asks?: readonly Asks[];
   /**
-   * The end of SCRAM: `never` reports success at once and `no signature` after the client's proof, both without a
-   * signature; `password` is the one that the server's signature proves.
+   * How SCRAM ends. `never`: success at once. `no signature`: success after the client's proof. Both omit the server's
+   * signature. `password`: the password that the server's signature proves.
    */
   proves?: 'never' | 'no signature' | { password: string };
   /** Listens on a socket in this directory, instead of 127.0.0.1. */

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a process, makes its time pass four times as fast, except for the wall clock. At a higher speed, a
- * busy machine would not respond in time.
+ * Makes the time of a process that preloads this file pass four times as fast, except for the wall clock. At a higher
+ * speed, a busy machine would not respond in time.
  */
 const speed = 4;
 

@@ -80,9 +80,9 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   newKey(name: string, rules?: KeyRules): Promise<string>;
   /** Returns a context for the test's own platform calls. */
   call(): CallContext;
-  /** Applies the same configuration again. */
+  /** Re-applies the current configuration. */
   reload(): Promise<void>;
-  /** Stops the daemon and starts another on its data. */
+  /** Stops the daemon and starts a new one on its data. */
   restart(): Promise<void>;
   /** Opens the application like a command while the daemon is running. */
   openShell(): Promise<RankingApp>;

@@ -17,7 +17,7 @@ import { TempDir } from './temp-dir.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
 
-/** The place on the whitelist of every test key by default. */
+/** The place on each test key's whitelist by default. */
 export const place = 42;
 
 /** Role ids of the simulated group. */

@@ -6,7 +6,7 @@ interface Sleeper {
 }
 
 /**
- * Returns a clock of real time on an idle machine. On a busy one, while anything sleeps, it advances by at most
+ * Returns a clock that shows real time on an idle machine. On a busy one, while anything sleeps, it advances by at most
  * `longestTurnMs` per turn of the event loop, so that deadlines and waits occur in the same order on every machine.
  */
 export function pacedClock(longestTurnMs: number): Clock {

@@ -134,7 +134,7 @@ class EventReader implements Disposable {
     response.on('error', () => undefined);
   }
 
-  /** Leaves further data in the operating system's buffer. */
+  /** Stops reading, so that more data stays in the operating system's buffer. */
   stopReading(): void {
     this.#response.pause();
   }

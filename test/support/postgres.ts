@@ -27,11 +27,11 @@ export interface PostgresServer extends AsyncDisposable {
   user: string;
   /** The server's process id. */
   pid: number;
-  /** Stops the server with a signal, and starts it again on the same data and port. */
+  /** Stops the server with a signal, and restarts it on the same data and port. */
   restart(signal: 'SIGKILL' | 'SIGINT'): Promise<void>;
 }
 
-/** PostgreSQL refuses to run as root, so it then runs as `nobody`. */
+/** If the tests run as root, the user `nobody` runs PostgreSQL, because PostgreSQL refuses to run as root. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 export interface ServerOptions {

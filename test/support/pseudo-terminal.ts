@@ -11,7 +11,7 @@ interface TerminalOptions {
 }
 
 /**
- * Runs the built `rankd` on a pseudo-terminal (`script` of util-linux), and types each answer once its question
+ * Runs the built `rankd` on a pseudo-terminal (`script` from util-linux), and types each answer once its question
  * appears. Returns the whole screen and the exit code.
  */
 export async function runOnTerminal(

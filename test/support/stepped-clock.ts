@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 
-/** Preloaded into a process, shifts its wall clock by the milliseconds in a file, which a test writes. */
+/** Shifts the wall clock of a process that preloads this, by the milliseconds in a file that a test writes. */
 const preload = `
   import { readFileSync } from 'node:fs';
   const rightNow = Date.now;

@@ -18,7 +18,7 @@ interface StoreOfApp {
   isSpoiled: boolean;
 }
 
-/** The databases by data directory, for tests that open a directory again. */
+/** The databases by data directory, for tests that reopen a directory. */
 const stores = new Map<string, StoreOfApp>();
 
 /** Returns the configuration of a daemon's store. */

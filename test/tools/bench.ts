@@ -6,7 +6,7 @@ import { CliHome } from '../support/run-cli.ts';
 import type { StoredChange } from './compare.ts';
 import { loadConfigFor } from './fake-config.ts';
 
-/** The place for which the bench's key is valid. */
+/** The place on the whitelist of the bench's key. */
 export const place = 42;
 
 /** The built rankd on a fake Roblox, with one data directory for all daemons that are started one after another. */
@@ -18,7 +18,7 @@ export interface Bench extends AsyncDisposable {
   secret: string;
   /** Members added to the sample group, each with one role in addition to the base role. */
   members: number[];
-  /** The initial roles (ids, without the base role) of each. */
+  /** The initial roles of each member (ids, without the base role). */
   rolesAtFirst: Map<number, number[]>;
   /** `env`: additional variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;

@@ -23,7 +23,7 @@ export class Callers {
   readonly answers = new Map<number, number>();
   readonly #bench: Bench;
   readonly #random: SeededRandom;
-  /** Unanswered requests that may be sent again. */
+  /** Repeatable requests to retry, because they got no response, 409 or 503. */
   readonly #unanswered: Order[] = [];
   #orders = 0;
 
@@ -38,8 +38,8 @@ export class Callers {
   }
 
   /**
-   * Requests changes of `members` one after another until `stop` is aborted or, with a single URL, a response is missing.
-   * `anyUrl`: called for each request; requests without a response are retried.
+   * Requests changes to `members` one after another until `stop` is aborted or, with a single URL, a response is
+   * missing. `anyUrl`: called for each request; requests without a response are retried.
    */
   async run(url: string | AnyUrl, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
     while (!stop?.aborted) {
@@ -60,7 +60,7 @@ export class Callers {
     return status;
   }
 
-  /** Requests a change of one of `members`. Resolves with the status, or 0 without a response. */
+  /** Requests a change to one of `members`. Resolves with the status, or 0 without a response. */
   async ask(url: string, members: number[]): Promise<number> {
     return this.send(url, this.#newOrder(members));
   }

@@ -32,7 +32,7 @@ export interface ChaosOptions {
   say: (line: string) => void;
 }
 
-/** `lateWrites`: writes in the audit by nodes that were suspended during a write. */
+/** `lateWrites`: the late writes in the audit log, by nodes that were suspended during a write. */
 export interface ChaosReport extends CrashReport {
   lateWrites: number;
 }
@@ -195,7 +195,7 @@ interface World extends AsyncDisposable {
   /** Waits until no daemon has a request in flight: even an abandoned one can begin a change. */
   answered(): Promise<void>;
   mishaps(): Promise<Mishaps>;
-  /** Writes all records of the audit, the history, the fake and the daemons to a file. Resolves with its path. */
+  /** Writes all records in the audit log, the history, the fake and the daemons to a file. Resolves with its path. */
   writeRecords(seed: number): Promise<string>;
 }
 

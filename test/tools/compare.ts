@@ -35,7 +35,7 @@ export interface Disagreements {
   doubled: string[];
   /** Effective writes that belong neither to an applied change nor to a reverted one. */
   stray: string[];
-  /** Inconsistencies between the answers, the history and the members' roles. */
+  /** Inconsistencies between the responses, the history and the members' roles. */
   differing: string[];
 }
 
@@ -48,7 +48,7 @@ export interface Story {
   answered: Answered[];
 }
 
-/** Compares the callers' answers with the history, and the history with the fake's requests and state. */
+/** Compares the callers' responses with the history, and the history with the fake's requests and state. */
 export function compare({ history, ...rest }: Story): Disagreements {
   const story = { ...rest, history: history.map((change) => withBase(change, rest.fake.group.base.id)) };
   const { answered, rolesAtFirst } = story;
@@ -64,7 +64,9 @@ export function compare({ history, ...rest }: Story): Disagreements {
   };
 }
 
-/** Every member has the base role, even if Roblox did not show which one it is. */
+/**
+ * Adds the base role to a finished change's roles: every member has it, even if Roblox did not show which one it is.
+ */
 function withBase(change: StoredChange, base: number): StoredChange {
   const added = (ids: number[]) => (ids.length === 0 || ids.includes(base) ? ids : sorted([...ids, base]));
   const { state, rolesBefore, rolesAfter, meant } = change;
@@ -78,7 +80,7 @@ function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: StoredC
   return [`${changeId} of member ${rankeeId} was answered with 200 and is ${kept?.state ?? 'missing'} in the history`];
 }
 
-/** 504 means that the outcome is unknown; every other refusal is final. */
+/** Finds a refusal whose change is neither refused nor failed. 504 does not count, because the outcome is unknown. */
 function denied({ status, changeId }: Answered, kept: StoredChange | undefined): string[] {
   if (status === 200 || status === 504 || changeId === '' || kept?.state === 'refused' || kept?.state === 'failed')
     return [];

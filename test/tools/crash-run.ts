@@ -85,7 +85,10 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
   return { ...report, ...wrong };
 }
 
-/** The last daemon to be killed lives until a caller got an answer: without one, a lost change would go unnoticed. */
+/**
+ * Kills a daemon under load. The last one lives until a caller gets a response: otherwise, a lost change would go
+ * unnoticed.
+ */
 async function killAtWork(
   bench: Bench,
   callers: Callers,
@@ -102,7 +105,7 @@ async function killAtWork(
   await Promise.all(working);
 }
 
-/** Late writes and reverted changes, from the audit. */
+/** Late writes and reverted changes, from the audit log. */
 export interface Mishaps {
   /** The members of late writes, whose roles may differ from the history. */
   late: readonly number[];

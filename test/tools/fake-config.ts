@@ -13,7 +13,7 @@ platform:
 `;
 }
 
-/** Returns a `rankd.yaml` without limits and breaker, which would slow down load tests. */
+/** Returns a `rankd.yaml` without limits and the breaker, which would slow down load tests. */
 export function loadConfigFor(fake: FakeOpenCloud): string {
   return `${configFor(fake)}policy:
   breaker:

@@ -7,7 +7,7 @@ import { Config, formatCode, LuaVersion, OutputVerification } from '@johnnymorga
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Paths relative to the root of the repository. */
+/** The paths of all Luau files, relative to the repository's root. */
 export const luauFiles: readonly string[] = ['src/game', 'test/game'].flatMap((folder) =>
   readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.luau'))

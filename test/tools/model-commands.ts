@@ -15,7 +15,7 @@ export interface Model {
 
 type Command = fc.AsyncCommand<Model, ModelWorld, false>;
 
-/** Generates random sequences of actions of callers, operators and Roblox, and of restarts. */
+/** Random sequences of actions by callers, operators and Roblox, and of restarts. */
 export const modelCommands = fc.commands<Model, ModelWorld, false>(
   [
     asks().map((ask) => command(`ask ${show(ask)}`, (model, world) => askOne(model, world, ask))),
@@ -119,7 +119,7 @@ async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrou
   if (model.isCalm) await reconcile(model, world);
 }
 
-/** True if lagging reads can delay a third change of the same member beyond its deadline. */
+/** True if a request is one of at least three for a member, and lagging reads can delay it beyond its deadline. */
 function waitsForReads({ fake }: ModelWorld, all: Ask[], index: number): boolean {
   return fake.lagMs > 0 && all.filter(({ userId }) => userId === all[index]?.userId).length > 2;
 }

@@ -25,7 +25,7 @@ export interface Expected {
   held: number[] | undefined;
 }
 
-/** Models a rank change without platform, failures or time. `held`: `undefined` for a user who is not a member. */
+/** Models a rank change without a platform, failures or time. `held`: `undefined` for a user who is not a member. */
 export function expectedOf(
   held: number[] | undefined,
   ask: { userId: number; rank: number; kind?: RoleChangeKind | undefined },

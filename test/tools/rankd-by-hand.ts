@@ -41,8 +41,8 @@ export class RankdByHand {
   }
 
   /**
-   * Runs a command from a page, with or without `rankd`. Resolves with its output. Throws if it does not exit with `code`
-   * or print `says`.
+   * Runs a command from a page, with or without `rankd`. Resolves with its output. Throws if its exit code is not
+   * `code`, or if its output does not match `says`.
    */
   async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<string> {
     const child = this.#start(line.replace(/^(npx )?rankd /, '').split(' '));

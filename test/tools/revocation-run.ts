@@ -14,8 +14,8 @@ export interface RevocationOptions {
 }
 
 /**
- * The number of requests that began before and after `rankd key revoke` had returned. `accepted` counts the latter's
- * successes, and must be 0.
+ * The number of requests that began before and after `rankd key revoke` had returned. `accepted`: how many of the later
+ * ones succeeded; it must be 0.
  */
 export interface RevocationReport {
   revocations: number;

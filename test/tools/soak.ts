@@ -32,7 +32,7 @@ const limits = { group: limit, roles: limit, memberships: limit, assign: limit, 
 await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
 const random = new SeededRandom(seed);
 const callers = new Callers(bench, random);
-// With a larger heap, V8 retains garbage for minutes, which looks like a leak. The size of the young generation is that of
+// With a larger heap, V8 retains garbage for minutes, which looks like a leak. The young generation is as large as in
 // the systemd unit; without a limit, it grows with each burst.
 const heap = '--max-old-space-size=64 --max-semi-space-size=8';
 await using daemon = await bench.startDaemon({ NODE_OPTIONS: heap });
@@ -93,7 +93,7 @@ async function sample(): Promise<void> {
 /** Prints the result, and resolves with the exit code. */
 async function conclude(): Promise<number> {
   const history = await bench.history();
-  // ignores stray writes, because a change that exhausts the budget half-way is reverted
+  // ignores stray writes, because a change that exhausts the budget halfway is reverted
   const { lost, doubled, differing } = compare({ ...bench, history, answered: callers.answered });
   const wrong = [...lost, ...doubled, ...differing, ...bench.fake.violations()];
   const warm = samples.slice(Math.ceil(samples.length / 4)); // the first quarter fills caches and the young generation

@@ -85,7 +85,7 @@ async function timed(shell: Shell, command: string): Promise<number> {
   return seconds;
 }
 
-/** Returns the environment of a machine without npm cache, settings and data. */
+/** Returns the environment of a machine without an npm cache, settings or data. */
 function world(name: string): Record<string, string> {
   return {
     npm_config_cache: join(folder, 'npm-cache'),

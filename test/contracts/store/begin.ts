@@ -4,14 +4,14 @@ import type { KeyMode } from '../../../src/core/model.ts';
 import { begin, finish, lookUp, newChange, newKey, newSecret, operate, operator, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
-/** Tests of permissions that change before a change begins, and of the holders of open changes. */
+/** Tests permissions that shrink before a change begins, and which handle holds an open change. */
 export function beginContract(at: StoreCase): void {
   const keyId = 'key_main';
   const declaration: NewDeclaration = {
     ...{ id: keyId, name: 'main', hash: newSecret('main').hash, mode: 'live', scopes: ['verify', 'rank'], rules: {} },
     ...{ declaredIn: 'rankd.yaml:3', whitelist: { placeIds: [42], declaredIn: 'rankd.yaml:5' } },
   };
-  /** The other handle declares the key again, with different rules. */
+  /** Redeclares the key through the other handle, with the fields in `rest` replaced. */
   const declare = (rest: Partial<NewDeclaration>) =>
     operate({ ...at, store: at.other }).declareKeys([{ ...declaration, ...rest }], 'daemon');
 

@@ -91,7 +91,7 @@ const member = { id: 100, name: 'Member', rank: 1, kind: 'base' } as const;
 const builder = { id: 200, name: 'Builder', rank: 10, kind: 'custom' } as const;
 const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
 
-/** Returns the policy case of a promotion that all rules allow. */
+/** Returns the policy case for a promotion that all rules allow. */
 export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
   return {
     policy: { ...openPolicy, ...policy },
@@ -128,7 +128,7 @@ function callerOf({ keyId = 'key_main', placeId = 42 }: RankChange): Caller {
   };
 }
 
-/** Begins a change as core decides. Resolves with false if it is stale. Throws its refusal. */
+/** Begins a change if core allows it. Resolves with false if the change is stale. Throws core's refusal. */
 export async function begin(store: Store, change: RankChange, beginning: Beginning = {}): Promise<boolean> {
   const { after, secretId, limits = [], policy } = beginning;
   const recheck = policyRules;
@@ -158,7 +158,7 @@ export async function startCompensating(
   await recordCompensating(ports, ...change);
 }
 
-/** Stores a change together with the event of its state. */
+/** Stores a change together with the event for its state. */
 export function record(store: Store, change: RankChange): Promise<void> {
   return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
 }

@@ -10,7 +10,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const inTime = 3_600_000;
 const own = { operation: 'tests', name: 'tests', node: 'this' };
 
-/** Creates a gate of 4 calls per 10 s, and records when each call starts. The call of a reservation enters later. */
+/** Creates a gate of 4 calls per 10 s, and records when each call starts. A reservation's call enters later. */
 function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000, burstSpacingMs = 0 } = {}) {
   const clock = new ManualClock();
   const gate = new Gate({ ...own, limit, windowMs, maxInFlight, burstSpacingMs, clock });
@@ -328,7 +328,7 @@ describe('the order of calls', () => {
     for (let accepted = 0; accepted < 50; accepted += 1) gate.accepted();
     enterMany(40);
     await clock.advance(1);
-    expect(startTimes()).toHaveLength(50); // its fair share
+    expect(startTimes()).toHaveLength(50); // half of the limit: the lane's fair share
     enterMany(30);
     await clock.advance(100);
     expect(startTimes()).toHaveLength(61);

@@ -8,7 +8,7 @@ import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
 
 const call = { signal: new AbortController().signal, deadlineAt: 1_000_000_000, lane: 'test' };
 
-/** Creates a look-up on a service where every name is a user, unless it begins with "no". */
+/** Creates a name lookup on a service where every name is a user's, unless it begins with "no". */
 function names() {
   const clock = new ManualClock();
   const asked: string[][] = [];

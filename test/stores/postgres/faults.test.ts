@@ -8,7 +8,7 @@ import { begin, lookUp, newChange, newKey, operate, operator } from '../../contr
 import { ManualClock } from '../../support/manual-clock.ts';
 import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 
-/** A fault during a COMMIT: the connection breaks before the response, or before the server gets the COMMIT. */
+/** A fault during a COMMIT: the connection breaks before the response, or before the server receives the COMMIT. */
 type Fault = 'lost answer' | 'lost commit' | undefined;
 
 /** Starts a proxy between rankd and the server. */

@@ -28,8 +28,8 @@ async function twoNodes() {
     const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock });
     onTestFinished(() => store.close());
     /**
-     * Advances the clock second by second, and waits for the answer to each heartbeat, after which the node sleeps
-     * again.
+     * Advances the clock second by second. After each second, waits for the heartbeat's response, which the node sleeps
+     * after.
      */
     const pass = async (seconds: number, until: () => Promise<boolean> = async () => false) => {
       for (let second = 1; second <= seconds; second += 1) {
@@ -45,7 +45,7 @@ async function twoNodes() {
   return [await open(), await open()] as const;
 }
 
-/** Blocks the answers to heartbeats until the returned function is called. */
+/** Blocks the responses to heartbeats until the returned function is called. */
 async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>> {
   const client = clientOf(address);
   await client.connect();
@@ -119,7 +119,7 @@ test('a node that was declared dead finds out with its next heartbeat, and rejoi
     [8, 'other'],
     [9, 'this'],
   ]);
-  expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the lease of the dead node has ended for good
+  expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the dead node's lease has ended for good
   expect(await one.store.takeOver(change.id)).toStrictEqual(change);
   const ended = await recordOutcome({ store: one.store, clock: one.time }, change.id, applied);
   expect(ended).toMatchObject({ state: 'applied' });

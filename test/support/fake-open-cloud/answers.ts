@@ -1,4 +1,4 @@
-/** A response to send; the transport adds further headers. */
+/** A response to send; the transport adds more headers. */
 export interface FakeAnswer {
   status: number;
   headers: Record<string, string>;

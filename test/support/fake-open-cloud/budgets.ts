@@ -39,7 +39,7 @@ export class Budgets {
     this.#window(operation).used += calls;
   }
 
-  /** Counts a call and returns the headers for its answer; throws 429 if the budget is used up. */
+  /** Counts a call and returns the headers for its response; throws 429 if the budget is used up. */
   charge(operation: Operation): Record<string, string> {
     const limit = this.limits[operation];
     if (limit === undefined) return {};

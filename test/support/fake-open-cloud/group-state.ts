@@ -6,7 +6,7 @@ export interface FakeRole {
   isBase?: boolean;
   /** "Manage lower-ranked member ranks". */
   changeRank?: boolean;
-  /** The list of roles omits it, but a read of this one role shows it. */
+  /** True if the list of roles omits it, but a read of this one role shows it. */
   isPrivate?: boolean;
   /** "Accept join requests". */
   acceptRequests?: boolean;
@@ -28,17 +28,17 @@ interface Snapshot {
   roleIds: number[];
 }
 
-/** The current group, with earlier roles of each member for lagging reads. Times in milliseconds. */
+/** The current group, with each member's earlier roles for lagging reads. Times are in milliseconds. */
 export class GroupState {
   readonly id: number;
   name: string;
   ownerId: number | undefined;
   locked: boolean;
   roles: FakeRole[];
-  /** In the order of joining; each member's snapshots from oldest to newest. */
+  /** Members in the order in which they joined, each with snapshots from oldest to newest. */
   readonly #members = new Map<number, Snapshot[]>();
   readonly #echoes = new Map<number, number[]>();
-  /** The time at which each member joined, by the wall clock; members from the start have no entry. */
+  /** When each member joined, by the wall clock; members from the start have no entry. */
   readonly #joinedAt = new Map<number, number>();
   readonly #left = new Set<number>();
   readonly #wallNow: () => number;

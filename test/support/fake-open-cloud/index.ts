@@ -54,11 +54,11 @@ export interface FakeOpenCloud extends World {
   groupId: number;
   faults: Faults;
   latencyMs: number;
-  /** Returns the mistakes that a careful client would not make. */
+  /** Returns the mistakes so far that a careful client would not make. */
   violations(): string[];
   /** From now on, a write that leaves this member with only the base role is a violation. */
   expectNeverWithoutRole(userId: number): void;
-  /** From now on, any write is a violation, or any write for the given member. */
+  /** From now on, any write, or any write for the given member, is a violation. */
   expectNoWrites(userId?: number): void;
   close(): Promise<void>;
 }

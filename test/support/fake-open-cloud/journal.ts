@@ -23,7 +23,7 @@ export interface JournalEntry {
   /** The user and the role in the request, if any. */
   userId?: number;
   roleId?: number;
-  /** Milliseconds on the fake's clock. `endedAt` is set once the request is answered or given up. */
+  /** Milliseconds on the fake's clock. `endedAt` is set once the request is answered or abandoned. */
   at: number;
   endedAt?: number;
   /** 0 if no complete response was sent. */
@@ -56,7 +56,7 @@ export class Journal {
     this.#neverWithoutRole.add(userId);
   }
 
-  /** From now on, any write is a violation, or any write for the given member. */
+  /** From now on, any write, or any write for the given member, is a violation. */
   expectNoWrites(userId: number | 'anybody' = 'anybody'): void {
     this.#neverWritten.add(userId);
   }

@@ -31,13 +31,13 @@ export interface World {
   /** Stale roles for the list of roles, and for reads of one role; by default, the current ones. */
   rolesBehind: { list?: FakeRole[]; alone?: FakeRole[] };
   rolesField: RolesField;
-  /** A write with a key that lacks `group:write` gets 200 without effect instead of 403. */
+  /** True if a write with a key that lacks `group:write` gets 200 without effect instead of 403. */
   acceptsWritesWithoutScope: boolean;
-  /** Writes have no effect, but are answered as if they had. */
+  /** True if writes have no effect, but get the response that they would get with an effect. */
   writesOnlyEcho: boolean;
-  /** Assigning a role removes all others. */
+  /** True if assigning a role removes all others. */
   assignReplaces: boolean;
-  /** Refuses a write this soon after the member's previous change. */
+  /** Refuses writes within `ms` of the member's previous change. */
   membershipLock: { ms: number; status: number; text: string } | undefined;
   /** The response to a write: the membership, an empty object, or no body at all (204). */
   writeAnswer: 'membership' | 'empty object' | 'no content';

@@ -55,7 +55,7 @@ const routes: Array<{ host: FakeHost; method: string; path: RegExp; operation: O
   { host: 'develop', method: 'GET', path: /^\/v1\/universes\/(?<universe>\d+)\/places$/, operation: 'places' },
 ];
 
-/** Each host rejects the routes of the others. */
+/** The fake's hosts. Each host rejects the others' routes. */
 export type FakeHost = 'openCloud' | 'legacy' | 'users' | 'develop';
 
 export interface RawRequest {

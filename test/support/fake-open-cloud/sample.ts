@@ -48,10 +48,13 @@ export function sampleNames(): FakeUser[] {
   ];
 }
 
-/** A `new` group was created in March 2026 or later. Older ones got the base role besides their own lowest role. */
+/**
+ * A `new` group was created in March 2026 or later. In an `old` group, Roblox has added a base role next to the group's
+ * own lowest role.
+ */
 export type GroupAge = 'old' | 'new';
 
-/** Creates a sample group. A new group has no role and no member `recruit`. */
+/** Creates a sample group. A new group has neither the role nor the member `recruit`. */
 export function sampleGroup(groupId: number, age: GroupAge): FakeGroup {
   const { guest, base, recruit, trainee, officer, captain, admin, owner } = sampleRoles;
   const isOld = age === 'old';

@@ -54,7 +54,7 @@ interface Entry {
   before: State;
 }
 
-/** A member's changes that have not been undone, oldest first, and the newest undo if it is the newest change. */
+/** A member's changes that have not been undone, oldest first. `undo`: the newest undo, if it is the newest change. */
 interface Story {
   live: Entry[];
   /** True if the member has left the group, even if the member has rejoined. */
@@ -62,7 +62,7 @@ interface Story {
   undo: { id: string; before: State; live: Entry[] } | undefined;
 }
 
-/** rankd without a daemon on the simulated group. The test advances the time and ends suspensions. */
+/** rankd on the simulated group, without a daemon: the test itself advances the clock and ends suspensions. */
 class World {
   readonly app: RankingApp;
   readonly stories = new Map<number, Story>(
@@ -185,7 +185,7 @@ class World {
     this.#group.join(member);
   }
 
-  /** Reverts a member's newest change on Roblox, and expects the roles and holds from before it. */
+  /** Reverts a member's newest change on Roblox, and expects rankd to restore the roles and the hold from before it. */
   async refute(member: number): Promise<void> {
     const story = this.#story(member);
     const { undo, live, hasLeft } = story;
@@ -208,7 +208,7 @@ class World {
     this.stories.set(member, { ...story, live: undo?.live ?? live.slice(0, -1), undo: undefined });
   }
 
-  /** Undoes the newest changes of a member, and compares roles and holds with those from before. */
+  /** Undoes a member's newest changes, and expects the roles and the hold from before them. */
   async undoNewest(member: number, count: number): Promise<void> {
     const { live } = this.#story(member);
     const undone = live.slice(-count);

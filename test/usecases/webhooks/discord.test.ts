@@ -206,7 +206,7 @@ test('after an outage of two days, the missed events are one digest', async () =
   for (const member of [1, 2, 3]) await refuse(member);
   await pass(2 * day);
   discord.status = undefined;
-  await pass(1.5 * day); // the next try is at most 28.8 h later
+  await pass(1.5 * day); // the next attempt is at most 28.8 h later
   expect(discord.messages).toHaveLength(1);
   expect(discord.messages[0]?.embeds[0]).toMatchObject({ title: expect.stringContaining('3 refused') });
 });

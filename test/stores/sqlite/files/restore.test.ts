@@ -40,8 +40,8 @@ async function snapshots({ dataDir, file }: { dataDir: string; file: string }): 
 }
 
 /**
- * Creates a data directory of a killed process, with the new plan in the write-ahead log, and a backup with the old
- * plan.
+ * Creates a data directory as a killed process leaves it, with the new plan in the write-ahead log, and a backup with
+ * the old plan.
  */
 async function crashedDataDir(): Promise<{ dataDir: string; file: string }> {
   const [dataDir, left] = [tempDir(), tempDir()];
