@@ -4,7 +4,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go backwards, for deadlines and durations. */
   monotonic(): number;
-  /** The time on `monotonic()` at which the wall clock was last seen to jump; absent if it never has. */
+  /** When the wall clock last jumped, on `monotonic()`; absent if it has not. */
   readonly jumpedAt?: number | undefined;
   /** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as `signal` is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

@@ -15,7 +15,7 @@ export async function openAll<T>(open: (closers: Closer[]) => Promise<T>): Promi
   }
 }
 
-/** Empties the list and closes everything in it, last first. Throws the first error after it has tried to close all. */
+/** Empties the list and closes everything in it, last first. After trying to close all, throws the first error. */
 export async function closeAll(closers: Closer[]): Promise<void> {
   const errors: unknown[] = [];
   for (const closer of closers.splice(0).reverse()) {

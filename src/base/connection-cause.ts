@@ -1,8 +1,9 @@
 import type { UnusedProxy } from './outbound-proxy.ts';
 
 /**
- * The description of a cause, for connections to Roblox, webhooks, PostgreSQL and the public address. `words` fits
- * after a colon or in parentheses, and `hint` gets the address. Only a person can fix a permanent cause.
+ * The texts for one cause of a failed connection to Roblox, a webhook, PostgreSQL or the public address. `words` fits
+ * after a colon or in parentheses. `hint` receives the address. A permanent cause does not go away until the operator
+ * fixes it.
  */
 interface Meaning {
   words: string;
@@ -110,9 +111,9 @@ export interface ConnectionFailure {
 }
 
 /**
- * Derives the cause from an error of Node.js, undici or OpenSSL. `at` is the address, for the hint. `unusedProxy` is a
- * configured proxy that rankd does not use, which is the cause on many networks. `usedProxy` is the variable with the
- * proxy that it does use: a failed lookup or connection is then the proxy's.
+ * Derives the cause from a Node.js, undici or OpenSSL error. `at` is the address that the hint names. `unusedProxy` is
+ * a configured proxy that rankd does not use, which is the cause on many networks. `usedProxy` is the variable that
+ * sets the proxy in use: a failed lookup or connection is then a failure to reach that proxy.
  */
 export function connectionFailure(
   error: unknown,
@@ -141,8 +142,8 @@ export function connectionFailure(
 }
 
 /**
- * A timeout of rankd's own. Its message, which names the operation and the time limit, is shown in parentheses after
- * the words of the cause.
+ * An error for one of rankd's own time limits. Its message, which names the operation and the limit, is shown in
+ * parentheses after the cause.
  */
 export class TimedOut extends Error {
   override readonly name = 'TimeoutError';
@@ -154,8 +155,8 @@ export function causeOf(error: unknown): ConnectionCause | undefined {
 }
 
 /**
- * The versions in which both `fetch` and `https` support NODE_USE_ENV_PROXY. They read only HTTPS_PROXY and HTTP_PROXY,
- * in upper or lower case.
+ * The Node.js versions whose `fetch` and `https` both support NODE_USE_ENV_PROXY. They read only HTTPS_PROXY and
+ * HTTP_PROXY, in upper or lower case.
  */
 const proxyVersions = 'Node.js 22.21, 24.5 or newer';
 
@@ -166,7 +167,9 @@ export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   return `to use the proxy, ${name} NODE_USE_ENV_PROXY=1 in rankd's environment (${proxyVersions})`;
 }
 
-/** The causes that prevent a connection from opening. If a proxy is used, they are about the proxy. */
+/**
+ * The causes that prevent a connection from opening. If rankd uses a proxy, they apply to the connection to the proxy.
+ */
 const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'name_unknown',
   'name_not_looked_up',
@@ -174,7 +177,7 @@ const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'unreachable',
 ]);
 
-/** The causes of failed direct connections on a network that allows only its proxy. */
+/** The causes that direct connections fail with on a network that allows only its proxy. */
 const reachCauses: ReadonlySet<ConnectionCause> = new Set([...firstCauses, 'timed_out', 'broken_off']);
 
 const byCode: Readonly<Record<string, ConnectionCause>> = {
@@ -219,7 +222,7 @@ const byCode: Readonly<Record<string, ConnectionCause>> = {
   INVALID_CA: 'certificate_untrusted',
   INVALID_PURPOSE: 'certificate_untrusted',
   PATH_LENGTH_EXCEEDED: 'certificate_untrusted',
-  UNSPECIFIED: 'certificate_untrusted', // any other certificate error of OpenSSL
+  UNSPECIFIED: 'certificate_untrusted', // any other OpenSSL certificate error
   CERT_HAS_EXPIRED: 'certificate_expired',
   CERT_NOT_YET_VALID: 'certificate_not_yet_valid',
   ERR_TLS_CERT_ALTNAME_INVALID: 'certificate_for_another_name',
@@ -229,7 +232,7 @@ const byCode: Readonly<Record<string, ConnectionCause>> = {
   UND_ERR_PRX_TLS: 'proxy_refused',
 };
 
-/** Messages of errors that have no code or an ambiguous one. */
+/** Patterns for the messages of errors that have no code or an ambiguous one. */
 const byText: ReadonlyArray<[RegExp, ConnectionCause]> = [
   [/wrong version number|packet length too long|record layer failure|establishing an SSL connection/i, 'no_tls'],
   [/Proxy response/, 'proxy_refused'],
@@ -245,8 +248,8 @@ interface Known {
 }
 
 /**
- * The causes by how informative they are, for several failed addresses: a missing route is less informative than a
- * refusal.
+ * The causes from least to most informative, to choose one for a host with several failed addresses: a missing route is
+ * less informative than a refusal.
  */
 const byWeight: readonly ConnectionCause[] = ['unreachable', 'timed_out', 'broken_off', 'refused'];
 
@@ -261,7 +264,7 @@ function knownCause(error: unknown, depth = 0): Known | undefined {
   return knownCause(error.cause, depth + 1) ?? own; // undici aborts a request that a proxy refuses
 }
 
-/** A limit, because chains of causes can be circular. */
+/** Limits the recursion, because chains of causes can be circular. */
 const maxDepth = 8;
 
 function ownCause(error: Error): Known | undefined {

@@ -1,8 +1,8 @@
 import type { ConnectionCause } from './connection-cause.ts';
 
 /**
- * The code of every error, which is stable and public, with the short reason that each error response contains. The
- * HTTP statuses are in `http/errors.ts`, the exit codes in `cli/output/errors.ts`.
+ * Every error code, which is stable and public, with the short reason that an error response contains. The HTTP
+ * statuses are in `http/errors.ts`, the exit codes in `cli/output/errors.ts`.
  */
 export const reasons = {
   // the request
@@ -34,7 +34,7 @@ export const reasons = {
   suspended_by_operator: 'Suspended by the operator',
   idempotency_mismatch: 'Idempotency key reused',
   idempotency_in_progress: 'Still in progress',
-  // the edge
+  // HTTP and limits
   not_found: 'Not found',
   method_not_allowed: 'Method not allowed',
   request_timeout: 'Request timeout',
@@ -52,7 +52,7 @@ export const reasons = {
   store_unavailable: 'Store unavailable',
   shutting_down: 'Shutting down',
   outcome_unknown: 'Outcome unknown',
-  // the operator's side
+  // commands and configuration
   usage: 'Wrong usage',
   already_exists: 'Already exists',
   conflict: 'Conflict',
@@ -62,7 +62,7 @@ export const reasons = {
   port_taken: 'Port taken',
   backup_unusable: 'Backup not usable',
   daemon_unavailable: 'Daemon not available',
-  // the page for the operator
+  // the dashboard
   no_session: 'Not logged in',
   link_refused: 'Link not accepted',
   session_idle: 'The page was idle',
@@ -75,13 +75,13 @@ export const reasons = {
 export type ErrorCode = keyof typeof reasons;
 
 export interface RankdErrorOptions {
-  /** The time in milliseconds after which a retry can succeed; absent if waiting does not help. */
+  /** Milliseconds until a retry can succeed; absent if waiting does not help. */
   retryAfterMs?: number | undefined;
   /** The command or edit that fixes the problem: the second line of an error on a terminal. */
   hint?: string | undefined;
   /**
-   * Details for the log, the audit and the operator that the caller must not get, e.g. that the key is revoked rather
-   * than unknown.
+   * Details for the log, the audit log and the operator that the caller must not receive, e.g. that the key is revoked
+   * rather than unknown.
    */
   details?: RefusalDetails | undefined;
   /** The cause of a failed connection, if that is the problem. */
@@ -123,19 +123,22 @@ export class RankdError extends Error {
   }
 }
 
-/** True if `error` is a RankdError with one of `codes`, or with any code if none is named. */
+/** True if `error` is a RankdError with one of `codes`, or any RankdError if no codes are given. */
 export function isRankdError(error: unknown, ...codes: ErrorCode[]): error is RankdError {
   return error instanceof RankdError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Converts a thrown value to an error with a code: `internal` if it is unknown. */
+/** Returns a RankdError unchanged, and converts any other thrown value to one with the code `internal`. */
 export function asRankdError(cause: unknown): RankdError {
   if (cause instanceof RankdError) return cause;
   const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;
   return new RankdError('internal', message, { cause });
 }
 
-/** The reasons of refusals for the operator. Callers do not get them, because they would reveal which keys exist. */
+/**
+ * The reasons for refusals, as text for the operator. Callers do not receive them, because they would reveal which keys
+ * exist.
+ */
 const reasonTexts = {
   no_key: 'the request has no game key',
   malformed: 'the text is not a game key, or is mistyped',
@@ -167,14 +170,13 @@ const reasonTexts = {
 
 export type RefusalReason = keyof typeof reasonTexts;
 
-/** The facts about a refusal, for programs. */
+/** The details of a refusal. */
 export interface RefusalDetails {
   reason: RefusalReason;
   keyId?: string;
   /** Present if the change paused the key. */
   keyName?: string;
   placeId?: number;
-  /** The mode of the key. */
   mode?: 'live' | 'test';
   /** True if this change paused the key; `why` is then the limit that it would have exceeded. */
   pausedNow?: boolean;
@@ -190,7 +192,7 @@ export function describeRefusal(details: RefusalDetails): string {
   return subjects.length === 0 ? words : `${words} (${subjects.join(', ')})`;
 }
 
-/** Returns the code of an error from Node.js or SQLite, e.g. `ENOENT` or `SQLITE_BUSY`; empty if it has none. */
+/** Returns the code of a Node.js or SQLite error, e.g. `ENOENT` or `SQLITE_BUSY`; empty if it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

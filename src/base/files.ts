@@ -25,7 +25,7 @@ import { type System, thisSystem } from './system.ts';
 
 interface WholeFile {
   to: string;
-  /** The temporary name, in the same directory, until the file is complete. Replaces an existing file of that name. */
+  /** The temporary path, in the same directory, until the file is complete. An existing file there is replaced. */
   unfinished: string;
   mayReplace: boolean;
 }
@@ -34,8 +34,8 @@ interface WholeFile {
  * Creates a private file atomically, even if the process or the machine crashes: `write` fills an empty file by its
  * path or descriptor, and this renames it once it is on disk. Returns the result of `write`.
  *
- * Throws `already_exists` without `mayReplace`, `no_permission`, `not_found` (the directory) and `store_unavailable`
- * (the disk is full or fails), and leaves an existing file unchanged.
+ * On an error, leaves an existing file unchanged. Throws `already_exists` or `usage` (it is a folder) without
+ * `mayReplace`, `no_permission`, `not_found` (the directory) and `store_unavailable` (the disk is full or fails).
  */
 export function writeWhole<T>(
   { to, unfinished, mayReplace }: WholeFile,
@@ -63,7 +63,7 @@ export function writeWhole<T>(
 
 /**
  * The suffixes of the files that SQLite creates next to an open database. SQLite would apply a stale one to the next
- * database of that name.
+ * database with that name.
  */
 export const companions = ['-journal', '-wal', '-shm'];
 
@@ -135,7 +135,7 @@ export function requireRoom(file: string, hint = anotherName): void {
 
 /**
  * Creates a new file and syncs it to disk. Throws the same errors as `requireRoom`, and `store_unavailable` if the disk
- * is full.
+ * is full or fails.
  */
 export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   const file = openNew(path, mode);
@@ -150,7 +150,7 @@ export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   }
 }
 
-/** Writes and removes a small file in a folder. Throws `store_unavailable` if its disk is full. */
+/** Writes and removes a small file in a folder. Throws the same errors as `makeFile`. */
 export function requireSpace(folder: string): void {
   const path = join(folder, `${prefix}${crypto().randomUUID()}`);
   makeFile({ path, text: '-'.repeat(65_536), mode: 0o600 });
@@ -190,8 +190,8 @@ function makeInPlace(file: NewFile, undo: Array<() => void>): void {
 const anotherName = 'choose another name, or move that file away';
 
 /**
- * Renames a file and replaces an existing one. While another program has that one open on Windows, retries for up to a
- * second, which blocks the thread. Throws the system's errors.
+ * Renames a file and replaces an existing one. On Windows, if another program has the existing file open, retries for
+ * up to a second, which blocks the thread. Throws Node.js errors.
  */
 export function renameFile(
   from: string,
@@ -246,8 +246,8 @@ function foreignLink(path: string, uid: number): RankdError {
 }
 
 /**
- * Appends text to a file and syncs it to disk. Creates the file (mode 0600), but not its folder. Throws the errors of
- * `asFileError`.
+ * Appends text to a file and syncs it to disk. Creates the file (mode 0600), but not its folder. Throws the errors that
+ * `asFileError` returns.
  */
 export async function appendTo(file: string, text: string): Promise<void> {
   await fsPromises()
@@ -257,7 +257,7 @@ export async function appendTo(file: string, text: string): Promise<void> {
     });
 }
 
-/** Streams the lines of a file. Throws Node's error if the file can't be read. */
+/** Streams the lines of a file. Throws a Node.js error if the file can't be read. */
 export function linesOf(file: string): AsyncIterable<string> {
   return readline().createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
 }
@@ -283,7 +283,7 @@ export function removeLeftScratch(parent: string): void {
     if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true });
 }
 
-/** Describes an error of writing a file for the operator. Returns other errors unchanged. */
+/** Converts an error from writing a file to one for the operator. Returns other errors unchanged. */
 export function asFileError(error: unknown, file: string): unknown {
   const describe = failures[codeOf(error instanceof RankdError ? error.cause : error)];
   if (describe === undefined) return error;
@@ -292,8 +292,8 @@ export function asFileError(error: unknown, file: string): unknown {
 }
 
 /**
- * Describes an unhandled file system error of Node.js. Returns other errors unchanged. `file` is the path for errors of
- * reads, which do not include it.
+ * Converts an unhandled Node.js file system error to one for the operator. Returns other errors unchanged. `file` is
+ * the path for read errors, which do not include it.
  */
 export function inWords(error: unknown, file?: string): unknown {
   const named = Object(error) as NodeJS.ErrnoException & { dest?: string };
@@ -336,7 +336,7 @@ const syscalls = new Set([
   ],
 ]);
 
-/** Throws the error of `existsError` if the name is taken, even by a dangling link. */
+/** Throws `already_exists` or `usage` if the name is taken, even by a dangling link. */
 function refuseExisting(file: string, hint: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw existsError(file, hint);
 }
@@ -398,7 +398,7 @@ const folder: Failure = (file) => ({
   hint: `name a new file in it, such as ${join(file, 'NAME')}`,
 });
 
-/** The failures by code: those of the operating system, and those of SQLite that only writes cause. */
+/** The failures by code: the operating system's codes, and the SQLite codes that only writes cause. */
 const failures: Record<string, Failure> = {
   EACCES: noPermission,
   EPERM: noPermission,
@@ -446,7 +446,7 @@ const cannotOpen: Failure = (file) => ({
   hint: `run rankd as a user that can open it, or give this user access to it and to ${dirname(file)}`,
 });
 
-/** The failures of reads that differ from those of writes, by code. */
+/** The failures by code for reads, where they differ from those for writes. */
 const readFailures: Record<string, Failure> = {
   ENOENT: missing,
   ENOTDIR: missing,

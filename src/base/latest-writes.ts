@@ -1,10 +1,10 @@
 import type { Clock } from './clock.ts';
 
-/** Stores the time of each member's last write on `Clock.monotonic()`, for `keptMs` milliseconds. */
+/** Stores when each member was last written, on `Clock.monotonic()`, for `keptMs` milliseconds. */
 export class LatestWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #keptMs: number;
-  /** In order of time. */
+  /** Oldest first. */
   readonly #at = new Map<number, number>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, keptMs: number) {

@@ -19,9 +19,7 @@ interface LogOptions {
   note?: (line: string) => void;
 }
 
-/**
- * Creates a log that writes one line per event and redacts fields with the names of secrets, down to the second level.
- */
+/** Creates a log that writes one line per event. It redacts fields that have a secret's name, at the top two levels. */
 export function createLog({ level, readable, write, isFull, note }: LogOptions): Logger {
   let dropped = 0;
   const log: Logger = pino(
@@ -58,7 +56,7 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
 
 const withStack = pino.stdSerializers.err;
 
-/** Serializes an expected error as its message and hint. Only a bug in rankd needs a stack. */
+/** Serializes an expected error as its message and hint. Only bugs in rankd and debug logs need a stack. */
 function withoutStack(error: Error): object {
   if (!isRankdError(error) || error.code === 'internal') return withStack(error);
   const { code, message, hint, connection } = error;

@@ -2,8 +2,8 @@ import net, { type AddressInfo, isIP } from 'node:net';
 import { codeOf, RankdError } from './errors.ts';
 
 /**
- * Returns the base URL of a service, without a trailing slash. `undefined` if the text is not one, or if it is neither
- * https nor on loopback: a key could then be read in transit.
+ * Returns a service's base URL without a trailing slash; `undefined` if the text is not a base URL, or if it is neither
+ * https nor on loopback, because a key could then be read in transit.
  */
 export function asBaseUrl(text: string): string | undefined {
   if (!URL.canParse(text) || /[?#@\s]/.test(text)) return undefined;
@@ -12,7 +12,7 @@ export function asBaseUrl(text: string): string | undefined {
   return isSafe ? href.replace(/\/+$/, '') : undefined;
 }
 
-/** True for a loopback host of a URL, in which an IPv4 address always has four numbers. */
+/** True for loopback. In a parsed URL, an IPv4 address always has four numbers. */
 function isLoopbackName(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
@@ -27,7 +27,7 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Returns the URL of a server for programs on this machine, even if it listens on all addresses. */
+/** Returns the URL that programs on this machine can use for a server, even if the server listens on all addresses. */
 export function localUrl(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
@@ -38,8 +38,8 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * Describes a listener's error for the operator. Returns a bug in rankd unchanged. `portFrom` is the variable with the
- * port, if no setting has it.
+ * Converts a listener's error to one for the operator. Returns an error from a bug in rankd unchanged. `portFrom` is
+ * the variable that sets the port, if no setting does.
  */
 export function listenError(
   cause: unknown,
@@ -94,7 +94,7 @@ export function listenError(
   }
 }
 
-/** True for an error of the operating system, which has the name of the failed call. A bug in rankd has none. */
+/** True for an error from the operating system, which names the failed call. An error from a bug in rankd does not. */
 function isSystemError(cause: unknown): boolean {
   return cause instanceof Error && 'syscall' in cause;
 }
@@ -116,8 +116,7 @@ export function membershipOf(networks: readonly string[]): (address: string) => 
 }
 
 /**
- * Returns the family of a valid address. The first call of Node's `isIPv6` would take 2 % of the startup time of
- * `serve`.
+ * Returns the family of a valid address. The first call to Node's `isIPv6` would take 2 % of `serve`'s startup time.
  */
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4';
@@ -125,7 +124,8 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 
 /**
  * Returns the address of a request's sender: the connection's peer, or the last address in `X-Forwarded-For` that is
- * not a trusted proxy. Entries may have a port or brackets. At an invalid entry, the sender is the proxy that added it.
+ * not a trusted proxy. Entries may have a port or brackets. If an entry is invalid, the sender is the proxy that added
+ * it.
  */
 export function senderOf(
   peer: string | undefined,
@@ -149,9 +149,9 @@ function addressIn(entry: string): string | undefined {
   return isIP(address) > 0 ? address : undefined;
 }
 
-/** The address of a PostgreSQL server, and the credentials for it. */
+/** A PostgreSQL server's address and credentials. */
 export interface ServerAddress {
-  /** A host name or address, or the directory of a socket. */
+  /** A host name or address, or a socket's directory. */
   host: string;
   port: number;
   database: string;
@@ -159,8 +159,8 @@ export interface ServerAddress {
   /** A function, so that the password is not printed by accident. */
   password?: (() => string) | undefined;
   /**
-   * False: no TLS. `unchecked`: TLS without a certificate check. Otherwise, TLS with a check against these CAs (PEM)
-   * or, without any, the system's.
+   * False: no TLS. `unchecked`: TLS without a certificate check. An object: TLS with a certificate check against `ca`
+   * (PEM) or, if that is absent, the system's CAs.
    */
   tls: false | 'unchecked' | { ca?: string | undefined };
   /** Appended to `rankd` in the connections' application_name. */
@@ -173,13 +173,13 @@ export function placeOf({ host, port, database }: ServerAddress): string {
   return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
 }
 
-/** Returns the address of a listener: `HOST:PORT`, or the path of its socket. */
+/** Returns `HOST:PORT`, or the path of the socket. */
 export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>): string {
   if (isSocket(host)) return `${host}/.s.PGSQL.${port}`;
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** True if a host is the directory of a socket. */
+/** True if `host` is a socket's directory. */
 export function isSocket(host: string): boolean {
   return host.startsWith('/');
 }

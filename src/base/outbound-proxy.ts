@@ -1,5 +1,5 @@
 /**
- * The proxy that the environment sets for outgoing connections. It contains names of variables, but no address, which
+ * The proxy that the environment sets for outgoing connections. It contains variable names, but not the address, which
  * may contain a password.
  */
 export interface OutboundProxy {
@@ -15,15 +15,15 @@ export interface OutboundProxy {
 export interface NodeStart {
   /** e.g. `22.14.0` */
   version: string;
-  /** The options of Node.js on the command line. */
+  /** The Node.js options on the command line. */
   options: readonly string[];
 }
 
 /** A configured proxy that rankd does not use. */
 export interface UnusedProxy {
-  /** The variable with its address. */
+  /** The variable that sets it. */
   variable: string;
-  /** The version of Node.js, if that is too old to use the proxy as requested. */
+  /** The Node.js version, if it is too old to use the proxy as requested. */
   tooOldNode?: string;
 }
 
@@ -44,8 +44,8 @@ export function outboundProxy(env: Record<string, string | undefined>, node?: No
 }
 
 /**
- * Determines the use of the proxy. The last option takes precedence, from NODE_OPTIONS and then the command line, over
- * the variable.
+ * Determines whether Node.js uses the proxy. An option overrides NODE_USE_ENV_PROXY; the last option counts, and the
+ * command line comes after NODE_OPTIONS.
  */
 function useOf(env: Record<string, string | undefined>, node: NodeStart | undefined): OutboundProxy['use'] {
   const options = [...(env['NODE_OPTIONS'] ?? '').split(/\s+/), ...(node?.options ?? [])];
@@ -83,7 +83,7 @@ export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined
   return proxy.use === 'used' && !/^all_proxy$/i.test(variable) ? undefined : { variable };
 }
 
-/** Returns the variable that sets the proxy through which rankd connects to this address. */
+/** Returns the variable that sets the proxy for rankd's connections to this address; `undefined` if they use none. */
 export function usedProxyFor(address: string, proxy: OutboundProxy | undefined): string | undefined {
   return unusedProxyFor(address, proxy) === undefined ? proxyFor(address, proxy) : undefined;
 }

@@ -2,7 +2,7 @@
 export interface Surprise {
   /** The platform operation, or `change` for a whole rank change. */
   operation: string;
-  /** A description, e.g. `GroupMembership.roles: missing`. It never contains a value from a response. */
+  /** A description without values from responses, e.g. `GroupMembership.roles: missing`. */
   what: string;
   count: number;
   /** On `Clock.now()`. */
@@ -10,7 +10,7 @@ export interface Surprise {
   lastAt: number;
 }
 
-/** Limits the labels of a metric: further kinds are counted as one. */
+/** The maximum number of kinds, because each is a metric label. All other kinds are counted together as one. */
 const maxKinds = 50;
 
 /** Counts surprises by kind since the process started. */

@@ -3,45 +3,40 @@ import { platform } from 'node:os';
 import { type PlatformPath, posix, win32 } from 'node:path';
 import process from 'node:process';
 
-/**
- * The differences between operating systems. Only this file checks which one rankd is running on; other code uses
- * `thisSystem`.
- */
+/** The differences between operating systems. Only this file checks the current one; other code uses `thisSystem`. */
 export interface System {
   readonly name: 'linux' | 'macos' | 'windows';
   /** The path syntax. */
   readonly path: PlatformPath;
   /** Returns the default data directory of this user. */
   dataDir(user: Account): string;
-  /** Returns the user's configuration folder, in which rankd searches for `rankd/rankd.yaml`. */
+  /** Returns the user's configuration folder, where rankd searches for `rankd/rankd.yaml`. */
   configHome(user: Account): string;
   /** The configuration file for all users; none if any user could create one. */
   readonly sharedConfig: string | undefined;
-  /** The default paths, as help texts show them. */
+  /** The default paths for help texts. */
   readonly defaults: { config: string; dataDir: string };
-  /** The variable with the user's home folder. */
+  /** The variable that contains the user's home folder. */
   readonly homeVariable: string;
   /**
-   * True if the daemon's socket for commands is a file, which remains after the daemon is killed. On Windows, it is a
-   * named pipe.
+   * True if the daemon's socket for commands is a file, which remains if the daemon is killed. On Windows, the socket
+   * is a named pipe.
    */
   readonly hasSocketFiles: boolean;
-  /**
-   * True if mode bits define the access to files. Otherwise, a file has an access list, inherited from its folder.
-   */
+  /** True if mode bits control access to files. On Windows, a file inherits its folder's access list instead. */
   readonly hasModes: boolean;
-  /** True if a folder must be synced to disk after a new file in it. NTFS stores names in a separate log. */
+  /** True if a folder must be synced to disk after a file is created in it. NTFS logs such changes itself. */
   readonly syncsFolders: boolean;
-  /** Rename errors that occur while a different program, such as a virus scanner, has the replaced file open. */
+  /** Temporary rename errors: another program, such as a virus scanner, has the replaced file open. */
   readonly passingRenameErrors: readonly string[];
   /** The signals that stop the process. */
   readonly stopSignals: readonly NodeJS.Signals[];
   /**
-   * The effect of SIGHUP on a daemon. Windows sends it when the console is closed
+   * A daemon's reaction to SIGHUP, which Node.js raises on Windows when the console is closed
    * (https://nodejs.org/api/process.html#signal-events).
    */
   readonly hangUp: 'reload' | 'stop';
-  /** The service manager that starts the daemon at boot or when its user logs in. */
+  /** The service manager, which starts the daemon at boot or when its user logs in. */
   readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
   /**
    * The data directory of a machine-wide service; none if any user could create it, or if services belong to users.
@@ -66,7 +61,10 @@ export interface System {
   };
   /** The command that opens a URL in the user's browser; the URL is appended. */
   readonly browser: readonly [program: string, ...args: string[]];
-  /** Returns the kind of a shared file system, on which a database is not safe. `type` is from statfs(2). */
+  /**
+   * Returns the name of a shared file system, where a database is not safe; `undefined` for other file systems. `type`
+   * is from statfs(2).
+   */
   sharedFileSystem(path: string, type: number): string | undefined;
 }
 
@@ -178,8 +176,8 @@ const byPlatform: Partial<Record<NodeJS.Platform, System>> = { win32: windows, d
 export const thisSystem: System = byPlatform[platform()] ?? linux;
 
 /**
- * Returns the folder in a variable, unless it is empty or relative, which the XDG Base Directory Specification requires
- * to be ignored.
+ * Returns the folder that a variable names. The XDG Base Directory Specification requires empty and relative values to
+ * be ignored.
  */
 function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
   return named !== undefined && path.isAbsolute(named) ? named : otherwise;
@@ -193,7 +191,7 @@ export interface SystemUser {
 }
 
 /**
- * Returns the user id of this process; `undefined` on Windows. Unlike `userInfo()`, it works for a user id without an
+ * Returns the user id of this process; `undefined` on Windows. Unlike `userInfo()`, this works for a user id without an
  * account.
  */
 export function ownUid(): number | undefined {

@@ -7,7 +7,7 @@
 export const controlCharacters =
   /\p{Cc}|[\u2028\u2029\u2800\ufff9-\ufffb]|(?![\u200d\ufe00-\ufe0f])\p{Default_Ignorable_Code_Point}|(?<=\p{M}{4})\p{M}|\u200d(?:(?<!\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?\u200d)|(?!\p{Extended_Pictographic}))/gu;
 
-/** Escapes control characters as in `\u001b`, which JSON reads as the same character. */
+/** Escapes control characters in JSON's syntax, e.g. `\u001b`. */
 export function escapeControls(text: string): string {
   if (/^[ -~…→]*$/.test(text)) return text; // most log lines
   return text.replaceAll(controlCharacters, (control) =>
@@ -18,7 +18,7 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** Truncates text to `max` characters, never inside a surrogate pair. */
+/** Truncates text to `max` characters without splitting a surrogate pair. */
 export function shorten(text: string, max: number): string {
   if (text.length <= max) return text;
   const characters = [...text];

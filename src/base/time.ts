@@ -59,12 +59,12 @@ export function isoDay(epochMs: number): string {
   return isoTime(epochMs).slice(0, 10);
 }
 
-/** A date, or a time with an offset. Without an offset, a time would depend on the machine's time zone. */
+/** A date, or a date and time with an offset, because a time without one would depend on the machine's time zone. */
 const momentPattern = /^(\d{4}-\d\d-(\d\d))([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * Parses `2027-01-31` (its start in UTC) or `2027-01-31T18:00Z` to epoch milliseconds; `undefined` for anything else,
- * such as 30 February.
+ * Parses `2027-01-31` (midnight UTC) or `2027-01-31T18:00Z` to epoch milliseconds; `undefined` for anything else, such
+ * as 30 February.
  */
 export function parseMoment(text: string): number | undefined {
   const [, date = '', day] = momentPattern.exec(text) ?? [];
@@ -75,7 +75,8 @@ export function parseMoment(text: string): number | undefined {
 }
 
 /**
- * Returns an exponential backoff: `firstMs` after the first try (0), doubled after each further one, up to `longestMs`.
+ * Returns an exponential backoff: `firstMs` after the first attempt (`triesBefore` is 0), doubled after each later
+ * attempt, up to `longestMs`.
  */
 export function doubling(firstMs: number, longestMs: number): (triesBefore: number) => number {
   return (triesBefore) => Math.min(firstMs * 2 ** triesBefore, longestMs);

@@ -2,9 +2,7 @@ import { crypto } from '../base/node-modules.ts';
 import type { DeclaredWebhook } from './declared-webhook.ts';
 import type { LoadedConfig } from './load.ts';
 
-/**
- * A setting with a new value. Values have the form of the file: null if the setting is off, `[redacted]` for a secret.
- */
+/** A setting with a new value. Values are in the file's form: null if the setting is off, `[redacted]` for a secret. */
 export interface ChangedSetting {
   name: string;
   before: unknown;
@@ -14,11 +12,14 @@ export interface ChangedSetting {
 export interface ChangedSettings {
   /** The changes that a running daemon applies. */
   applied: ChangedSetting[];
-  /** The changes since the daemon's start that it applies at its next start. */
+  /** The changes since the daemon started that it applies only after a restart. */
   needRestart: ChangedSetting[];
 }
 
-/** Returns the differences between `before` and `after`. Compares settings that need a restart with `started`. */
+/**
+ * Returns the differences between `before` and `after`; for settings that need a restart, between `started` and
+ * `after`.
+ */
 export function changedSettings({
   started,
   before,
@@ -40,10 +41,7 @@ function needsRestart(name: string): boolean {
   return ['server.', 'metrics.', 'dashboard.', 'store.'].some((section) => name.startsWith(section));
 }
 
-/**
- * Returns the value to compare. For `platform.api_key`, which is redacted, and for the file of the erasure secret, this
- * includes the secret.
- */
+/** Returns the value to compare. For `platform.api_key` and `erasure.secret_file`, this includes the secret itself. */
 function comparable({ config: { platform, erasure }, origins }: LoadedConfig, name: string): string {
   const value = JSON.stringify(origins.get(name)?.value ?? null);
   if (name === 'erasure.secret_file') return value + (erasure.secret?.reveal() ?? '');
@@ -59,11 +57,11 @@ function shownValue({ origins }: LoadedConfig, name: string): unknown {
 const shared =
   /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|erasure\.|webhooks\.|discord\.)/;
 
-/** Returns a fingerprint of each shared setting, by name, to compare values without revealing them. */
+/** Returns a fingerprint of each shared setting, by name. Daemons compare them without revealing values. */
 export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins' | 'config'>): Record<string, string> {
   const inFiles = config.webhooks.targets.map(webhookFingerprint); // the settings contain only paths
   const contentOf = (name: string, value: unknown) => {
-    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // others may use a variable
+    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // others may use the variable
     return name === 'webhooks.targets' ? [value, inFiles] : value;
   };
   return Object.fromEntries(
@@ -73,7 +71,7 @@ export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins'
   );
 }
 
-/** Returns a fingerprint of the address and the secret. */
+/** Returns a fingerprint of a webhook's address and secret. */
 export function webhookFingerprint({ address, secret }: Pick<DeclaredWebhook, 'address' | 'secret'>): string {
   return fingerprint(`${address.reveal()}\n${secret?.reveal() ?? ''}`);
 }

@@ -21,7 +21,7 @@ import { type ConfigLocation, maxConfigBytes, missingConfig } from './locate.ts'
 import { describeFlaw, type Location, type Problem, pathText } from './problem.ts';
 import { sections, settings } from './settings.ts';
 
-/** The contents of `rankd.yaml`, with the position of everything in it. */
+/** The contents of `rankd.yaml`, with positions. */
 export interface ConfigFile extends Layer {
   /** The file's name in messages. */
   name: string;
@@ -31,9 +31,7 @@ export interface ConfigFile extends Layer {
   locationOfKey(path: readonly PropertyKey[]): Location;
 }
 
-/**
- * Reads the file without checking its values. Throws `config_invalid` or `no_permission` if rankd can't read it at all.
- */
+/** Reads the file without checking its values. Throws `config_invalid` or `no_permission` if the file can't be read. */
 export function readConfigFile(location: ConfigLocation): ConfigFile {
   const lines = new LineCounter();
   const text = readText(location).replace(/^\uFEFF/, '');
@@ -142,8 +140,8 @@ interface Repetition {
 }
 
 /**
- * Finds the positions of a document's entries by path, and repeated names. The parser's own check for repeated names
- * takes minutes for a hundred thousand entries, because it searches the mapping for each entry; this uses an index.
+ * Finds repeated names and the positions of a document's entries by path. With a hundred thousand entries, the parser's
+ * own check for repeated names takes minutes, because it searches the mapping for each one; this uses an index.
  */
 class YamlEntries {
   readonly repetitions: Repetition[] = [];
@@ -156,8 +154,8 @@ class YamlEntries {
   }
 
   /**
-   * Returns the offset of an entry's name or value. If the entry does not exist, returns that of the innermost existing
-   * parent.
+   * Returns the offset of an entry's name or value. If the entry does not exist, returns the offset of its innermost
+   * existing parent.
    */
   offsetOf(path: readonly PropertyKey[], part: 'key' | 'value'): number {
     let node: unknown = this.#document.contents;
@@ -203,9 +201,9 @@ function startOf(node: unknown): number | undefined {
 }
 
 /**
- * Returns the line with a problem, and a caret below it. Shows only names and, if the position is that of a setting or
- * its value (`isKnown`), a short word at the caret, because anything else may be a secret. `undefined` if there is
- * nothing to show.
+ * Returns the line with a problem, and a caret below it; `undefined` if there is nothing to show. Shows only names and,
+ * at the position of a setting or its value (`isKnown`), a short word at the caret, because anything else may be a
+ * secret.
  */
 function excerpt(
   lineText: string,
@@ -230,7 +228,7 @@ function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAM
 type Report = (text: string, offset?: number) => void;
 
 /**
- * Returns the document as plain data without empty sections. Reports a document that is not a mapping, and returns
+ * Returns the document as plain data without empty sections. If the document is not a mapping, reports that and returns
  * `undefined`.
  */
 function mappingOf(document: Document, report: Report): Record<string, unknown> | undefined {
@@ -264,8 +262,7 @@ function strayAlias(document: Document): number | undefined {
 }
 
 /**
- * Removes sections and lists with null as their value: YAML's value for a section in which every setting is commented
- * out.
+ * Removes sections and lists that are null, which is YAML's value for a section whose settings are all commented out.
  */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
@@ -287,7 +284,6 @@ function entryOf(content: unknown, path: string): Array<[string, unknown]> {
   return [[path, value]];
 }
 
-/** True for a mapping. */
 export function isSection(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -16,7 +16,7 @@ export type WebhooksConfig = Config['webhooks'];
 export type BreakerConfig = Config['policy']['breaker'];
 export type SuspensionConfig = Config['policy']['suspension'];
 
-/** The parts of the configuration that depend on more than the settings. */
+/** The parts of the configuration that depend on files and variables as well as settings. */
 interface Resolved {
   /** Absolute paths. */
   files: Record<'groupFile' | 'headFile', string | undefined>;
@@ -30,7 +30,7 @@ interface Resolved {
   at: (path: readonly PropertyKey[]) => string;
 }
 
-/** Converts the settings. A setting without a value is `undefined`; the schema describes the meaning. */
+/** Converts the settings. A setting without a value is `undefined`; the schema describes what that means. */
 export function toConfig(
   settings: Settings,
   choice: PlatformChoice,
@@ -108,7 +108,7 @@ export interface OpenCloudConfig {
   kind: 'open-cloud';
   groupId: number;
   apiKey: Secret;
-  /** Without a trailing slash, like the next three. */
+  /** Without a trailing slash, like the other base URLs. */
   baseUrl: string;
   legacyBaseUrl: string;
   usersBaseUrl: string;
@@ -118,7 +118,7 @@ export interface OpenCloudConfig {
 
 interface SimulatedConfig {
   kind: 'simulated';
-  /** True if no setting names a platform or a group. */
+  /** True if `platform.kind` is not set. */
   isDefault: boolean;
   groupId: number | undefined;
   /** The absolute path of a YAML file; `undefined`: the built-in group. */

@@ -12,8 +12,8 @@ interface DataDirSources {
 
 /**
  * Returns the absolute path of the data directory: the flag `--data-dir`, else RANKD_DATA_DIR, else the system's
- * default for the user or service. For a user without a database, this is the directory of the machine's service if the
- * user can see its database.
+ * default for the user or service. If the user has no database, returns the machine-wide service's directory if its
+ * database is visible to the user.
  */
 export function dataDirectory(flag: string | undefined, sources: DataDirSources, system: System = thisSystem): string {
   const { path } = system;
@@ -24,7 +24,7 @@ export function dataDirectory(flag: string | undefined, sources: DataDirSources,
   return service !== undefined && !hasDatabase(directory) && hasDatabase(service) ? service : directory;
 }
 
-/** Returns the directory of the machine's service if it exists and neither a flag nor a variable names a directory. */
+/** Returns the machine-wide service's directory if it exists and neither a flag nor a variable names a directory. */
 export function unnamedServiceDirectory(
   flag: string | undefined,
   { env, serviceDataDir }: Pick<DataDirSources, 'env' | 'serviceDataDir'>,

@@ -6,7 +6,7 @@ import { ids, oneOf, trueOrFalse, whole } from './values.ts';
 
 /** A game key that the configuration declares. */
 export interface DeclaredKey extends KeyDeclaration {
-  /** The locations of its name and hash: `file:line:col`. */
+  /** The locations of the key's name and hash: `file:line:col`. */
   at: { name: string; hash: string };
 }
 
@@ -92,7 +92,7 @@ export const declaredKey = z
 
 export type DeclaredKeySettings = z.output<typeof declaredKey>;
 
-/** Converts an entry. `at` returns the location of a part of it: `file:line:col`. */
+/** Converts an entry. `at` returns the location of one of its settings: `file:line:col`. */
 export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: PropertyKey[]) => string): DeclaredKey {
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {

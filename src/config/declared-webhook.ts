@@ -13,7 +13,7 @@ export interface DeclaredWebhook extends WebhookDeclaration {
   address: Secret;
   /** The secret that signs requests; absent for Discord. */
   secret?: Secret;
-  /** The locations of its name and address file: `file:line:col`. */
+  /** The locations of the webhook's name and address file: `file:line:col`. */
   at: { name: string | undefined; url_file: string | undefined };
 }
 
@@ -71,7 +71,7 @@ interface Targets {
   warnings: string[];
 }
 
-/** Reads the files named in `webhooks.targets`. No problem contains an address or a secret. */
+/** Reads the files named in `webhooks.targets`. The problems contain no address and no secret. */
 export function readTargets(entries: readonly DeclaredWebhookSettings[], sources: Sources): Targets {
   const read = entries.map((entry, index) => readTarget(entry, index, sources));
   const targets = read.flatMap(({ target }) => target ?? []);
@@ -130,7 +130,8 @@ function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env
 }
 
 /**
- * Reads the systemd credential, or else the named file: the daemon and its user's commands can share one configuration.
+ * Reads the systemd credential, or else the named file, so that the daemon and its user's commands can share one
+ * configuration.
  */
 function secretTextOf(
   entry: DeclaredWebhookSettings,

@@ -13,8 +13,8 @@ import { ConfigError, type Problem } from './problem.ts';
 import { chooseStore, type StoreSettings, tlsModes } from './store-choice.ts';
 
 /**
- * Finds the store for commands that need no other setting. Returns `undefined` for SQLite: no variable names a server,
- * and the file has no `store` section. Otherwise, returns a function that parses only that section, so mistakes
+ * Finds the store for commands that need no other setting. Returns `undefined` for SQLite, i.e. if no variable names a
+ * server and the file has no `store` section. Otherwise, returns a function that reads only that section, so mistakes
  * elsewhere in the file do not matter.
  */
 export function storeFinder(sources: ConfigLocationSources): (() => Promise<ServerAddress | undefined>) | undefined {
@@ -23,7 +23,9 @@ export function storeFinder(sources: ConfigLocationSources): (() => Promise<Serv
   return () => findStore(sources);
 }
 
-/** Returns the server of a URL from the command line. The other store settings apply to it: password, CA, TLS. */
+/**
+ * Returns the server that a URL from the command line names. The other store settings (password, CA, TLS) apply to it.
+ */
 export async function storeNamed(sources: ConfigLocationSources, named: NamedStore): Promise<ServerAddress> {
   const server = await findStore(sources, named);
   if (server === undefined) throw new TypeError('a URL names a server');
@@ -81,7 +83,7 @@ function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false 
       ? location
       : undefined;
   } catch (error) {
-    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // others are reported later
+    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // other errors are reported later
   }
 }
 

@@ -9,7 +9,7 @@ export interface Layer {
   source: 'flag' | 'environment' | 'file';
   /** Values by the path of the setting, e.g. `server.port`. */
   values: ReadonlyMap<string, unknown>;
-  /** The base of its relative paths. */
+  /** The base of the layer's relative paths. */
   folder: string;
   /** Problems other than wrong values. */
   problems: readonly Problem[];
@@ -17,7 +17,7 @@ export interface Layer {
   locationOf(path: readonly PropertyKey[]): Location;
 }
 
-/** Returns the settings from the command line. `flags` is by path: `{ 'server.port': '8080' }`. */
+/** Returns the settings from the command line. The keys of `flags` are paths: `{ 'server.port': '8080' }`. */
 export function flagLayer(flags: Record<string, string>, folder: string): Layer {
   const known = new Set(settings.map(({ path }) => path));
   const unknown = Object.keys(flags).filter((path) => !known.has(path));
@@ -49,7 +49,7 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
 
 /**
  * Returns the port that a hosting platform assigns in PORT, on all addresses, because the platform's proxy runs on a
- * different machine. If another layer sets a port, PORT is ignored, because it is then for a different program.
+ * different machine. If another layer sets a port, PORT is ignored, because it is then meant for a different program.
  */
 export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
   const port = env[portVariable]?.trim();
@@ -93,8 +93,8 @@ function readList(text: string): unknown {
 }
 
 /**
- * Returns the problem of a variable that can't be parsed, or that is in shell quotes, which the web forms of hosting
- * platforms do not remove.
+ * Returns the problem with a variable that can't be parsed, or whose value is in shell quotes, which the web forms of
+ * hosting platforms do not remove.
  */
 function flawsOf(setting: Setting, text: string): Array<[Setting, Problem]> {
   const { env: at, type } = setting;
@@ -135,9 +135,9 @@ export interface Origin {
   source: Layer['source'] | 'credential' | 'default';
   /** The flag, variable, `file:line:col` or credential file; absent for a default. */
   at: string | undefined;
-  /** The value in the form of the file; `[redacted]` for a secret, `undefined` if the setting is off. */
+  /** The value in the file's form; `[redacted]` for a secret, `undefined` if the setting is off. */
   value: unknown;
-  /** The overridden sources in order of precedence, except the default; absent if there are none. */
+  /** The overridden sources except the default, in order of precedence; absent if there are none. */
   shadows?: Origin[];
 }
 
@@ -202,7 +202,7 @@ export function unknownSetting(path: string): string {
   );
 }
 
-/** The setting and the variable for the secret of each section other than `platform`. */
+/** The setting and the variable for the secret in each section other than `platform`. */
 const secretPlaces: Record<string, [file: string, variable: string]> = {
   store: ['store.password_file', passwordVariable],
   erasure: ['erasure.secret_file', erasureVariable],
@@ -224,7 +224,7 @@ function namesSecret(path: string): boolean {
   return /(key|secret|token|password|credential)$/i.test(path);
 }
 
-/** Returns the settings of the same name in other sections. */
+/** Returns the settings with the same name in other sections. */
 function misplaced(path: string): string | undefined {
   const name = path.slice(path.lastIndexOf('.') + 1);
   return fewNames(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));

@@ -31,7 +31,10 @@ export interface LoadedConfig {
   config: Config;
   /** The absolute path of the file, if one was read. */
   file: string | undefined;
-  /** Returns the file that a reload would read. It can have been created or removed since. */
+  /**
+   * Returns the file that a reload would read, which may have been created or removed since this configuration was
+   * loaded.
+   */
   fileNow(): string | undefined;
   /** PORT or SERVER_PORT, if that variable sets the port. */
   portFrom: string | undefined;
@@ -54,7 +57,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const ofPlatform = platformLayer(env, given);
   const layers = [...given, ...ofPlatform];
   const problems = layers.flatMap((layer) => layer.problems);
-  // Without the file's content, the problems of missing settings would be wrong.
+  // Without the file's content, problems about missing settings would be wrong.
   if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });
 
   const origins = originsOf(layers);
@@ -124,13 +127,13 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   };
 }
 
-/** Returns the problem of a short secret, which an attacker could guess offline from one intercepted request. */
+/** Returns the problem with a short secret, which an attacker could guess offline from one intercepted request. */
 function flawOfErasureSecret(text: string | undefined): string | undefined {
   if (text === undefined || text.length >= 16) return undefined;
   return 'the secret has fewer than 16 characters, so it could be guessed; generate one with openssl rand -hex 32';
 }
 
-/** True for a folder. False for a path that this user cannot check, which the daemon reports when it opens the file. */
+/** True for a folder. False if this user cannot check the path; the daemon reports that when it opens the file. */
 function isFolder(path: string | undefined): boolean {
   try {
     return path !== undefined && statSync(path).isDirectory();
@@ -140,8 +143,8 @@ function isFolder(path: string | undefined): boolean {
 }
 
 /**
- * Merges the layers, of which the first one with a value takes precedence. Returns the settings, or a problem for each
- * mistake.
+ * Merges the layers; for each setting, the first layer that has a value takes precedence. Returns the settings, or a
+ * problem for each mistake.
  */
 function validate(
   layers: readonly Layer[],
@@ -162,7 +165,7 @@ function merged(layers: readonly Layer[], content: Record<string, unknown>): Rec
   return tree;
 }
 
-/** Sets a value in a tree, except below a section that is not a mapping, which the schema refuses. */
+/** Sets a value in a tree. Ignores paths below a value that is not a mapping, which the schema refuses. */
 function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
   if (name === undefined) return;
   if (rest.length === 0) {
@@ -175,7 +178,7 @@ function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: 
 }
 
 function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {
-  // In a union of a value and a list, only the list's issues have paths: those of its entries.
+  // In a union of a value and a list, only issues with the list's entries have paths.
   const inside = issue.code === 'invalid_union' && issue.errors.find((of) => of.some(({ path }) => path.length > 0));
   if (inside) {
     return inside.flatMap((one) => problemsOf({ ...one, path: [...issue.path, ...one.path] }, layers, file));
@@ -221,7 +224,7 @@ function withoutSecrets(origins: ReadonlyMap<string, Origin>): ReadonlyMap<strin
   return new Map(origins).set('store.url', { ...url, value: withoutPassword(value), ...(shadows && { shadows }) });
 }
 
-/** Adds the origins of the key and of the platform's kind, which depends on group.id if it is not set. */
+/** Adds the origins of the key and of `platform.kind`, whose default depends on `group.id`. */
 function withPlatform(origins: ReadonlyMap<string, Origin>, { kind, key }: ChosenPlatform): Map<string, Origin> {
   const given = new Map(origins);
   if (key !== undefined) given.set('platform.api_key', { ...key.origin, value: '[redacted]' });

@@ -12,7 +12,7 @@ export interface ConfigLocationSources {
   cwd: string;
   /** The user of this process; absent on Windows, where a file's owner is not a number. */
   user?: SystemUser | undefined;
-  /** Absent: a Node.js that supports every option. */
+  /** Absent: Node.js is assumed to support every option. */
   node?: NodeStart;
 }
 
@@ -23,7 +23,9 @@ export interface ConfigLocation {
   name: string;
 }
 
-/** A limit, because every command parses the file synchronously. A file with 8000 declared keys is smaller. */
+/**
+ * The file's maximum size, because every command parses it synchronously. A file with 8000 declared keys is smaller.
+ */
 export const maxConfigBytes = 1_000_000;
 
 /**
@@ -79,15 +81,13 @@ function isPresent(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    // If this user cannot enter the folder, only the system's file counts as present, but not one in a different user's
-    // folder.
+    // If this user cannot enter the folder, only the system's file counts as present, and a file in a different user's
+    // folder does not.
     return path === thisSystem.sharedConfig && codeOf(error) === 'EACCES';
   }
 }
 
-/**
- * Throws `config_invalid` if the file does not exist. If this user cannot check, reading the file reports the reason.
- */
+/** Throws `config_invalid` if the file does not exist. If this user cannot check, the later read reports the reason. */
 function requireExisting({ path, name }: ConfigLocation): void {
   try {
     statSync(path);
@@ -103,14 +103,16 @@ export function missingConfig(name: string, cause: unknown): RankdError {
   });
 }
 
-/** Returns the reason to distrust a file; `undefined` for a trusted file, or one that the user named. */
+/**
+ * Returns the reason to distrust a file; `undefined` for a trusted file, or one that `--config` or RANKD_CONFIG names.
+ */
 export function distrustOfFound({ path }: ConfigLocation, sources: ConfigLocationSources): string | undefined {
   return namedConfig(sources) === undefined ? distrustOf(path, sources) : undefined;
 }
 
 /**
- * Returns the reason why a different user could have written a file; `undefined` if only this user, root or the caller
- * of sudo could. The author of the configuration decides where rankd sends the Roblox key.
+ * Returns how a different user could have written a file; `undefined` if only this user, root or the caller of sudo
+ * could. The configuration's author decides where rankd sends the Roblox key.
  */
 function distrustOf(path: string, { user, env }: Pick<ConfigLocationSources, 'user' | 'env'>): string | undefined {
   if (user === undefined) return undefined;
@@ -138,8 +140,8 @@ function trustedIds(own: number, ofSudo: string | undefined): Set<number> {
 }
 
 /**
- * Returns the stats of the folder, the entry and its target; `undefined` if this user cannot check, which reading the
- * file reports.
+ * Returns the stats of the folder, the entry and its target; `undefined` if this user cannot check, which the later
+ * read reports.
  */
 function statsOf(path: string) {
   try {
@@ -149,14 +151,14 @@ function statsOf(path: string) {
   }
 }
 
-/** True for a folder such as /tmp, in which users can remove and rename only their own files. */
+/** True for a folder such as /tmp, where users can remove and rename only their own files. */
 function isSticky({ mode }: { mode: number }): boolean {
   return (mode & 0o1000) !== 0;
 }
 
 /**
- * Throws `config_invalid` if the file of `--config` does not exist, so that even commands that do not read it report a
- * typo.
+ * Throws `config_invalid` if the file that `--config` names does not exist, so that commands that do not read it also
+ * report a typo.
  */
 export function requireNamed({ configFile, cwd }: ConfigLocationSources): void {
   if (configFile) requireExisting({ path: resolve(cwd, configFile), name: configFile });

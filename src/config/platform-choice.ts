@@ -3,7 +3,7 @@ import type { Origin } from './layers.ts';
 import type { Problem } from './problem.ts';
 import { isQuoted, keyFile, keyVariable, readSecretText, Secret, systemdCredential } from './secret.ts';
 
-/** The platform, with the settings that only this platform needs. */
+/** A platform, with the settings that only it needs. */
 export type PlatformChoice =
   | { kind: 'open-cloud'; groupId: number; apiKey: Secret }
   | { kind: 'simulated'; isDefault: boolean };
@@ -14,7 +14,7 @@ export interface ChosenPlatform {
   choice: PlatformChoice | undefined;
   key: PlatformKey | undefined;
   problems: Problem[];
-  /** The problems of missing settings, reported only if there are no others. */
+  /** Problems about missing settings, reported only if there are no other problems. */
   missing: Problem[];
   warnings: string[];
 }
@@ -43,7 +43,7 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   return { kind, choice, key, problems, missing, warnings: key?.warning === undefined ? [] : [key.warning] };
 }
 
-/** Returns a warning about a key without a group id, whose operator probably wants the real group. */
+/** Returns a warning if there is a key but no group id, because the operator probably wants a real group. */
 function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
   const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
   if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];
@@ -71,7 +71,7 @@ function keyMissing(origins: ReadonlyMap<string, Origin>, key: PlatformKey | und
   return [{ at, setting: keyFile, text }];
 }
 
-/** The Open Cloud API key with its origin, or the reason why it is unusable. */
+/** The Open Cloud API key with its origin, or the problem that makes it unusable. */
 interface PlatformKey {
   secret?: Secret;
   origin: KeyOrigin;
@@ -85,7 +85,7 @@ type KeyOrigin = Omit<Origin, 'value'>;
 /**
  * Reads the key from the first of these that is set: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY,
  * `platform.api_key_file` in the environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the
- * file. In this order, the daemon, which gets the key from systemd, and commands of its user can share one file.
+ * file. This order lets the daemon, which receives the key from systemd, and its user's commands share one file.
  */
 function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
   const named = origins.get(keyFile);
@@ -113,7 +113,7 @@ function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin):
   return readKeyFile(resolve(folder, path), origin);
 }
 
-/** True for long text that does not look like a path, which rankd never shows. */
+/** True for long text that does not look like a path. rankd never shows it, because it may be a key. */
 function looksLikeKey(path: string): boolean {
   return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
 }
@@ -130,7 +130,7 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
 }
 
 /**
- * Returns the reason why a text can't be a Roblox key; `undefined` if it can. A key must be printable ASCII, because
+ * Returns the reason why text can't be a Roblox key; `undefined` if it can. A key must be printable ASCII, because
  * Node.js would reject the header and show the key in its error.
  */
 export function flawOfKey(key: string): string | undefined {
@@ -144,7 +144,7 @@ export function flawOfKey(key: string): string | undefined {
     : 'the key contains spaces, line breaks or other characters that no Roblox key contains';
 }
 
-/** Recognizes a cookie by its name or its initial warning, even in quotes or on several lines. */
+/** Recognizes a cookie by its name or the warning it begins with, even in quotes or on several lines. */
 function isCookie(text: string): boolean {
   return /ROBLOSECURITY|_?\|?WARNING:?-*DO-*NOT-*SHARE/i.test(text.replaceAll(/[\s"'`]+/g, ''));
 }

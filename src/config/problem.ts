@@ -11,7 +11,7 @@ export interface Location {
   setting?: string | undefined;
   /** The offset in the file, for sorting; absent outside the file. */
   offset?: number | undefined;
-  /** Returns the line of the file with a caret below it, if it contains no secret; absent outside the file. */
+  /** Returns the file's line with a caret below it, without secrets; absent outside the file. */
   excerpt?: (() => string | undefined) | undefined;
 }
 
@@ -34,12 +34,13 @@ export interface Problem extends Location {
 }
 
 /**
- * An error that lists all problems, those of the file first, in its order. Its code is `usage` if only flags are wrong.
+ * An error that lists all problems: first those in the file, from top to bottom. Its code is `usage` if only flags are
+ * wrong.
  */
 export class ConfigError extends RankdError {
-  /** The listed problems in order, for programs. */
+  /** The listed problems in order, as data. */
   readonly problems: Array<Pick<Problem, 'at' | 'setting' | 'text'>>;
-  /** The message, with the line of the file below each problem. */
+  /** The message, with the file's line below each problem. */
   readonly withExcerpts: string;
 
   constructor(problems: readonly Problem[], { file }: { file: string | undefined }) {

@@ -33,8 +33,8 @@ const workspaceIdError = 'ws_ and 1 to 60 letters or digits, as `rankd workspace
 const dashboardPort = 7266;
 
 /**
- * Every setting of `rankd.yaml`, with its default and its description. The message of each check describes a valid
- * value; the report adds the actual value and its location.
+ * Every setting in `rankd.yaml`, with its default and its description. Each check's message describes a valid value;
+ * the report adds the actual value and its location.
  */
 export const settingsSchema = section({
   group: section({
@@ -354,5 +354,5 @@ function overlap(...hosts: [string, string]): boolean {
   return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
 }
 
-/** The checked settings with defaults, under their names in the file, and with durations in milliseconds. */
+/** The checked settings with defaults, under the file's names, and with durations in milliseconds. */
 export type Settings = z.output<typeof settingsSchema>;

@@ -11,7 +11,7 @@ export const passwordVariable = 'RANKD_STORE_PASSWORD';
 export const erasureVariable = 'RANKD_ERASURE_SECRET';
 
 /**
- * The variables in which hosting platforms set the port: PORT on Heroku, Render, Railway and others, SERVER_PORT on bot
+ * The variables that hosting platforms set to the port: PORT on Heroku, Render, Railway and others, SERVER_PORT on bot
  * panels. bin/panel.js copies the latter to PORT.
  */
 export const [portVariable, panelPortVariable] = ['PORT', 'SERVER_PORT'];
@@ -21,7 +21,7 @@ export const keyFile = 'platform.api_key_file';
 
 const redacted = '[redacted]';
 
-/** A secret value. Only `reveal` returns it; printing, logging and serializing it gives `[redacted]`. */
+/** A secret value. Only `reveal` returns it; printing, logging or serializing it gives `[redacted]`. */
 export class Secret {
   readonly #value: string;
 
@@ -50,10 +50,10 @@ export class Secret {
   }
 }
 
-/** The content of a file with a secret, or the reason why rankd can't read it. */
+/** The content of a file with a secret, or the problem with reading it. */
 export type SecretText = { text: string; warning?: string } | { problem: string };
 
-/** A limit above the size of any secret or bundle of certificates. */
+/** A size limit, which no secret and no certificate bundle exceeds. */
 const maxBytes = 1_000_000;
 
 /** Reads a file that contains only a secret. Does not check the mode of credentials, which systemd sets. */
@@ -93,7 +93,7 @@ export function findSecret(
   return isQuoted(read.text) ? { problem: `${path} is in quotes; remove them` } : read;
 }
 
-/** True for text in quotes, which a shell would have removed. */
+/** True for text in quotes; a shell would have removed them. */
 export function isQuoted(text: string): boolean {
   return /^(["'`]).*\1$/s.test(text);
 }
@@ -108,7 +108,7 @@ function readFailure(error: unknown): string {
   return `cannot be read (${code})`;
 }
 
-/** Returns the path of the systemd credential of this name, if this service has one. */
+/** Returns the path of the systemd credential with this name, if this service has one. */
 export function systemdCredential(env: Record<string, string | undefined>, name: string): string | undefined {
   const directory = env['CREDENTIALS_DIRECTORY'];
   const credential = directory && join(directory, name);

@@ -10,7 +10,7 @@ export interface Setting {
   /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can set it. */
   env: string | undefined;
   description: string;
-  /** The default in the form of the file; `undefined` if the setting is off by default or depends on others. */
+  /** The default in the file's form; `undefined` if the setting is off by default or depends on others. */
   default: unknown;
   type:
     | 'text'
@@ -30,13 +30,12 @@ export const settings: readonly Setting[] = leaves(settingsSchema, []);
 /** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */
 export const sections: ReadonlySet<string> = new Set(settings.flatMap(({ path }) => parents(path)));
 
-/** A setting of an entry in a list. */
 export type EntrySetting = Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean };
 
-/** Every setting of an entry of `keys`. */
+/** Every setting of an entry in `keys`. */
 export const keySettings: readonly EntrySetting[] = ofEntry(declaredKey.shape);
 
-/** Every setting of an entry of `webhooks.targets`. */
+/** Every setting of an entry in `webhooks.targets`. */
 export const webhookSettings: readonly EntrySetting[] = ofEntry(declaredWebhook.shape);
 
 /** Returns the schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
@@ -70,9 +69,7 @@ interface Unwrapped {
   isOptional: boolean;
 }
 
-/**
- * Reads a schema inside its wrappers. Converting it to JSON Schema would give the same facts, but delay every start.
- */
+/** Unwraps a schema. Converting it to JSON Schema would give the same data, but delay every start. */
 function unwrap(schema: z.core.$ZodType): Unwrapped {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   const own = z.globalRegistry.get(schema)?.description;
@@ -108,7 +105,7 @@ function parents(path: string): string[] {
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('.'));
 }
 
-/** A value for a setting, with a comment for the file. */
+/** A setting's value, with a comment for the file. */
 export interface Chosen {
   value: string | number | number[];
   note?: string;
@@ -133,7 +130,7 @@ const heading = `# rankd's configuration. Each commented-out setting has its def
 # Check it with: rankd config check
 `;
 
-/** Returns a line for each section that starts with this setting. */
+/** Returns a heading for each section that this setting is the first of. */
 function headings(parents: string[], before: string[]): string[] {
   const isSame = (depth: number) => parents.slice(0, depth + 1).join('.') === before.slice(0, depth + 1).join('.');
   return parents.flatMap((name, depth) => {
@@ -162,7 +159,7 @@ function scalar(value: unknown): string {
   return isPlain ? String(value) : JSON.stringify(value);
 }
 
-/** Replaces control characters in a note, which contains names of groups and roles from Roblox. */
+/** Replaces control characters in a note, which contains group and role names from Roblox. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }

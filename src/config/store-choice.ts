@@ -22,7 +22,7 @@ interface StoreSources {
   env: Record<string, string | undefined>;
   /** True if the URL is from the file, which must not contain a password. */
   isUrlInFile: boolean;
-  /** Returns the base of the relative path in a setting. */
+  /** Returns the base of a relative path in `setting`. */
   folderOf(setting: keyof StoreSettings): string;
 }
 
@@ -33,7 +33,7 @@ interface StoreChoice {
   warnings: string[];
 }
 
-/** Returns the address of the store with its secrets, or the problems of its settings, which contain no values. */
+/** Returns the store's address with its secrets, or the problems with its settings, which contain no secrets. */
 export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSources): StoreChoice {
   const { url, password_file: passwordFile } = settings;
   if (url === undefined) return { problems: [], warnings: withoutUrl(settings, env) };
@@ -85,7 +85,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   };
 }
 
-/** Returns a warning about store settings without a URL, whose operator probably wants PostgreSQL. */
+/** Returns a warning about store settings without a URL, because the operator probably wants PostgreSQL. */
 function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[] {
   const set = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : `store.${name}`));
   const all = [...set, ...(env[passwordVariable] ? [passwordVariable] : [])];
@@ -111,7 +111,7 @@ interface StoreUrl extends Omit<ServerAddress, 'tls' | 'password'> {
   sslrootcert?: string | undefined;
 }
 
-/** The parameters that a store's URL may have, with their values. */
+/** The parameters that a store's URL may have, with checks for their values. */
 const parameters: Record<string, { isValid(text: string): boolean; expected: string }> = {
   host: { isValid: (text) => text.startsWith('/'), expected: 'the directory of a socket' },
   sslmode: { isValid: (text) => Object.hasOwn(tlsOfMode, text), expected: Object.keys(tlsOfMode).join(', ') },
@@ -164,7 +164,7 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   };
 }
 
-/** A placeholder for a missing host, which a URL with a user requires. */
+/** A placeholder for a missing host, because URL syntax requires a host after a user. */
 const noHost = 'nohost.invalid';
 
 const severalServers = 'names several servers; use one name that always points to the primary';

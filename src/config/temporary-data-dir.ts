@@ -18,9 +18,9 @@ export function isUsable(directory: string): boolean {
 }
 
 /**
- * Creates a private temporary directory for the socket and the lock of a daemon on PostgreSQL, for a user who cannot
- * have a data directory. Its name depends only on the user and the store, so commands find it too. Returns `undefined`
- * if it can't be created. Throws `no_permission` if a different user has created it.
+ * Creates a private temporary directory for a PostgreSQL daemon's socket and lock, for a user who cannot have a data
+ * directory. Its name depends only on the user and the store, so commands find it too. Returns `undefined` if it can't
+ * be created. Throws `no_permission` if a different user has created it.
  */
 export function temporaryDataDir({ uid }: SystemUser, store: ServerAddress): string | undefined {
   const name = crypto()

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { asBaseUrl } from '../base/net.ts';
 import { durationPattern, parseDuration } from '../base/time.ts';
 
-// The types of settings. The message of each check describes a valid value.
+// The types of settings. Each check's message describes a valid value.
 
 export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: 'a mapping of settings' }).prefault({} as z.input<z.ZodObject<Shape>>);
@@ -30,7 +30,7 @@ export function ids() {
 const roleError = 'a rank, a role id, or a role name of at most 100 characters';
 
 /**
- * Accepts a number or a name. Converts digits to a number, as for HTTP requests. Refuses long words, which may be
+ * Accepts a number or a name. Converts digits to a number, as HTTP requests do. Refuses long words, which may be
  * misplaced secrets.
  */
 function roleNameOr(error: string) {
@@ -104,7 +104,7 @@ export function duration(
   return bounded({ min, max, example }).prefault(preset);
 }
 
-/** A duration for all members, or a list of durations by rank. Ranks below its lowest entry have none. */
+/** A duration for all members, or a list of durations by rank. Ranks below the lowest entry have none. */
 export function durationByRank(preset: string, limits: { min: string; max: string; example: string }) {
   const error = `a duration from ${limits.min} to ${limits.max}, such as ${limits.example}, or a list of {from: RANK, for: DURATION}`;
   const one = bounded(limits).transform((forMs) => (forMs === 0 ? [] : [{ from: 0, forMs }]));
@@ -139,7 +139,7 @@ export function optionalUrl() {
   return baseUrl().optional();
 }
 
-/** A URL without a path, at which the page is served. */
+/** The dashboard's URL, which has no path. */
 export function origin() {
   const error = 'an https address (or http on loopback) without user, password, path, query or fragment';
   return z
@@ -148,7 +148,7 @@ export function origin() {
     .transform((text) => new URL(text).origin);
 }
 
-/** A path for the page on the API's listener that no API route has. */
+/** The dashboard's path on the API's listener, which no API route uses. */
 export function pathOfPage() {
   const error = 'a path of letters, digits and dashes that the API does not use, such as /page';
   const ofApi = ['v1', 'v2', 'docs', 'group', 'discord', 'roblox', 'healthz', 'readyz'];

@@ -19,7 +19,7 @@ interface Admitted {
 }
 
 /**
- * Authenticates and authorizes the caller of a route with the place in the query or the Roblox-Id header. Throws the
+ * Authenticates and authorizes a caller whose request has the place in the query or in the Roblox-Id header. Throws the
  * refusal.
  */
 export async function admitCaller(exchange: Exchange): Promise<Admitted> {
@@ -36,7 +36,7 @@ export async function admitCaller(exchange: Exchange): Promise<Admitted> {
   return { caller, placeId };
 }
 
-/** Returns the record of a request's key, or the refusal; a promise only if the store is asynchronous. */
+/** Returns the record of a request's key, or the refusal. Returns a promise only if the store is asynchronous. */
 export function authenticateRequest(
   app: Pick<DaemonContext, 'store'>,
   {
@@ -49,8 +49,8 @@ export function authenticateRequest(
 }
 
 /**
- * A cache of each connection's latest Authorization header, which the next request usually repeats: hashing a key costs
- * more than all its other checks.
+ * The fingerprint of each connection's latest Authorization header, which the next request usually repeats. Hashing a
+ * key costs more than all other checks of a request.
  */
 const latest = new WeakMap<Duplex, { authorization: string; fingerprint: KeyFingerprint | RankdError }>();
 
@@ -90,7 +90,7 @@ export function headerText(given: string | string[] | undefined): string | undef
 }
 
 /**
- * Returns the caller if the key has the route's scope, may be used from the place and is within its limits; otherwise
+ * Returns `keyRecord` if the key has the route's scope, may be used from the place and is within its limits; otherwise,
  * returns the refusal. Callers can cause thousands of refusals a second, and throwing them would be slower.
  */
 export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: number | undefined): FoundKey {
@@ -111,7 +111,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   app.keyUses.note({ secretId, placeId, at: now });
   app.gameModules.note(placeId, request.headers['x-rankd-client']);
   request.notes.facts = { keyId: key.id, keyName: key.name, placeId };
-  const isCountedByAll = scope !== 'verify' && throttle.isShared; // `authorizeChange` then counts it
+  const isCountedByAll = scope !== 'verify' && throttle.isShared; // `authorizeChange` counts it
   const overLimit = isCountedByAll ? undefined : throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
   if (overLimit !== undefined) return overLimit;
   if (misplaced !== undefined) {
@@ -135,7 +135,7 @@ export async function authorizeChange(
 }
 
 /**
- * A cache of each caller's latest refusal: a refused game retries constantly, and creating the error costs more than
+ * Each caller's latest refusal for a place. A refused game retries constantly, and creating the error costs more than
  * all checks.
  */
 const latestRefusals = new WeakMap<Caller, RankdError>();
@@ -149,9 +149,9 @@ function refusePlace(caller: Caller, placeId: number): RankdError {
 }
 
 /**
- * Counts a refused caller for the audit. Returns `too_many_requests` for a network with too many invalid keys, or a key
- * with too many wrong places. Only refusals are limited: game servers share addresses and keys, so one caller's
- * mistakes must not lock out others.
+ * Counts a refusal for the audit log and returns it; returns `too_many_requests` instead if the network has sent too
+ * many invalid keys, or the key too many wrong places. Only refusals are limited: game servers share addresses and
+ * keys, so one caller's mistakes must not lock out others.
  */
 export function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
   const limits = limitsOn(refusal, app.limits, { from: request.from, key });
@@ -170,7 +170,7 @@ function limitsOn(
   return [];
 }
 
-/** Returns headers with the time of the rotation (RFC 9745) and the time at which the old secret expires (RFC 8594). */
+/** Returns headers with the time of the rotation (RFC 9745) and the old secret's expiry (RFC 8594). */
 function retirementHeaders(
   retiring: NonNullable<KeyRecord['retiring']>,
   { expiresAt = Number.POSITIVE_INFINITY }: Key,

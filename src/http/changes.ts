@@ -20,7 +20,7 @@ interface RequestedChange {
   caller: KeyRecord;
   asked: AskedChange;
   /**
-   * The content that a repeat with the same Idempotency-Key must have. Excludes the place, because a game can have
+   * The content that a retry with the same Idempotency-Key must repeat. Excludes the place, because a game can have
    * several.
    */
   content: unknown;
@@ -32,8 +32,8 @@ export type AskedChange = Pick<
 >;
 
 /**
- * Admits the caller and makes the change that `read` returns. An Idempotency-Key is valid for one `operation`. Throws
- * the error of a change that is not applied.
+ * Admits the caller and makes the change that `read` returns. An Idempotency-Key is valid for one `operation`. If the
+ * change is not applied, throws its error.
  */
 export async function changeFor(
   exchange: Exchange,
@@ -47,7 +47,7 @@ export async function changeFor(
   return { change: await makeChange(exchange, { caller, placeId, asked, content }, deadline), caller };
 }
 
-/** Returns the deadline of the response. */
+/** Returns the deadline for the response. */
 export function deadlineOf({ app: { clock, deadlineMs }, request: { notes } }: Exchange): Deadline {
   return deadlineIn(clock, Math.max(0, notes.arrivedAt + deadlineMs - clock.monotonic()));
 }
@@ -57,7 +57,7 @@ export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord)
   return { signal, deadlineAt, lane: key.id };
 }
 
-/** Makes a change and adds its facts to the response and the log. Throws the error of a change that is not applied. */
+/** Makes a change, and adds its data to the response and the log. If the change is not applied, throws its error. */
 export async function makeChange(
   exchange: Exchange,
   { caller, placeId, asked, content }: RequestedChange,
@@ -71,7 +71,7 @@ export async function makeChange(
   return appliedChange(exchange, await changeRank(exchange.app, command, deadline));
 }
 
-/** Adds a change's facts to the response and the log. Throws the error of a change that is not applied. */
+/** Adds a change's data to the response and the log. If the change was not applied, throws its error. */
 export function appliedChange({ app, request, reply }: Exchange, answer: ChangeAnswer): RankChange {
   warnOfPause(app.log, answer);
   request.notes.facts = {
@@ -96,8 +96,8 @@ export function ranksOf({
 }
 
 /**
- * Returns a function whose promises resolve in the order of its calls. Key lookups can take different times, but rankd
- * must change members in order of arrival.
+ * Returns a function whose promises resolve in the order of its calls. Some key lookups take longer than others, but
+ * rankd must change members in order of arrival.
  */
 export function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Value> {
   let earlier: Promise<unknown> = Promise.resolve();
@@ -119,21 +119,24 @@ export function callerOf({ key, secretId }: { key: Key; secretId: string }, plac
   };
 }
 
-/** Returns the hashed Idempotency-Key of a request, with a fingerprint of its content. Throws `invalid_request`. */
+/**
+ * Hashes a request's Idempotency-Key, and returns it with a fingerprint of the content. Throws `invalid_request` if the
+ * key is too long.
+ */
 export function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
   if (given === undefined || given === '') return {};
   const { success, data: text } = idempotencyKey.safeParse(given);
   if (!success) {
     throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
   }
-  // Names can differ in a repeat from a different game server, which knows only the names of its own players.
+  // Names can differ in a retry from a different game server, which knows only the names of its own players.
   const withoutNames = (name: string, value: unknown) => (/^ranke[er]Name$/.test(name) ? undefined : value);
   const fingerprint = crypto().hash('sha256', JSON.stringify(content, withoutNames));
   return { idempotency: { key: crypto().hash('sha256', text), fingerprint } };
 }
 
 /**
- * Logs a warning if this change paused its key. Later changes that are refused because of the pause are only in the
+ * Logs a warning if this change paused its key. Later changes that the pause causes to be refused appear only in the
  * history.
  */
 export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
@@ -183,7 +186,7 @@ export function anonymousRequest({
   return withoutOmitted({ rankeeId: userId, rankeeName: '', rankerId: 0, rankerName: '', newRankId, reason });
 }
 
-/** Converts a client's rank: digits to a number, as everywhere in rankd. */
+/** Converts a client's rank. Text that consists of digits becomes a number, as everywhere in rankd. */
 export function asRoleName(rank: number | string): RoleName {
   return /^\d{1,16}$/.test(String(rank)) ? Number(rank) : rank;
 }

@@ -12,12 +12,15 @@ import { CountedLines } from './token-buckets.ts';
 /** The share of `maxConnections` that one network may use. */
 const networkShare = 1 / 4;
 /**
- * Above this share of `maxConnections`, a new connection ends a request that has taken longer than `slowMs` to arrive.
+ * At or above this share of `maxConnections`, a new connection ends a request that has taken longer than `slowMs` to
+ * arrive.
  */
 const crowdedShare = 3 / 4;
 const slowMs = 1_000;
 
-/** The interval of checks for unread responses: a connection is closed after one to two intervals without progress. */
+/**
+ * The interval between checks for unread responses. A connection is closed after one to two intervals without progress.
+ */
 const unreadMs = 15_000;
 
 /** The log line for each limit. */
@@ -40,8 +43,8 @@ interface Limits {
 
 /**
  * Limits a server's connections. At the limit, ends the request that has taken longest to arrive, or else the
- * connection that has been idle for longest. Closes a new connection only if all others are waiting for rankd. Also
- * closes connections whose callers do not read.
+ * connection that has been idle longest. Closes a new connection only if all others are waiting for rankd. Also closes
+ * connections whose callers do not read their responses.
  */
 export function limitConnections(
   server: Server,
@@ -99,13 +102,13 @@ export function limitConnections(
 interface Expendable {
   socket: Socket;
   /**
-   * True if its first request, or the body of its latest one, has not fully arrived. Otherwise, it is idle, or its
-   * responses are not being read.
+   * True if the connection's first request, or the body of its latest one, has not fully arrived. False if the
+   * connection is idle, or if its responses are not being read.
    */
   isSending: boolean;
-  /** True before the first read from it, which can be late if rankd is busy. */
+  /** True before the first read from the connection, which can be late if rankd is busy. */
   isNew: boolean;
-  /** Start of this state, on `Clock.monotonic()`. */
+  /** When this state began, on `Clock.monotonic()`. */
   since: number;
 }
 
@@ -141,7 +144,10 @@ class OpenConnections {
     if (this.#open.delete(socket)) this.#count(opened?.network, -1);
   }
 
-  /** Returns the connection of one network, or of all, that has been sending for longest, or else idle for longest. */
+  /**
+   * Returns the connection that has been sending longest, or else the one that has been idle longest, among one
+   * network's connections or all.
+   */
   leastNeeded(network?: string): Expendable | undefined {
     let least: Expendable | undefined;
     for (const [socket, opened] of this.#open) {

@@ -3,11 +3,11 @@ import type { Duplex } from 'node:stream';
 
 /** The state of a connection. */
 export interface Connection {
-  /** The unsent responses in the order of their requests. */
+  /** The unsent responses in request order. */
   unanswered: ServerResponse[];
   /** The arrival time of the latest request's headers, on `Clock.monotonic()`; `undefined` before the first. */
   latestAt: number | undefined;
-  /** True once a response has announced the end of the connection, after which nothing may be sent. */
+  /** True once a response has announced the connection's end. Nothing may be sent after that response. */
   isClosing: boolean;
 }
 
@@ -28,8 +28,8 @@ export function connectionOf(socket: Duplex): Connection {
 const maxUnanswered = 16;
 
 /**
- * Records the next request of a connection. At the limit, returns false: rankd ignores the rest of the input, and
- * closes the connection after the last response.
+ * Records a connection's next request. At the limit, returns false, ignores the rest of the input, and closes the
+ * connection after the last response.
  */
 export function noteRequest(
   connection: Connection,
@@ -49,8 +49,8 @@ export function noteRequest(
 }
 
 /**
- * Stops Node.js from parsing further pipelined requests. One packet can contain thousands, whose objects would stay in
- * memory until the earlier ones are answered. The undocumented return value 2 means that HTTP ends and a different
+ * Stops Node.js from parsing more pipelined requests. One packet can contain thousands, and their objects would stay in
+ * memory until the earlier requests are answered. The undocumented return value 2 means that HTTP ends and a different
  * protocol follows.
  */
 function stopParsing(socket: Duplex & { parser?: { onIncoming: () => number } }): void {

@@ -3,8 +3,8 @@ import { asRankdError, type RankdError } from '../base/errors.ts';
 let waiting: Array<() => void> = [];
 
 /**
- * Runs `work` at the end of this turn of the event loop, after all input of the turn has been received. All work of a
- * turn runs synchronously in order of arrival. It must not throw, or the rest would not run.
+ * Runs `work` at the end of this turn of the event loop, after the turn's input has been received. All of a turn's work
+ * runs synchronously in order of arrival. `work` must not throw, or the rest would not run.
  */
 export function atEndOfTurn(work: () => void): void {
   if (waiting.push(work) === 1) setImmediate(runAll);
@@ -21,7 +21,7 @@ type Request = (failure?: RankdError) => void;
 /**
  * Refreshes the store before it handles requests, so that they see all changes made before their arrival. One refresh
  * serves all requests of a turn, and starts after the last of them. Requests that arrive during a refresh share the
- * next one, or the error of this one.
+ * next refresh or, if this one fails, its error.
  */
 export class Freshness {
   readonly #freshen: () => Promise<void> | undefined;
@@ -32,7 +32,10 @@ export class Freshness {
     this.#freshen = freshen;
   }
 
-  /** Calls `request` after the next refresh, with the error if that failed. Requests continue in order of arrival. */
+  /**
+   * Calls `request` after the next refresh, with the error if the refresh failed. Requests continue in order of
+   * arrival.
+   */
   wait(request: Request): void {
     this.#waiting.push(request);
     if (this.#isRefreshing) return;
@@ -50,7 +53,7 @@ export class Freshness {
         if (freshened !== undefined) await freshened; // awaiting costs time, and most stores are synchronous
       } catch (error) {
         failure = asRankdError(error);
-        // requests that arrived in the meantime would wait as long for the same error
+        // a separate refresh for later requests would take as long and fail in the same way
         requests.push(...this.#waiting.splice(0));
       }
       for (const request of requests) request(failure);

@@ -3,7 +3,7 @@ import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 import type { Family } from './compat/family.ts';
 
 /**
- * The HTTP status of every code. Codes for the operator never reach a game, which gets `internal` instead, or
+ * The HTTP status of every code. Codes for the operator never reach a game. It receives `internal` instead, or
  * `store_unavailable` for `config_invalid`, which only the store throws at run time.
  */
 export const statuses = {
@@ -68,7 +68,7 @@ export const statuses = {
   too_many_streams: 500,
 } as const satisfies Record<ErrorCode, number>;
 
-/** A code that a caller can get. */
+/** A code that a caller can receive. */
 export type PublicCode = {
   [Code in ErrorCode]: Code extends 'internal' ? Code : (typeof statuses)[Code] extends 500 ? never : Code;
 }[ErrorCode];
@@ -167,7 +167,7 @@ export function sendError({
   return reply.code(status).type('application/json; charset=utf-8').send(json);
 }
 
-/** Converts an error to the format that clients of an imitated service expect. */
+/** Converts an error to the format that an imitated service's clients expect. */
 function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorFields }: Family): ErrorAnswer {
   const translated = { ...answer, code, status: statuses[code] ?? answer.status };
   return { ...translated, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(translated) }) };
@@ -192,7 +192,10 @@ export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   return { status: statuses[code], code, reason, message: fits, retryAfter, json };
 }
 
-/** Truncates a message to the limit. Names in it are from callers, and one character can take six bytes in JSON. */
+/**
+ * Truncates a message to the limit. It can contain long names from callers, and one character can take six bytes in
+ * JSON.
+ */
 function fitting(message: string): string {
   if (message.length * 6 <= maxMessageBytes) return message;
   let bytes = 0;

@@ -13,13 +13,12 @@ const idError = ({ input }: { input?: unknown }) => (input === undefined ? 'is m
 const userIdError = ({ input }: { input?: unknown }) =>
   /^-\d{1,3}$/.test(String(input)) ? `${wholeNumber}; ${input} is a Studio test player` : idError({ input });
 
-/** An id: a whole JSON number up to 2^53-1, or a decimal string. */
+/** An id: a whole JSON number up to 2^53-1, or a string of up to 16 digits. */
 export const id = idWith(idError);
 /** A rank number or role id, for /v1. */
 export const rankOrRoleId = idWith(({ input }) =>
   input === undefined ? 'is missing' : 'must be a rank number or a role id',
 );
-/** The id of a player. */
 export const userId = idWith(userIdError);
 export const memberId = userId.refine((value) => value > 0, { error: 'must be above 0' });
 
@@ -42,7 +41,7 @@ const userName = text.refine(isUserName, {
   error: 'must be 3 to 20 letters, digits and underscores: the user name, not the display name',
 });
 
-/** The fields with the member of a /v2 request, by id or by name. */
+/** The fields that name the member in a /v2 request, by id or by name. */
 export const memberFields = {
   robloxUserId: memberId.nullish().describe('User id of the member, above 0; or send `username`.'),
   username: userName.nullish().describe("The member's current user name, instead of `robloxUserId`."),
@@ -60,7 +59,7 @@ export function namesOneMember(
   context.addIssue({ code: 'custom', message });
 }
 
-/** The error of a body that is not an object. */
+/** The error for a body that is not an object. */
 export const notAnObject = { error: 'The body must be a JSON object' };
 
 export const idempotencyKey = z.string().max(128);
@@ -80,7 +79,7 @@ export function parsePlaceId(fields: unknown, where: 'query' | 'body'): number {
   throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
 }
 
-/** Returns the place id of a request, from its query or else from the Roblox-Id header. */
+/** Returns a request's place id, from the query or else from the Roblox-Id header; `undefined` if it has none. */
 export function placeOf({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): number | undefined {
   return givenPlaceId(query, 'query') ?? givenPlaceId({ placeid: headers['roblox-id'] }, 'Roblox-Id header');
 }

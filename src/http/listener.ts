@@ -16,7 +16,7 @@ import { type Notes, nextRequestId, pathOf, requestLog } from './request-log.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     notes: Notes;
-    /** The caller's address: the connection's, or the one that a trusted proxy reports. */
+    /** The caller's address: the connection's peer, or the address that a trusted proxy reports. */
     from: string;
   }
   interface FastifyInstance {
@@ -28,12 +28,12 @@ declare module 'fastify' {
 interface ListenerOptions {
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
-  /** The listener's section of the configuration, which its log lines contain unless it is `server`. */
+  /** The listener's section in the configuration. The listener's log lines contain this name, unless it is `server`. */
   section: 'server' | 'dashboard' | 'metrics';
   maxConnections: number;
   /** Addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
-  /** The headers of every response, including those that replace Node.js's own responses. */
+  /** Headers for every response, including the responses that replace Node.js's own. */
   headers?: () => Readonly<Record<string, string>>;
   /** Time for requests to finish once the listener closes. */
   graceMs?: number;
@@ -44,8 +44,8 @@ interface ListenerOptions {
 }
 
 /**
- * Not a literal in the call, because the types for Node.js 22 lack some of these options, and literals are checked for
- * unknown ones.
+ * These options are not a literal in the call, because TypeScript checks literals for unknown options, and the types
+ * for Node.js 22 lack some of these.
  */
 const nodeOptions = {
   requireHostHeader: false,
@@ -59,7 +59,7 @@ const nodeOptions = {
 
 /**
  * Creates an HTTP listener with limits on connections, pipelining, unread responses and time, with JSON errors, and
- * with a request id in every response. All of rankd's listeners are created by this. `listenAt` opens the port.
+ * with a request id in every response. Creates all of rankd's listeners. `listenAt` opens the port.
  */
 export function createListener(options: ListenerOptions): FastifyInstance {
   const { log, clock, trustedProxies, graceMs = 0, sendError: send = sendError } = options;
@@ -97,13 +97,13 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     if (begin(request, reply)) done();
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
-    // After an Upgrade request, Node.js reads no further request from the connection, even if the response is HTTP.
+    // After an Upgrade request, Node.js reads no more requests from the connection, even if the response is HTTP.
     if (request.headers.upgrade !== undefined) closeWith(reply);
     dropAnswered(request.notes.unanswered, reply.raw);
     logAnswer(request, reply);
     done();
   });
-  // Without this, a caller that does not read its response, or never completes its request, would delay the close
+  // Without this hook, a caller that does not read its response, or never completes its request, would delay the close
   // forever.
   server.addHook('preClose', async () => {
     if (graceMs === 0) return server.server.closeAllConnections();
@@ -155,7 +155,7 @@ export function closeWith(reply: FastifyReply): void {
 }
 
 /**
- * Returns a function that starts a request. It returns false for a request that exceeds the connection's limit and is
+ * Returns a function that begins a request. It returns false for a request beyond the connection's limit, which is
  * ignored.
  */
 function beginning({
@@ -178,7 +178,7 @@ function beginning({
   };
 }
 
-/** Replaces Fastify's validator and serializer, which rankd does not load because zod checks the bodies. */
+/** Replaces Fastify's validator and serializer, which rankd does not load because it uses zod. */
 function withoutSchemas(): never {
   throw new Error("rankd's routes have no Fastify schemas");
 }

@@ -24,7 +24,7 @@ const onceAMinute = { perMinute: 1, burst: 1 };
  * and headers.
  */
 export function answerForNode(server: Server, { log, clock, section, headers, foreign }: NodeAnswers): void {
-  // This undocumented option allows callers to close their side after a complete request and wait for the response.
+  // This undocumented option lets callers close their side after a complete request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true });
   const counted = new CountedLines(clock);
   const report = (protocol: keyof ForeignProtocols, from: string | undefined) => {
@@ -59,7 +59,7 @@ interface ParseError extends NodeJS.ErrnoException {
 
 /**
  * Detects the protocol from a connection's first bytes: a TLS handshake record, the HTTP/2 preface, or a header of the
- * PROXY protocol, version 1 or 2. Node.js's own parser detects the preface, even in several packets.
+ * PROXY protocol, version 1 or 2. Node.js's own parser detects the HTTP/2 preface, even in several packets.
  */
 function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof ForeignProtocols | undefined {
   if (code === 'HPE_PAUSED_H2_UPGRADE') return 'HTTP/2';
@@ -70,7 +70,7 @@ function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof Fo
 }
 
 /**
- * Closes a connection with invalid input with an error. If an earlier request on it is still unanswered, closes it
+ * After invalid input, sends an error and closes the connection. If an earlier request is still unanswered, closes it
  * after that response instead, because a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<Record<string, string>>): void {

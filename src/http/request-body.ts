@@ -8,8 +8,8 @@ import { atEndOfTurn } from './end-of-turn.ts';
 const bodyLimit = 65_536;
 
 /**
- * Reads the body of a request with any content type: games send JSON as text/plain or without a type. Calls `then` with
- * all bytes, or with an error, at the end of a turn of the event loop or later.
+ * Reads a request's body, whatever its content type: games send JSON as text/plain or without a type. Calls `then` with
+ * all bytes, or with an error, at the end of this turn of the event loop or later.
  */
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void, limit = bodyLimit): void {
   if (Number(request.headers['content-length']) > limit) return void then(bodyTooLarge(limit));
@@ -48,7 +48,7 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
 
 /**
  * Decompresses a body that may be gzip. Returns an error instead of throwing it, because a caller with an invalid key
- * must get the error about the key. Synchronous, because later requests must not overtake this one.
+ * must receive the error about the key. Synchronous, so that later requests can't overtake this one.
  */
 export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
   const name = encoding.trim().toLowerCase();
@@ -68,7 +68,7 @@ function notUnpacked({ code }: NodeJS.ErrnoException): RankdError {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses the JSON of a body; `undefined` without a body. Throws `invalid_request` and `body_too_large`. */
+/** Parses a JSON body; `undefined` without a body. Throws `invalid_request` and `body_too_large`. */
 export function jsonBody({ body }: FastifyRequest): unknown {
   if (body instanceof RankdError) throw body;
   if (!Buffer.isBuffer(body) || body.length === 0) return undefined;

@@ -7,7 +7,7 @@ import type { Clock } from '../ports/index.ts';
 import { networkOf } from './throttle.ts';
 import { CountedLines, type Rate } from './token-buckets.ts';
 
-/** Random, so that ids of different processes differ. */
+/** Random, so that different processes create different ids. */
 const idPrefix = newId('req').slice(0, -5);
 let count = 36 ** 4; // five digits from the start
 
@@ -20,34 +20,34 @@ export function nextRequestId(): string {
   return idPrefix + count.toString(36);
 }
 
-/** Facts about a request, for its log line. */
+/** Data about a request, for its log line. */
 export interface Notes {
-  /** The arrival time of its headers, on `Clock.monotonic()`, from which the deadline counts. */
+  /** When its headers arrived, on `Clock.monotonic()`. The deadline counts from this time. */
   arrivedAt: number;
   /** The unanswered requests of its connection. */
   unanswered: ServerResponse[];
   level: 'debug' | 'info' | 'warn';
-  /** Further fields of the log line. */
+  /** More fields for the log line. */
   facts: Record<string, unknown>;
   /** The reason for a refusal or failure. */
   error: RankdError | undefined;
   /** An unexpected error inside rankd. */
   failure: unknown;
-  /** A problem of an accepted request that the operator should check. */
+  /** A problem with an accepted request that the operator should check. */
   warning: string | undefined;
 }
 
 /**
  * The limit on log lines per error code and key, so that thousands of requests a second cannot fill the disk. The audit
- * has the totals of refused callers.
+ * log has the total numbers of refusals.
  */
 const errorLines: Rate = { perMinute: 20, burst: 200 };
-/** The limit per address within that limit, so that one noisy caller does not crowd out the others. */
+/** The limit per address within `errorLines`, so that one noisy caller does not crowd out the others. */
 const errorLinesOfAddress: Rate = { perMinute: 1, burst: 20 };
-/** The limit per warning. Only callers with a valid key cause warnings. */
+/** The limit per warning. Only callers with a valid key can cause warnings. */
 const warningLines: Rate = { perMinute: 20, burst: 20 };
 
-/** Returns a function that logs a line for each answered request, and one for its warning. */
+/** Returns a function that logs a line for an answered request, and another for its warning, if it has one. */
 export function requestLog({
   log,
   clock,
@@ -103,8 +103,8 @@ export function pathOf(url: string): string {
 const maxPathLength = 200;
 
 /**
- * Masks path segments other than words and numbers, because clients put secrets in URLs by mistake. Some of these are
- * base64 with slashes.
+ * Masks path segments other than words and numbers, because clients put secrets in URLs by mistake, including base64
+ * with slashes.
  */
 function withoutSecrets(path: string): string {
   return path.replaceAll(/[^/]{5,}/g, (part) =>

@@ -15,7 +15,7 @@ declare module 'fastify' {
     needsKey?: boolean;
     /** The service that the route imitates. */
     family?: Family;
-    /** Returns false if the configuration disables the route, whose address then does not exist. */
+    /** Returns false if the configuration disables the route. Requests to it then receive a 404. */
     isServed?: (app: DaemonContext) => boolean;
   }
   interface FastifyInstance {
@@ -25,8 +25,8 @@ declare module 'fastify' {
 }
 
 /**
- * A route with its description. Fastify's routes, the OpenAPI document, the /docs page and the tables in docs/api.md
- * are generated from the same list.
+ * A route with its description. rankd generates Fastify's routes, the OpenAPI document, the /docs page and the tables
+ * in docs/api.md from one list of these.
  */
 export interface Route<
   Body extends z.ZodType = z.ZodType,
@@ -43,7 +43,9 @@ export interface Route<
    * Returns false if the configuration disables the route. Routes that imitate a service depend on `compat` instead.
    */
   isServed?: (app: DaemonContext) => boolean;
-  /** True if it changes ranks: it then accepts an `Idempotency-Key`, and its response has the id of the change. */
+  /**
+   * True if the route changes ranks: it then accepts an `Idempotency-Key`, and its response contains the change's id.
+   */
   changesRanks?: boolean;
   /** The query parameters, except the place. */
   query?: Query;
@@ -55,7 +57,8 @@ export interface Route<
   /** Error codes, in addition to those of every request and every key. */
   codes?: readonly PublicCode[];
   /**
-   * Handles a request. rankd sends the returned object as JSON. Returns nothing if it has already sent the response.
+   * Handles a request. rankd sends the returned object as JSON. The handler returns nothing if it has sent the response
+   * itself.
    */
   handler: (exchange: Exchange<z.output<Body>, z.output<Query>>) => Result<z.input<Answer>>;
 }
@@ -73,10 +76,11 @@ interface RouteDocs {
 interface KeyUse {
   scope: Scope;
   /**
-   * The header with the key: `Authorization`, either that or `x-api-key`, or that of the imitated service's clients.
+   * The header that contains the key: `Authorization`, `Authorization` or `x-api-key`, or the header that the imitated
+   * service's clients send.
    */
   in: 'bearer' | 'bearer or header' | Family;
-  /** The part of the request with the place id. */
+  /** The part of the request that contains the place id. */
   place: 'body' | 'query' | 'query or Roblox-Id';
 }
 
@@ -103,7 +107,7 @@ export function route<Body extends z.ZodType, Query extends z.ZodType, Answer ex
 interface ApiContext {
   live: LiveContext;
   throttle: Throttle;
-  /** Resolves key records in the order of the calls, because rankd changes members in order of arrival. */
+  /** Resolves key records in call order, because rankd changes members in order of arrival. */
   inOrderOfArrival: (record: FoundKey | Promise<FoundKey>) => Promise<FoundKey>;
   /** Handles requests from Discord. Its code is loaded only if `discord` is configured. */
   answerDiscord: (exchange: Exchange) => Promise<object>;
@@ -117,7 +121,7 @@ const anything = z.unknown();
 /** A request and its reply. */
 export class Exchange<Body = unknown, Query = unknown> {
   readonly api: ApiContext;
-  /** The context at the start of the request; a reload in the meantime does not change it. */
+  /** The context when the request began; a later reload does not change it. */
   readonly app: DaemonContext;
   readonly route: Route;
   readonly request: FastifyRequest;
@@ -222,7 +226,7 @@ export const answerHeaders = {
 
 export type AnswerHeader = keyof typeof answerHeaders;
 
-/** The errors that any HTTP request can get. */
+/** The errors that any HTTP request can cause. */
 const codesOfEveryRequest = [
   'invalid_request',
   'request_timeout',

@@ -7,7 +7,7 @@ import type { Key, Scope } from '../core/model.ts';
 import type { Clock, LimitStore, SharedLimit } from '../ports/index.ts';
 import { type Rate, type Taken, TokenBuckets, taken } from './token-buckets.ts';
 
-/** The message of each limit's refusal, by the limit's name in the `RateLimit` headers. */
+/** The message for each limit's refusal, by the limit's name in the `RateLimit` headers. */
 const refusals = {
   verify: (perMinute) => `This key may be verified ${perMinute} times a minute; slow down.`,
   place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
@@ -19,7 +19,7 @@ const refusals = {
 
 export interface Limit extends Rate {
   name: keyof typeof refusals;
-  /** The key, place of a key, network or person that it counts. */
+  /** The key, the key and place, the network or the Discord person whose requests are counted. */
   of: string;
 }
 
@@ -42,7 +42,7 @@ const limitsOfChanges: LimitsOf = ({ rankPerMinute, rankBurst, placePerMinute },
   ];
 };
 
-/** The limits on each operation with an accepted key, in the order of the checks. */
+/** The limits on requests with an accepted key, by scope, in the order of the checks. */
 export const limitsOf: Record<Scope, LimitsOf> = {
   verify: ({ verifyPerMinute }, { key: { id } }) => [
     { name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute },
@@ -57,7 +57,7 @@ export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
 }
 
-/** Returns the limit on the commands of one person in Discord, over all keys. */
+/** Returns the limit on one Discord person's commands, over all keys. */
 export function discordLimit(discordId: string): Limit {
   return { name: 'discord', of: discordId, perMinute: 30, burst: 30 };
 }
@@ -72,8 +72,8 @@ export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfi
 
 /**
  * Returns the part of an address that identifies a caller: a whole IPv4 address, or the /64 network of an IPv6 address,
- * because one caller usually has all of that network. The address is undefined after the caller has disconnected, and
- * any text from a proxy is possible.
+ * because one caller usually has that whole network. The address is undefined after the caller has disconnected, and
+ * can be any text if it comes from a proxy.
  */
 export function networkOf(address = ''): string {
   if (isIPv4(address)) return address; // parsing would take as long as the rest of a refusal
@@ -89,17 +89,14 @@ export function networkOf(address = ''): string {
 const maxNameLength = 45;
 
 /**
- * The maximum number of buckets per limit. A group has fewer keys and places, and callers from more networks are an
+ * The maximum number of buckets per limit. A group has fewer keys and places, and more networks than this mean an
  * attack.
  */
 const maxBuckets = 10_000;
 
 interface Counter {
   buckets: TokenBuckets;
-  /**
-   * A cache of the latest policy header, which the next request usually needs again: building it costs more than
-   * counting.
-   */
+  /** The latest policy header, which the next request usually needs again. Building it costs more than counting. */
   latest: Rate & { policy: string };
 }
 
@@ -182,11 +179,11 @@ export class Throttle {
   }
 }
 
-/** The interval of a node's reports, and the maximum number of limits in each. */
+/** The interval between a node's reports, and the maximum number of limits in each. */
 const reportEveryMs = 250;
 const maxReported = 1_000;
 /**
- * The maximum number of unreported limits, because callers can make up networks. Further limits count only on this
+ * The maximum number of unreported limits, because callers can make up networks. Requests beyond it count only on this
  * node.
  */
 const maxWaiting = 10_000;
@@ -200,7 +197,9 @@ export class LimitReporter {
   readonly #closing = new AbortController();
   #reporting: Promise<void> | undefined;
 
-  /** After each report, calls `correct` with what remains of a limit, minus the requests counted in the meantime. */
+  /**
+   * After each report, calls `correct` for each limit with the tokens left, minus the requests counted in the meantime.
+   */
   constructor(
     { store, clock }: { store: LimitStore; clock: Pick<Clock, 'sleep' | 'monotonic'> },
     correct: (limit: SharedLimit, left: number) => void,

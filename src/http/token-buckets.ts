@@ -34,9 +34,9 @@ interface Bucket {
 }
 
 /**
- * Token buckets by name, at most `maxBuckets`, because callers can make up names. They are in two generations, of which
- * the older one is dropped as a whole (the hashlru algorithm). This loses nothing, because a bucket that has not been
- * used recently is full again.
+ * Token buckets by name, at most `maxBuckets`, because callers can make up names. They are in two generations, and the
+ * older generation is dropped as a whole (the hashlru algorithm). This loses nothing, because a bucket that has not
+ * been used recently is full again.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -73,7 +73,7 @@ export class TokenBuckets {
     bucket.at = this.#clock.monotonic();
   }
 
-  /** Adds the bucket to the recent generation. If that is full, starts a new one and drops the older one. */
+  /** Adds the bucket to the recent generation. If the recent generation is full, first makes it the older one. */
   #remember(name: string, full: Bucket): Bucket {
     if (this.#recent.size >= this.#maxBuckets / 2) {
       this.#older = this.#recent;

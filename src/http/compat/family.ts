@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts';
 /** A service that rankd imitates: rankd accepts its clients' requests and responds in its format. */
 export interface Family {
   name: Config['compat'][number];
-  /** Returns the key in a request from this service's clients. */
+  /** Returns the game key in a request from one of this service's clients. */
   secret: (request: FastifyRequest) => string | undefined;
   /** The error statuses that differ from rankd's. */
   statuses: Partial<Record<ErrorCode, number>>;

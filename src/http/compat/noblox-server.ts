@@ -10,10 +10,10 @@ import { memberId, notAnObject, parseFields, text } from '../fields.ts';
 import { type Exchange, type Route, route } from '../route.ts';
 import type { Family } from './family.ts';
 
-/** The statuses of refusals that a retry does not change. noblox.js-server returns 400 for all of them. */
+/** The statuses of refusals for which a retry is useless. noblox.js-server returns 400 for all of them. */
 const finalStatuses = new Set<number>([403, 404, 405, 409, 413, 422]);
 
-/** noblox.js-server. Source: noblox/noblox.js-server, and setRank and changeRank of noblox.js. */
+/** noblox.js-server. Sources: noblox/noblox.js-server, and setRank and changeRank in noblox.js. */
 const nobloxServer: Family = {
   name: 'noblox-server',
   secret: ({ headers }) => headerText(headers.authorization),

@@ -10,8 +10,8 @@ import type { Family } from './family.ts';
 const refused = 400;
 
 /**
- * RankGun. Source: www.rankgun.works/docs/developing/APIReference, and APIRefrence for the old addresses, headers and
- * fields.
+ * RankGun. Sources: www.rankgun.works/docs/developing/APIReference and, for the old addresses, headers and fields,
+ * APIRefrence.
  */
 const rankgun: Family = {
   name: 'rankgun',

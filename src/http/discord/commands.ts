@@ -31,7 +31,7 @@ interface CommandRequest {
   throttle: Throttle;
   interaction: Interaction;
   member: InteractionMember;
-  /** The name of the key for the person's role. */
+  /** The name of the key that the person's role may use. */
   keyName: string;
   deadline: Deadline;
   /** The fields of the command's log line. */
@@ -70,7 +70,7 @@ export function commandOf(name: string): CommandSpec | undefined {
   return Object.hasOwn(commands, name) ? commands[name as DiscordCommandName] : undefined;
 }
 
-/** Runs the command of a person in Discord. Returns the reply, and throws the refusal. */
+/** Runs a command from Discord. Returns the reply, or throws the refusal. */
 export async function runCommand(request: CommandRequest): Promise<string> {
   const { app, throttle, interaction, member, keyName, deadline } = request;
   const { scope, run } = commandOf(interaction.data.name) ?? commands.link;
@@ -96,7 +96,7 @@ export async function runCommand(request: CommandRequest): Promise<string> {
   }
 }
 
-/** Returns the key for a role, which must be a key for Discord. Throws the reason why it can't be used. */
+/** Returns a role's key. Throws the reason if the key can't be used, e.g. because it is not a key for Discord. */
 export async function usableKey({ store, group, clock }: DaemonContext, name: string, scope: Scope): Promise<Key> {
   const [key, workspace] = await Promise.all([store.findKey(name), store.getWorkspace()]);
   if (key?.name !== name || !key.isForDiscord) throw notUsable(name);
@@ -156,7 +156,7 @@ async function change(asking: Asking, asked: AskedChange): Promise<string> {
   return messageOf(asking, await changeRank(app, { ...asked, caller, ...idempotencyFor(interaction) }, deadline));
 }
 
-/** Returns the message of an applied change. Throws the error of a change that is not applied. */
+/** Returns an applied change's message. If the change was not applied, throws its error. */
 function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
   const { change, error } = answer;
   warnOfPause(app.log, answer);
@@ -166,12 +166,12 @@ function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
   return change.message;
 }
 
-/** Returns an idempotency key, with which a repeat of the interaction gets the outcome of the first. */
+/** Returns an idempotency key for the interaction, so that a repeat returns the first outcome. */
 function idempotencyFor({ id, data }: Interaction) {
   return idempotencyOf(`discord:${id}`, [data.name, data.options]);
 }
 
-/** Returns the user that the option names. */
+/** Returns the user that the `user` option names. */
 async function rankeeOf({ app, call, text }: Asking): Promise<NamedUser> {
   const given = text('user');
   const [, discordId] = /^<@!?(\d+)>$/.exec(given) ?? [];

@@ -27,7 +27,7 @@ const interaction = z.object({
   id: snowflake,
   application_id: snowflake,
   guild_id: z.string().nullish(),
-  /** A secret, with which anyone can write as the application for 15 minutes. */
+  /** A secret that lets anyone write as the application for 15 minutes. */
   token: z.string().regex(/^[\w.~-]{1,2000}$/),
   member: member.nullish(),
   data: z.object({ name: z.string(), options: z.array(option).default([]) }),
@@ -36,7 +36,7 @@ const interaction = z.object({
 export type Interaction = z.output<typeof interaction>;
 export type InteractionMember = z.output<typeof member>;
 
-/** Parses the type of a request, and the rest of it if rankd supports that type. Throws `invalid_request`. */
+/** Parses a request's type and, if rankd supports that type, the rest of the request. Throws `invalid_request`. */
 export function readInteraction(body: Buffer): { type: number; interaction: Interaction | undefined } {
   const content = parsed(body);
   const { type } = checked(anyInteraction, content);
@@ -75,7 +75,7 @@ export function publicKeyOf(hex: string): KeyObject {
   return crypto().createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
 }
 
-/** Returns the refusal of a request without a recent signature of Discord over the timestamp and the body. */
+/** Returns the refusal for a request without a recent Discord signature over the timestamp and the body. */
 export function refusalOfSignature(
   { headers, body }: { headers: IncomingHttpHeaders; body: unknown },
   { publicKey, now }: { publicKey: KeyObject; now: number },

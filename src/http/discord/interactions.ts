@@ -25,7 +25,7 @@ import {
 /** Shorter than Discord's time limit of 3 s, because a person is typing. */
 const choicesWithinMs = 900;
 const maxChoices = 25;
-/** Longer than the deadline of other requests, because no HTTP response depends on it. */
+/** Longer than the deadline for other requests, because no HTTP response depends on it. */
 const commandWithinMs = 60_000;
 
 /** An accepted command. */
@@ -98,7 +98,7 @@ export class Interactions {
     return this.#key.publicKey;
   }
 
-  /** Runs a command, and counts it as a request of the daemon until Discord has the reply. Never rejects. */
+  /** Runs a command. Counts it as one of the daemon's requests until Discord has the reply. Never rejects. */
   async #run(started: Started): Promise<void> {
     const { app, discord, interaction, requestId, arrivedAt } = started;
     const { requests, log } = app;
@@ -122,9 +122,9 @@ export class Interactions {
   }
 
   /**
-   * Resolves when a command may start: in order of arrival, after a turn of the event loop without a new command. All
-   * of many simultaneous commands are thus acknowledged first. Otherwise, work on 200 commands took a third of the time
-   * until the last acknowledgement.
+   * Resolves when a command may start: in order of arrival, after a turn of the event loop without a new command.
+   * Simultaneous commands are thus all acknowledged before any of them runs. Without this, running 200 commands took a
+   * third of the time until the last acknowledgement.
    */
   #turn(): Promise<void> {
     this.#accepted += 1;

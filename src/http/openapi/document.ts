@@ -65,10 +65,7 @@ export function openApiDocument(routes: readonly Route[]) {
   };
 }
 
-/**
- * Converts a schema to JSON Schema, in the form that clients send. Responses are not transformed, so their form is the
- * same.
- */
+/** Converts a schema to JSON Schema, in the form before zod's transforms. Response schemas have no transforms. */
 function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
   return json as JsonSchema;
@@ -110,7 +107,7 @@ interface Parameter {
   schema: JsonSchema;
 }
 
-/** Returns the query parameters and headers of a request. */
+/** Returns the query parameters and headers of a route's requests. */
 function parametersOf({ key, query, changesRanks = false }: Route): Parameter[] {
   const ofQuery = query instanceof z.ZodObject ? Object.entries<z.ZodType>(query.shape) : [];
   return [
@@ -146,7 +143,7 @@ const idempotency: Parameter = {
   schema: toJsonSchema(idempotencyKey),
 };
 
-/** Groups the error codes of a route by status, ascending. */
+/** Groups a route's error codes by status, ascending. */
 function codesByStatus(route: Route): Array<[number, PublicCode[]]> {
   return [...Map.groupBy(allCodes(route), (code) => statuses[code])].toSorted(([a], [b]) => a - b);
 }
@@ -188,9 +185,9 @@ export function anchorOf(route: Route): string {
   return `${methodOf(route)}${route.path.replaceAll('/', '-')}`;
 }
 
-// These functions return the rows of the tables in /docs and docs/api.md, in Markdown.
+// These functions return table rows for /docs and docs/api.md, in Markdown.
 
-/** Returns the fields of an object with type and meaning; none for other schemas. */
+/** Returns an object's fields with their types and meanings; none for other schemas. */
 export function fieldRows(schema: z.ZodType): string[][] {
   const { properties = {}, required = [] } = toJsonSchema(schema);
   return Object.entries(properties).map(([name, field]) => {
@@ -202,20 +199,20 @@ export function parameterRows(route: Route): string[][] {
   return parametersOf(route).map(({ name, in: where, description }) => [`\`${name}\``, where, description]);
 }
 
-/** Returns the headers of a route's responses; without a route, those of every error. */
+/** Returns the headers of a route's responses or, without a route, of every error. */
 export function headerRows(route?: Route): string[][] {
   const names: AnswerHeader[] = route === undefined ? [...commonHeaders, 'Retry-After'] : ownHeaders(route);
   return names.map((name) => [`\`${name}\``, answerHeaders[name].description]);
 }
 
-/** Returns the errors of a route with status, code, reason and meaning. */
+/** Returns a route's errors with status, code, reason and meaning. */
 export function errorRows(route: Route): string[][] {
   return codesByStatus(route).flatMap(([status, codes]) =>
     codes.map((code) => [String(status), `\`${code}\``, reasons[code], meanings[code]]),
   );
 }
 
-/** Describes a type, e.g. `whole number or text`, with the fields of an object in parentheses. */
+/** Describes a type, e.g. `whole number or text`. For an object, adds its fields in parentheses. */
 function typeOf({ type = '', anyOf, enum: values, items, properties }: JsonSchema): string {
   if (Array.isArray(type)) return type.map((one: string) => typeWords[one]).join(' or ');
   if (Array.isArray(anyOf)) return [...new Set((anyOf as JsonSchema[]).map(typeOf))].join(' or ');
@@ -235,7 +232,7 @@ const typeWords: Record<string, string> = {
   null: 'null',
 };
 
-/** Returns examples of a request for a shell and for a game script; none for a route without a body. */
+/** Returns example requests for a shell and for a game script; none for a route without a body. */
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));

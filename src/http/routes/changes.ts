@@ -37,7 +37,7 @@ const duration = z
   .union([z.int({ error: durationError }), text.refine(isDuration, { error: durationError })], { error: durationError })
   .describe('The length of the suspension: `3d`, `12h`, `30m`, or whole seconds.');
 
-/** The fields of every change on /v2. */
+/** The fields that all changes of one member on /v2 share. */
 const changeFields = {
   ...memberFields,
   reason: optionalText.describe('The reason, in any words; rankd stores its first 200 characters with the change.'),
@@ -47,7 +47,7 @@ const changeFields = {
   command: optionalText.describe('The command that led to the change; stored with it.'),
 };
 
-/** The fields of a change that can require a current rank. */
+/** The fields of a change that can be made conditional on the member's current rank. */
 const rankFields = {
   ...changeFields,
   ifRank: rank
@@ -286,7 +286,7 @@ export const changeRoutes: readonly Route[] = [
 interface Asked {
   request: RankRequest;
   username: string | undefined;
-  /** Replaces the `newRankId` of the request. */
+  /** If set, overrides the request's `newRankId`. */
   roleName?: string;
   kind?: RoleChangeKind;
   step?: Direction;

@@ -9,8 +9,8 @@ import { jsonBody } from '../request-body.ts';
 import { type Exchange, route } from '../route.ts';
 
 /**
- * Receives notifications of a Roblox webhook. Roblox sends each one up to 5 times with the same `NotificationId`, until
- * it gets a 2xx within 5 s. Source: "Webhook notifications" in Roblox's creator documentation.
+ * Receives notifications from a Roblox webhook. Roblox sends each one up to 5 times with the same `NotificationId`,
+ * until it receives a 2xx within 5 s. Source: "Webhook notifications" in Roblox's creator documentation.
  */
 export const robloxWebhook = route({
   method: 'POST',
@@ -62,8 +62,8 @@ async function outcomeOf(
 const maxSkewMs = 10 * 60_000;
 
 /**
- * Checks the header `t=SECONDS,v1=BASE64`, in which `v1` is the HMAC-SHA256 of the time, a dot and the body. It is
- * missing if the webhook has no secret on Roblox's side.
+ * Checks the header `t=SECONDS,v1=BASE64`; `v1` is the HMAC-SHA256 of the time, a dot and the body. The header has no
+ * signature if the webhook has no secret on Roblox's side.
  */
 function refusalOfSignature(
   { headers, body }: { headers: IncomingHttpHeaders; body: unknown },

@@ -160,7 +160,7 @@ export const readRoutes: readonly Route[] = [
   }),
 ];
 
-/** Admits the caller and returns the result of `find`. */
+/** Admits the caller, and returns the response with the data that `find` returns. */
 async function answer<Found extends { message: string }>(
   exchange: Exchange,
   find: (found: { app: DaemonContext; caller: KeyRecord; call: CallContext }) => Promise<Found>,

@@ -155,7 +155,7 @@ export const serviceRoutes: readonly Route[] = [
   }),
 ];
 
-/** Created on the first request, and shared: callers that do not read their responses must not cost a copy each. */
+/** Created on the first request and shared, so that unread responses do not each need a copy. */
 let json: Buffer | undefined;
 let page: Buffer | undefined;
 
@@ -171,7 +171,7 @@ function sendPage({ request, reply }: Exchange, html: Buffer, contentPolicy: str
     .send(html);
 }
 
-/** Adds a header that proves to `rankd doctor --url` that its own daemon responded. */
+/** Adds a header that proves to `rankd doctor --url` that this daemon responded. */
 export function prove({ app, request, reply }: Exchange): void {
   request.notes.level = 'debug'; // monitoring polls every few seconds
   const { [questionHeader]: question, authorization } = request.headers;

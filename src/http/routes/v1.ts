@@ -95,8 +95,7 @@ export const v1Routes: readonly Route[] = [
 ];
 
 /**
- * Verifies a key. Sends the response directly, and synchronously unless the store is asynchronous, because games verify
- * keys constantly.
+ * Verifies a key. Because games verify keys constantly, sends the response directly, and synchronously if the store is.
  */
 function verifyKey(exchange: Exchange): Promise<undefined> | undefined {
   const { app, request, reply } = exchange;
@@ -128,7 +127,8 @@ async function changeRank(exchange: Exchange<z.output<typeof rankBody>>): Promis
 }
 
 /**
- * Returns the host of a webhook's address. The rest is not stored, because anyone who has it can post to the webhook.
+ * Returns the host in a webhook's address. rankd does not store the whole address, because anyone who has it can post
+ * to the webhook.
  */
 function hostOf(url: string | undefined): string | undefined {
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).host || undefined;
