@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { mintKey } from '../src/core/api-key.ts';
 import { place, type Rankd } from './daemon.ts';
 
-/** The amount of data in a database. */
+/** A database's amount of data. */
 export interface Size {
   keys: number;
   changes: number;

@@ -1,7 +1,7 @@
 import { openRankd, type Rankd } from './daemon.ts';
 import { addKeys, fill, type Size } from './fill.ts';
 
-/** A month of changes, each with a name, a key and a ranker. */
+/** A month's changes, each with a name, a key and a ranker. */
 const size: Size = { keys: 1_000, changes: 5_000_000 };
 const allKeys = 1_000_000;
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import { canPin } from './processes.ts';
 
-/** The hardware and software of the measurement. */
+/** Returns the hardware and software that the measurement uses. */
 export function machine(): Record<string, string> {
   const [first] = cpus();
   return {

@@ -3,14 +3,15 @@ import { type Finding, rowOf, tableHead } from './findings.ts';
 
 /** The results in `results.json`. */
 export interface Results {
-  /** The hardware and software of the measurement. */
+  /** The hardware and software that the measurement used. */
   conditions: Record<string, string>;
   /** The findings of each part of the bench, by its name. */
   parts: Record<string, Finding[]>;
 }
 
 /**
- * Adds newly measured parts to the results, in the order of `names`. Drops earlier results from different conditions.
+ * Adds newly measured parts to the results, in the order of `names`. Drops earlier results that were measured under
+ * different conditions.
  */
 export function withPart(stored: Results, { conditions, parts }: Results, names: readonly string[]): Results {
   const isComparable = JSON.stringify(stored.conditions) === JSON.stringify(conditions);

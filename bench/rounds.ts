@@ -1,4 +1,4 @@
-/** One side of a comparison: measures once, and returns the figures. */
+/** One side in a comparison: measures once, and returns the figures. */
 type Measure<Figures> = () => Promise<Figures>;
 
 /**

@@ -22,8 +22,8 @@ export const shared = {
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
   maxWorkers: 4,
-  execArgv: ['--max-semi-space-size=64'], // saves a fifth of the time: short-lived daemons leave much garbage
-  isolate: false, // no test changes the state of a module, so a worker loads modules once for many files
+  execArgv: ['--max-semi-space-size=64'], // saves a fifth of the time: short-lived daemons create much garbage
+  isolate: false, // no test changes a module's state, so a worker loads modules once for many files
 } satisfies TestOptions;
 
 /** Options for tests whose daemons store their data in PostgreSQL. */

@@ -9,7 +9,7 @@ export default defineConfig({
   test: {
     ...shared,
     ...onPostgres,
-    ...{ testTimeout: 240_000, hookTimeout: 600_000 }, // a minute of the manual clock takes hundreds of round trips
+    ...{ testTimeout: 240_000, hookTimeout: 600_000 }, // a minute on the manual clock takes hundreds of round trips
     include: [
       ...['test/http/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/usecases/change/**/*.test.ts'],
       'test/e2e/model.test.ts',

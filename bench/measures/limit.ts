@@ -23,7 +23,7 @@ export const budget = { changes: 300, windowMs: 60_000 };
 /** The keys' total demand, as a multiple of the budget. */
 const demand = 3;
 const keys = ['one', 'two', 'three'];
-/** A fourth key requests one change at a time, at a different moment of each window. */
+/** A fourth key requests single changes, at an interval that moves through the windows. */
 const single = { key: 'four', everyMs: 19_300 };
 const answersInMs = 100;
 /** Enough members that none is changed again while reads of the previous change can still lag. */
@@ -96,7 +96,7 @@ export interface Asked {
 }
 
 const deadlineMs = 20_000;
-/** The maximum duration of a change that does not have to wait. */
+/** A change's maximum duration if it does not have to wait. */
 const changeMs = 1_000;
 
 /**

@@ -14,7 +14,7 @@ const { seconds } = new Command('npm run flood --')
   .parse()
   .opts<{ seconds: number }>();
 
-/** A measured figure of a flooded daemon, and its bound. */
+/** A figure that was measured on a flooded daemon, and its bound. */
 interface Finding {
   what: string;
   figure: string;
@@ -59,7 +59,7 @@ async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   return { what: '1000 slow senders', figure, bound: '99 %', isWithin: answered >= asked * 0.99 };
 }
 
-/** Sends requests of every refused kind, as fast as the daemon responds. */
+/** Sends all kinds of requests that are refused, as fast as the daemon responds. */
 async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   const place = '{"placeid":42}';
   const post = (path: string, body: string, header = 'X: y') =>

@@ -39,7 +39,7 @@ interface Received {
   body: string;
 }
 
-/** Checks the properties of every response. */
+/** Checks the properties that every response must have. */
 function check({ status, headers, body }: Received): void {
   expect(status, body).toBeLessThan(500);
   expect(headers['x-request-id']).toMatch(/^req_\w{12}$/);

@@ -236,7 +236,7 @@ function dataFiles(when: string): Array<[string, string]> {
     .map(({ parentPath, name }) => [`${name} ${when}`, readFileSync(join(parentPath, name), 'latin1')]);
 }
 
-/** Returns the arguments of running processes, which every user of the machine can read. */
+/** Returns the arguments of running processes, which all users of the machine can read. */
 function processArguments(): Array<[string, string]> {
   const others = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

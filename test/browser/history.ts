@@ -95,7 +95,7 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
 
   const random = new SeededRandom(7);
   const ranks = new Map(members.map(({ id, rank }) => [id, rank]));
-  /** Usually promotes, sometimes demotes, and rarely exceeds the key's limit. */
+  /** Returns the next rank: usually a promotion, sometimes a demotion, and rarely above the key's limit. */
   const nextRank = (id: number): number => {
     if (random.between(0, 14) === 0) return 100;
     const step = ladder.indexOf(ranks.get(id) ?? 10);

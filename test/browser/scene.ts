@@ -19,7 +19,7 @@ export class Scene implements AsyncDisposable {
   daemon: DaemonProcess;
   /** e.g. `http://127.0.0.1:7266` */
   origin = '';
-  /** The path of the page, e.g. `/`. */
+  /** The page's path, e.g. `/`. */
   path = '';
   /** A game's key for place 1. */
   key = '';
@@ -66,7 +66,7 @@ export class Scene implements AsyncDisposable {
     return url;
   }
 
-  /** Requests a change of member 1001 as a game does. */
+  /** Requests a change to member 1001 as a game does. */
   async game(body: Record<string, unknown>): Promise<void> {
     const { status, text } = await this.daemon.rank(this.key, body);
     if (status >= 500 || status === 429) throw new Error(text);
@@ -94,7 +94,7 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** A window that records all errors and requests of its page. */
+/** A window that records its page's errors and requests. */
 export class Visitor implements AsyncDisposable {
   readonly context: BrowserContext;
   readonly page: Page;

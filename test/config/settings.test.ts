@@ -9,7 +9,7 @@ const example = readFileSync(new URL('../../config/rankd.example.yaml', import.m
 /** The example with its commented-out settings applied. */
 const complete = example.slice(0, example.indexOf('#keys:\n')).replaceAll(/^( *)#(?=\S)/gm, '$1');
 
-/** Lists of mappings, which a variable cannot set. */
+/** Lists of mappings, which a variable can't set. */
 const lists = ['webhooks.targets', 'discord.commands'];
 
 let box: Sandbox;

@@ -437,7 +437,7 @@ describe('the reach of the acting account', () => {
 });
 
 interface Change {
-  /** The ranks of the roles held, in addition to the base role. */
+  /** The ranks of the member's roles, apart from the base role. */
   from?: number[];
   to: number;
   ladder?: number[];

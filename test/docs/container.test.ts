@@ -29,7 +29,7 @@ function stages(): Array<Array<{ name: string; rest: string }>> {
 }
 
 const imageStage = () => stages().at(-1) ?? [];
-/** Returns the arguments of an instruction, e.g. `COPY`, in the final stage. */
+/** Returns an instruction's arguments in the final stage, e.g. those of `COPY`. */
 const inImage = (name: string) => imageStage().flatMap((one) => (one.name === name ? [one.rest] : []));
 
 const variables = () =>

@@ -4,7 +4,7 @@ import manifest from '../../package.json' with { type: 'json' };
 
 interface Locked {
   integrity?: string;
-  /** The path of a package in this repository. */
+  /** A package's path in this repository. */
   resolved?: string;
   link?: boolean;
   hasInstallScript?: boolean;

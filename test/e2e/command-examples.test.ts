@@ -72,7 +72,7 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^sudo rankd service remove/, ['service install --dir HERE/units']],
 ];
 
-/** Examples for a home in which rankd has not been used. */
+/** Examples for a home that rankd has not used yet. */
 const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
 /**
  * Examples that do not affect others share one home with a daemon. Each other example gets a copy of that home without

@@ -23,7 +23,7 @@ const name = 'localhost';
 
 interface Case {
   cause: string;
-  /** The name of the case, if it differs from the cause. */
+  /** The case's name, if it differs from the cause. */
   title?: string;
   env?: Record<string, string>;
   words: RegExp;
@@ -167,7 +167,7 @@ async function listen(server: Server): Promise<string> {
 }
 
 /**
- * PostgreSQL first negotiates TLS in clear text:
+ * Returns the address of a TLS server. PostgreSQL first negotiates TLS in clear text:
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
  */
 function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Promise<string> {

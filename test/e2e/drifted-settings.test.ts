@@ -72,7 +72,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     ]);
     expect((await home.here(['status'])).stdout).toContain('write locked_roles: [125]');
     const doctor = async () => (await home.here(['doctor', '--json'])).json<Doctor>().findings;
-    // on a busy machine, a run of doctor may time out
+    // doctor may time out on a busy machine
     await expect
       .poll(doctor)
       .toContainEqual({ check: 'roles', grade: 'FAIL', text: expect.stringMatching(drift), fix });
@@ -82,7 +82,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     });
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: expect.stringContaining(fix) });
 
-    // a restart or a reload of the same text preserves the setting's meaning and raises no second alarm
+    // a restart, or a reload of an unchanged file, preserves the setting's meaning and raises no second alarm
     await daemon.stop();
     daemon = await system.serve();
     await expect.poll(() => daemon.log).toContain('names 50');

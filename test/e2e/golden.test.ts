@@ -75,7 +75,7 @@ describe('the built binary, on a terminal', () => {
   let daemon: DaemonProcess;
 
   beforeAll(async () => {
-    home = new CliHome(new TempDir(mkdtempSync('/tmp/rankd-test-'))); // a short path, because it determines the width of tables
+    home = new CliHome(new TempDir(mkdtempSync('/tmp/rankd-test-'))); // short, because its length affects column widths
     const secret = await home.createKey('main');
     for (const line of prepared) await home.here(line);
     daemon = await DaemonProcess.start(home);
@@ -172,7 +172,7 @@ function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): 
   return `$ rankd ${textOf(line)}\n${out}${err}[${code}]\n\n`;
 }
 
-/** Replaces texts that differ between runs, if possible with the same length, to preserve the alignment of columns. */
+/** Replaces texts that differ between runs, if possible with texts of the same length, to keep columns aligned. */
 function settled(text: string, { folder }: CliHome): string {
   const sameLength = text
     .replaceAll(/\brk_(live|test)_[0-9A-Za-z]{36}\b/g, (_, mode) => `rk_${mode}_${'x'.repeat(36)}`)

@@ -84,7 +84,7 @@ async function printed(): Promise<Array<[line: string, document: Document]>> {
   return documents;
 }
 
-/** Objects that several commands print, by the name of their field. */
+/** Objects that several commands print, by field name. */
 const common = ['key', 'entry', 'change', 'suspension', 'webhook', 'workspace', 'setting'];
 
 function pageOf(documents: Array<[string, Document]>): string {

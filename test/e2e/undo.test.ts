@@ -318,11 +318,11 @@ interface Raid extends AsyncDisposable {
   platform: Platform;
   /** The secret of the key `main`, which has leaked. */
   secret: string;
-  /** Changes a rank over HTTP. Resolves with the id of the change. */
+  /** Changes a rank over HTTP. Resolves with the change's id. */
   rank(secret: string, userId: number, newRankId: number, rankerId?: number): Promise<string>;
   /** Demotes members to the base role with the leaked key. */
   demote(...userIds: number[]): Promise<void>;
-  /** Returns the roles of each member. */
+  /** Returns each member's roles. */
   held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
   /** Runs `rankd history undo … -y` successfully. */
   undo(...args: string[]): Promise<Undo>;

@@ -16,7 +16,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
 /**
- * Tests data directories that rankd can't use: every command fails with an error of two lines, and leaves the directory
+ * Tests data directories that rankd can't use: every command fails with a two-line error, and leaves the directory
  * unchanged.
  */
 const home = new CliHome();

@@ -75,7 +75,7 @@ test('doctor detects a disk that rejects writes', async () => {
 });
 
 /**
- * Makes every write of a running daemon fail like on a full disk, with a limit on file sizes (RLIMIT_FSIZE, prlimit(1)).
+ * Makes every write by a running daemon fail as on a full disk, with a limit on file sizes (RLIMIT_FSIZE, prlimit(1)).
  * Needs no privileges, and can be undone. Pipes are not affected, so the daemon continues to log.
  */
 function fillDisk({ process }: DaemonProcess): void {

@@ -10,7 +10,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** Returns the path with this name in a folder that has a target of every kind. The rows below use the names. */
+/** Returns a path in a folder that has targets of every kind; the rows below have their names. */
 let at: (name: string) => string;
 beforeAll(() => {
   const dir = new TempDir();

@@ -42,7 +42,7 @@ test.each([
 });
 
 describe('a daemon whose log reader has stopped', () => {
-  const maxBytes = 1_400_000; // 1 MB in the daemon, and the buffers of the pipe and of this process
+  const maxBytes = 1_400_000; // 1 MB in the daemon, plus the buffers in the pipe and in this process
 
   test('continues to serve, buffers at most 1 MB of it, and reports how many lines were dropped', async () => {
     await using daemon = await daemonWithPausedLog();
@@ -163,7 +163,7 @@ async function fillLog(url: string, requests: number): Promise<void> {
   socket.destroy();
 }
 
-/** Runs a line of bash in which `"$@"` is the built rankd, in the home of these tests. */
+/** Runs a line of bash in these tests' home; `"$@"` in the line is the built rankd. */
 function shell(line: string, options: SpawnOptions = {}) {
   return spawn('bash', ['-c', line, 'bash', process.execPath, binary], {
     ...options,

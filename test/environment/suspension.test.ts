@@ -14,7 +14,7 @@ const day = 86_400_000;
 /** Polls slowly, because each attempt runs a command. */
 const poll = { interval: 300, timeout: 20_000 };
 
-/** Resolves with the state of the newest suspension; `undefined` if there is none. */
+/** Resolves with the newest suspension's state; `undefined` if there is none. */
 async function state({ home }: OpenCloudHome): Promise<string | undefined> {
   return (await suspensionsIn(home))[0]?.state;
 }

@@ -43,7 +43,7 @@ async function withTime(asked: Promise<Answer>): Promise<Answer> {
   return asked;
 }
 
-/** Resolves with the states of an app's changes after this time. */
+/** Resolves with the states of an app's changes once this much time has passed. */
 async function statesAfter(ms: number, { app }: TestApp): Promise<string[]> {
   await clock.advance(ms);
   return (await app.store.listChanges({ limit: 9 })).map(({ state }) => state);

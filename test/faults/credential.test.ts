@@ -95,7 +95,7 @@ describe('a key that dies', () => {
       const { fake, clock } = system;
       fake.credential.enabled = false;
       await system.rank(bob);
-      clock.skip(61_000); // the acting account must be read again
+      clock.skip(61_000); // rankd must re-read the acting account
       const soFar = fake.journal.entries.length;
       for (let turn = 0; turn < 10; turn += 1) expectError(await system.rank(bob), dead);
       expect(fake.journal.entries.length - soFar).toBeLessThanOrEqual(1);

@@ -20,7 +20,7 @@ const { trainee: bob, memberOnly } = sampleUsers;
 interface NodeOptions {
   store: ServerAddress;
   fake: FakeOpenCloud;
-  /** The address of Roblox; by default, the fake's. */
+  /** Roblox's address; by default, the fake's. */
   baseUrl?: string;
   deadline?: string;
   /** Delays writes. */
@@ -135,7 +135,7 @@ test('while PostgreSQL’s disk is full, keys are verified, ranks are not change
   expect(fake.violations()).toEqual([]);
 });
 
-/** Tables that grow with each write. In-place updates of a row, such as heartbeats, need no room. */
+/** Tables that grow with each write. In-place row updates, such as heartbeats, need no room. */
 const growing = ['rank_changes', 'audit_events', 'member_queue', 'keys', 'idempotency_claims'];
 const fillDisk = `
   CREATE FUNCTION rankd.no_room() RETURNS trigger LANGUAGE plpgsql AS

@@ -102,7 +102,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
             undefined,
           );
           clock.skip(1_000);
-          // Otherwise, the deletion of a role would count as a lost write.
+          // Otherwise, a role's deletion would count as a lost write.
           await expect.poll(() => system.app.trust.reads.length).toBe(0);
           const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
           change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
@@ -160,7 +160,7 @@ const entries: RoleSetting[] = [
   ...(['policy.locked_roles', 'policy.privileged_roles', 'policy.protected_roles', 'policy.suspension.role'] as const),
 ];
 
-/** True if rankd must be able to give the role of this setting. */
+/** True if rankd must be able to give this setting's role. */
 function needsGivableRole(setting: RoleSetting): boolean {
   return setting === 'group.ladder' || setting === 'policy.suspension.role';
 }

@@ -135,8 +135,8 @@ const table = `
 `;
 
 /**
- * The requests that changes make to Roblox. `actor` and `member` read the roles of the acting account and of the
- * member. `add` and `remove` are the only writes of changes that give or take Officer as an extra role.
+ * The requests that changes make to Roblox. `actor` and `member` read the acting account's and the member's roles.
+ * `add` and `remove` are the only writes in changes that give or take Officer as an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },
@@ -230,7 +230,7 @@ test('the table contains every combination of request and fault exactly once', (
 /** The latency of every response: ten sequential requests just fit into a change's deadline. */
 const answerMs = 1_995;
 const deadlineMs = 20_000;
-/** Longer than any cache of the group's data lives. */
+/** Longer than any of the group's data is cached. */
 const longMs = 301_000;
 /** How long the daemon needs to finish its background work. */
 const quietMs = 9_000;

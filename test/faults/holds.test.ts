@@ -139,7 +139,7 @@ test.concurrent(
   }),
 );
 
-/** Events during a suspension of half an hour, and its outcome. */
+/** Events during a half-hour suspension, and their outcome. */
 const scenarios: Record<
   string,
   { events: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
@@ -349,7 +349,7 @@ test.concurrent(
   }),
 );
 
-/** Undoes these changes with the use case of `rankd history undo`. */
+/** Undoes these changes as `rankd history undo` does. */
 async function undo({ app, clock }: System, ids: string[]) {
   const selection = { ids };
   const { members, answered, changes, undoId } = await findUndoTargets(app, selection);
@@ -651,7 +651,7 @@ test.concurrent(
         fake.group.setMember(userId, [officer]);
         await suspend(userId, { forMs: endsAt - clock.now() });
       }
-      await clock.advance(3 * minute); // time for the late read of each suspension
+      await clock.advance(3 * minute); // time for each suspension's late read
       await pass(endsAt - clock.now());
       const begun = clock.monotonic();
       const callers = Array.from({ length: 60 }, (_, index) => 40_000 + index);

@@ -166,7 +166,7 @@ test('a member is not read for a change that has too little time left', () =>
       const { fake, clock } = system;
       fake.latencyMs = 150;
       for (const userId of addMembers(system, 8)) expect((await system.rank(userId)).status).toBe(200);
-      clock.skip(31_000); // the roles must be read again first
+      clock.skip(31_000); // the roles must be re-read first
       fake.faults.add({ operation: 'roles', kind: 'slow', delayMs: 1_400 });
       const late = await system.rank(bob);
       expect([late.status, codeOf(late)]).toEqual([503, 'platform_unavailable']);
@@ -330,7 +330,7 @@ describe('when keys exceed the budget', () => {
     asked = await clock.passUntil(askForTooMuch(system));
   });
 
-  /** Requests each change at its time, whatever the outcome of earlier ones. */
+  /** Requests each change at its time, whatever the earlier outcomes. */
   async function askForTooMuch({ clock, newKey, rank, fake: { group } }: OpenCloudApp<ManualClock>): Promise<Asked[]> {
     const beganAt = clock.monotonic();
     let lastMember = 20_000;

@@ -17,7 +17,7 @@ function asDisposable(store: Store): Store & AsyncDisposable {
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** Returns the role ids of a member who holds this role and the base role. */
+/** Returns the ids of this role and of the base role, which a member holds. */
 const held = (role: number) => [base, role].sort((a, b) => a - b);
 
 /** Stores a change, to Officer by default, that was sent and never confirmed. */
@@ -46,7 +46,7 @@ async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): P
   return change;
 }
 
-/** Stores an unconfirmed change of Bob that gave the new role and did not take the old one. */
+/** Stores an unconfirmed change to Bob that gave the new role and did not take the old one. */
 async function halfDone(system: OpenCloudApp): Promise<RankChange> {
   system.fake.group.change(bob, [trainee, officer], system.fake.now());
   return await unconfirmed(system, bob);

@@ -15,9 +15,7 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
   }
 }
 
-/**
- * Undoes all changes from place 1. Returns the outcome for each member, with the id of the change, if there is one.
- */
+/** Undoes all changes from place 1. Returns each member's outcome, with the change's id if there is one. */
 async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
   const { members, changes, undoId } = await findUndoTargets(app, selection);

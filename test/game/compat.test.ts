@@ -14,7 +14,7 @@ interface Seen {
   told: unknown;
 }
 
-/** Clients in the style of each family's public code, by family. */
+/** Clients for each family, in the style of its public code. */
 const clients = {
   /** As in RankGun's current API reference. */
   rankgun: `

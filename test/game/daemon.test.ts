@@ -20,7 +20,7 @@ interface Choices {
   daemon?: OpenCloudAppOptions;
   /** True if the first response is lost. */
   losesFirst?: boolean;
-  /** Called with the status of each response. */
+  /** Collects the status of each response. */
   statuses?: Set<number>;
 }
 

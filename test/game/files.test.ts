@@ -26,7 +26,7 @@ function newHome(): CliHome {
 
 const commands = ['promote', 'demote', 'setrank', 'suspend', 'unsuspend'];
 
-/** Every script for a game. A file with COMMAND in its name becomes one script for each command. */
+/** Returns every script for a game. A file with COMMAND in its name becomes one script for each command. */
 const luauFiles = () =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.luau'))

@@ -17,7 +17,7 @@ export type GameAnswer = { status: number; body: string; headers?: Record<string
 
 export interface GameScript {
   class: 'ModuleScript' | 'Script' | 'Folder';
-  /** The path of the script, from its service. */
+  /** The script's path from its service. */
   path: string[];
   source?: string;
 }
@@ -29,7 +29,7 @@ export interface GamePlayer {
   team?: string;
 }
 
-/** The state of the game's world; omitted fields stay the same. */
+/** The state of the game's world; omitted fields stay unchanged. */
 export interface GameWorld {
   placeId?: number;
   groupId?: number;
@@ -42,13 +42,13 @@ export interface GameWorld {
   secrets?: Record<string, string>;
   /** The ids of Roblox users, by name in lower case. */
   users?: Record<string, number>;
-  /** The ranks of users in the group, as cached by the game server. */
+  /** Users' ranks in the group, as cached by the game server. */
   ranks?: Record<string, number>;
   /** Makes the server private, owned by this user; 0: reserved, without an owner. */
   privateServerOwnerId?: number;
-  /** The path of an instance, such as `ServerStorage/Rankd`, by its tag. */
+  /** An instance's path, such as `ServerStorage/Rankd`, by its tag. */
   tags?: Record<string, string>;
-  /** The owners of each game pass, by its id. */
+  /** Each game pass's owners, by the pass's id. */
   passes?: Record<string, number[]>;
   isMarketplaceDown?: boolean;
   isMessagingDown?: boolean;
@@ -56,7 +56,7 @@ export interface GameWorld {
 
 export interface GameOptions extends GameWorld {
   clock: Clock;
-  /** Answers requests. */
+  /** Responds to requests. */
   serve: (request: GameRequest) => Promise<GameAnswer> | GameAnswer;
   players?: GamePlayer[];
   scripts?: GameScript[];
@@ -75,7 +75,7 @@ type Event =
 export class Game implements AsyncDisposable {
   /** All texts that were printed, given as a warning, raised in a thread or shown to a player, e.g. `warn rankd: …`. */
   readonly output: string[] = [];
-  /** Every request, in order, with the seconds since the start of the game. */
+  /** Every request in order, with the seconds since the game started. */
   readonly requests: Array<GameRequest & { at: number }> = [];
   /** The maximum number of concurrent requests. */
   mostInFlight = 0;
@@ -141,7 +141,7 @@ export class Game implements AsyncDisposable {
     return this.#enter(() => this.#call('message', JSON.stringify(message)));
   }
 
-  /** Runs the body of a server script with `argument`. Returns its result, or rejects with its error. */
+  /** Runs text as the body of a server script with `argument`. Returns its result, or rejects with its error. */
   async run<T = unknown>(source: string, argument: unknown = false): Promise<T> {
     const id = this.#nextId++;
     const returned = new Promise<string>((resolve) => this.#returns.set(id, resolve));

@@ -12,7 +12,7 @@ const rankd = {
   source: source('Rankd/init.luau').replace('\turl = nil,', '\turl = "https://rankd.example.com",'),
 };
 
-/** Opens a game that runs the script with changed settings. `roles`: the roles of each user. */
+/** Opens a game that runs the script with changed settings. `roles`: each user's roles. */
 async function open(
   name: string,
   settings: Array<[string | RegExp, string]>,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Game, type GameAnswer, type GameOptions, type GameRequest, type GameScript } from './game.ts';
 
-/** One file of `src/game`. */
+/** Returns the source of a file in `src/game`. */
 export function source(file: string): string {
   return readFileSync(new URL(`../../src/game/${file}`, import.meta.url), 'utf8');
 }
@@ -66,7 +66,7 @@ export class Scene implements AsyncDisposable {
     return this.clock.passUntil(this.game.run<T>(prelude + script, given));
   }
 
-  /** Returns this header of each request. */
+  /** Returns each request's header with this name. */
   headers(name: string): Array<string | undefined> {
     return this.game.requests.map(({ headers }) => headers[name]);
   }

@@ -7,7 +7,7 @@ import { secret, source } from './scene.ts';
 
 type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
 
-/** An admin system for which rankd has a plugin. */
+/** An admin system that rankd has a plugin for. */
 export interface System {
   name: string;
   /** The loader in `systems` that simulates it. */
@@ -107,7 +107,7 @@ export type GameConfig = Partial<
 
 export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clock'>, Pick<GameOptions, 'serve'> {
   config?: GameConfig;
-  /** Replaces the source of Config. */
+  /** Replaces Config's source. */
   configSource?: string;
   /** The modules to leave out. */
   without?: string[];
@@ -201,7 +201,7 @@ export class SystemScene implements AsyncDisposable {
     return lines.at(-1)?.replace(/^client \w+ /, '');
   }
 
-  /** The body and path of each request. */
+  /** Returns each request's body and path. */
   get asked(): Array<Record<string, unknown> & { path: string }> {
     return this.game.requests
       .filter(({ method }) => method === 'POST')

@@ -32,12 +32,12 @@ interface Scene {
   key(name: string, rest?: { rules?: KeyRules; scopes?: Scope[]; mode?: 'live' | 'test' }): Promise<Key>;
 }
 
-/** Starts a daemon on which the role `hr` has the key hr, and `trainers` the key trainers, which can only promote. */
+/** Starts a daemon with a key for each of two Discord roles: `hr`, and `trainers`, which can only promote. */
 async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<Scene> {
   const fake = await startFakeDiscord();
   onTestFinished(() => fake[Symbol.asyncDispose]());
   const app = await openTestApp({ ...options, config: { discord: discordConfig(fake.apiBaseUrl), ...config } });
-  const { clock } = options; // a daemon with a request in flight sleeps before it checks again
+  const { clock } = options; // a daemon with a request in flight sleeps before it rechecks
   onTestFinished(() => (clock instanceof ManualClock ? clock.passUntil(app.close()) : app.close()));
   const url = `${app.url}/discord/interactions`;
   const key: Scene['key'] = (name, rest = {}) => {

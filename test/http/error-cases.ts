@@ -77,7 +77,7 @@ export const rejectAll: Sql = {
     FOR EACH ROW EXECUTE FUNCTION rankd.audit_refuses('inside of rankd')`,
 };
 
-/** A group in which two roles have rank 1. */
+/** A group with two roles at rank 1. */
 const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathname;
 
 const idempotent = { headers: { 'idempotency-key': 'one' } };
@@ -281,7 +281,7 @@ function twiceAtOnce(): Case {
   return { status: 409, error: 'Still in progress', waits: true, options: { platform }, provoke };
 }
 
-/** Sends two demotions, of which the second exceeds the breaker's limit, and then the next request. */
+/** Sends two demotions, the second of which exceeds the breaker's limit, and then one more request. */
 async function demoteTwo(app: TestApp): Promise<Answer> {
   const key = await app.createKey();
   const down = (rankeeId: number) => app.rank(key, { rankeeId, newRankId: 1 });
@@ -290,7 +290,7 @@ async function demoteTwo(app: TestApp): Promise<Answer> {
   return app.rank(key, { rankeeId: 1005, newRankId: 50 });
 }
 
-/** Provokes an error by running `sql` as a different client of the database before a rank request. */
+/** Provokes an error: runs `sql` as a different client of the database, and then requests a rank change. */
 export function afterSql(sql: Sql): (app: TestApp) => Promise<Answer> {
   return async (app) => {
     const key = await app.createKey();

@@ -6,7 +6,7 @@ import { type Answer, openTestApp, place, type TestApp } from '../support/open-t
 
 const hourMs = 3_600_000;
 
-/** Creates the key `main` with two secrets, of which the old one is valid for an hour. */
+/** Creates the key `main` with two secrets, the older of which is valid for an hour. */
 async function rotated({ expiresAt }: { expiresAt?: number } = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0, 900));
   const app = await openTestApp({ clock });
@@ -19,7 +19,7 @@ function retirement({ headers }: Answer): Array<string | undefined> {
   return [headers['deprecation'], headers['sunset']].map((value) => value?.toString());
 }
 
-/** Returns the time and place of each secret's last use, newest first. */
+/** Returns when and from which place each secret was last used, newest secret first. */
 async function uses({ store }: TestApp) {
   const key = await store.findKey('main');
   return key?.secrets.map(({ lastUsedAt, lastPlaceId }) => [lastUsedAt, lastPlaceId]);

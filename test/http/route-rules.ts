@@ -3,7 +3,7 @@ import type { KeyRules, Scope } from '../../src/core/model.ts';
 import type { ConfigOverrides } from '../support/open-test-app.ts';
 import { table } from '../support/reference-tables.ts';
 
-/** The ranks of the simulated group that these requests use. */
+/** The simulated group's ranks that these requests use. */
 const [trainee, officer, captain, admin] = [10, 20, 50, 200];
 
 /** A route that lets a key change a rank. Each request gives a Captain role, or takes one. */
@@ -94,7 +94,7 @@ const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route
 /** True for a step, which always goes to the next rank. */
 const isStep = ({ url, command = url }: KeyRoute) => /promote|demote|change/.test(command);
 
-/** A condition that forbids a change, a way to create it, and the response of each route. */
+/** A condition that forbids a change, a way to create it, and each route's response. */
 export interface RouteRule {
   /** The key's rules and other properties. */
   key?: (route: KeyRoute) => {

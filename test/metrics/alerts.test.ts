@@ -42,7 +42,7 @@ const by = 'cli:ann@host';
 const ann = 20_001;
 const target = addressFrom('https://192.0.2.1/never-answers');
 
-/** An event that triggers each alert, and the alert's labels. */
+/** The trigger for each alert, and the alert's labels. */
 const events: Record<string, { happens: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
   RankdDown: { happens: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
   RankdCannotChangeRanks: {

@@ -25,7 +25,7 @@ const dashboard = JSON.parse(read('config/grafana-dashboard.json')) as { panels:
 const alerts = (parse(read('config/prometheus-alerts.yaml')) as Alerts).groups.flatMap(({ rules }) => rules);
 const page = read('docs/metrics.md');
 
-/** Grafana replaces `$__rate_interval` with a duration. */
+/** The dashboard's queries. Grafana replaces `$__rate_interval` with a duration. */
 const queries = dashboard.panels.flatMap(({ title, targets }) =>
   targets.map(({ expr, legendFormat }) => ({
     title,

@@ -59,7 +59,7 @@ function breakerUnderTest() {
     breaker.assignRole(change, call),
     breaker.unassignRole(change, call),
   ];
-  /** Uses the platform once; resolves with `done`, or with the code of the refusal. */
+  /** Uses the platform once; resolves with `done`, or with the error's code. */
   const use = () =>
     breaker.getMember(1001, call).then(
       () => 'done',

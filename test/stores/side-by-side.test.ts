@@ -23,7 +23,7 @@ import { freshDataDir } from '../support/fresh-data-dir.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 
-/** A store, its clock, and the ids of its changes so far. */
+/** A store, its clock, and the ids of the changes in it so far. */
 interface Side {
   store: Store;
   clock: ManualClock;

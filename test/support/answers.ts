@@ -34,12 +34,12 @@ export function expectError(answer: Answer, { status, code, error, waits = false
   expect(Buffer.byteLength(answer.text)).toBeLessThan(2048);
 }
 
-/** Returns the code of an error response; `undefined` for any other response. */
+/** Returns an error response's code; `undefined` for any other response. */
 export function codeOf({ json }: Answer): unknown {
   return (Object(json) as { code?: unknown }).code;
 }
 
-/** Returns the message of a response. */
+/** Returns a response's message. */
 export function messageOf({ json }: Answer): string {
   return String((Object(json) as { message?: unknown }).message);
 }

@@ -11,7 +11,7 @@ export const openPolicy: Policy = {
 };
 
 /**
- * A member of a group, and a role that can be requested: the base role, or a custom one (from the ladder, if there is
+ * A group's member, and a role that can be requested: the base role, or a custom one (from the ladder, if there is
  * one).
  */
 export interface RankCase {
@@ -29,8 +29,8 @@ const customRank = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1,
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
 
 /**
- * The roles of a group, sorted by rank: guest, base, owner and up to 38 custom roles. Roles can share a rank, even the
- * base role's.
+ * A group's roles, sorted by rank: guest, base, owner and up to 38 custom roles. Roles can share a rank, even the base
+ * role's.
  */
 export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
   .record({

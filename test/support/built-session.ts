@@ -5,7 +5,9 @@ import { binary, type CliHome, type CliResult } from './run-cli.ts';
 
 const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** A script that runs the built rankd for each command line that it receives. The commands share one process. */
+/**
+ * Returns a script that runs the built rankd for each command line that it receives. The commands share one process.
+ */
 const script = (main: string) => `
 import { main } from '${main}';
 const written = { stdout: '', stderr: '' };
@@ -37,7 +39,7 @@ export class BuiltSession implements AsyncDisposable {
   readonly #ready: Promise<unknown>;
   readonly #exit: Promise<unknown>;
 
-  /** `main`: the entry point of a different build. */
+  /** `main`: a different build's entry point. */
   constructor(home: CliHome, env: Record<string, string> = {}, main = built) {
     this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script(main)], {
       ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },

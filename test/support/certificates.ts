@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto';
 
-/** The certificate and key of a TLS server, in PEM. */
+/** A TLS server's certificate and key, in PEM. */
 export interface Credentials {
   cert: string;
   key: string;

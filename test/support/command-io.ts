@@ -22,7 +22,7 @@ export interface RunOptions {
   script?: string;
 }
 
-/** The folders for a run of `rankd`. */
+/** The folders for runs of `rankd`. */
 export interface CliFolders {
   folder: string;
   dataDir: string;
@@ -179,7 +179,7 @@ export class TerminalIo extends WatchedIo implements Io {
 
 const packageDir = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The user who runs the tests; `undefined` on Windows. */
+/** Returns the user who runs the tests; `undefined` on Windows. */
 export function thisUser(): SystemUser | undefined {
   const { geteuid, getegid } = process;
   return geteuid && getegid && { uid: geteuid(), gid: getegid() };

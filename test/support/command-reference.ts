@@ -53,7 +53,7 @@ export function commonOptions(): string[] {
   );
 }
 
-/** Describes the commands of a page, from their help texts. */
+/** Describes a page's commands, from their help texts. */
 export function commandDetails(page: string): string[] {
   return (byPage.get(page) ?? []).flatMap((command, index) => [...(index === 0 ? [] : ['']), ...details(command)]);
 }
@@ -97,7 +97,7 @@ function anchorOf(command: Command): string {
   return `rankd-${commandName(command).replaceAll(' ', '-')}`;
 }
 
-/** Escapes the special characters of Markdown. */
+/** Escapes Markdown's special characters. */
 function inMarkdown(text: string): string {
   return text.replaceAll(/[|<*]/g, '\\$&');
 }

@@ -30,7 +30,7 @@ export class DaemonHere extends Serving {
     return this.#io.talk;
   }
 
-  /** Standard output so far. */
+  /** Returns the standard output so far. */
   get out(): string {
     return this.#io.out;
   }

@@ -8,7 +8,7 @@ import { Serving, type StartOptions } from './serving.ts';
 /** On Linux, kills the daemon when the test process ends, even if that is killed (PR_SET_PDEATHSIG, setpriv(1)). */
 const diesWithParent = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
-/** Runs `rankd serve` of the built binary as a separate process. */
+/** Runs the built binary's `rankd serve` as a separate process. */
 export class DaemonProcess extends Serving {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
   /** The log so far. */

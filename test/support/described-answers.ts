@@ -62,7 +62,7 @@ export function expectDescribedError(text: string): void {
   if (problems.length > 0) throw new Error(`${problems.join('; ')}: ${text}`);
 }
 
-/** Returns the flaws of rankd's own headers: they must be described, and match their description. */
+/** Returns the flaws in rankd's own headers: they must be described, and match their description. */
 function headerFlaws(headers: Given['headers'], names: string[]): string[] {
   const own = Object.keys(headers).filter((name) =>
     /^(x-(?!content-type-options)|ratelimit|idempotent|retry-after|deprecation|sunset)/.test(name),

@@ -11,7 +11,7 @@ export const discordIds = {
   bob: '4400000000000000006',
 };
 
-/** The seed of the fake's key pair. It is constant, so that any process can sign for the fake. */
+/** The seed for the fake's key pair. It is constant, so that any process can sign for the fake. */
 const seed = Buffer.from('302e020100300506032b657004220420'.concat('7a'.repeat(32)), 'hex');
 const privateKey = createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' });
 /** 64 hex digits, as on the General Information page. */
@@ -27,7 +27,7 @@ export function discordConfig(apiBaseUrl: string): DiscordConfig {
   return { application, server, publicKey: discordPublicKey, rows, apiBaseUrl };
 }
 
-/** Returns the section of `rankd.yaml` for the fake, with one row. */
+/** Returns the fake's section for `rankd.yaml`, with one row. */
 export function discordSection(apiBaseUrl: string): string {
   return `discord:
   application: "${discordIds.application}"
@@ -42,12 +42,12 @@ export interface SentCommand {
   /** e.g. `promote` */
   name: string;
   options?: Record<string, string>;
-  /** The option that the user is typing, for which Discord requests choices. */
+  /** The option that the user is typing. Discord requests choices for it. */
   focused?: string;
   roles?: string[];
   userId?: string;
   nick?: string | null;
-  /** Overrides fields of the interaction. */
+  /** Overrides the interaction's fields. */
   fields?: Record<string, unknown>;
 }
 

@@ -32,7 +32,7 @@ const bucket = { size: 5, windowMs: 2_000 };
 /** The path of the fake's only webhook. */
 export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
-/** A reply to a command, with the token of its interaction. */
+/** A reply to a command, with its interaction's token. */
 export interface TakenReply {
   token: string;
   content: string;

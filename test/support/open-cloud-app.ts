@@ -46,7 +46,7 @@ export interface OpenCloudAppOptions {
   ladder?: RoleName[];
   rankOne?: RankOne;
   policy?: Partial<Config['policy']>;
-  /** The scopes of the key `secret`; verify and rank by default. */
+  /** The scopes for the key `secret`; verify and rank by default. */
   scopes?: Scope[];
   compat?: Config['compat'];
   limits?: Partial<Config['limits']>;
@@ -60,7 +60,7 @@ export interface RankOptions {
   idempotencyKey?: string;
 }
 
-/** A daemon with a separate store, which changes ranks on a running fake of Open Cloud. */
+/** A daemon with a separate store, which changes ranks on a running fake Open Cloud. */
 export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
   /** The daemon's context at its last start. */
   readonly app: DaemonContext;
@@ -86,7 +86,7 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   restart(): Promise<void>;
   /** Opens the application like a command while the daemon is running. */
   openShell(): Promise<RankingApp>;
-  /** Runs one round of recovery. Returns the ids of the changes that it reports. */
+  /** Runs one recovery round. Returns the ids of the changes that it reports. */
   recover(): Promise<string[]>;
 }
 

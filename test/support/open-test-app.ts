@@ -20,7 +20,7 @@ export { type Answer, type Sent, send } from './send.ts';
 /** The place on each test key's whitelist by default. */
 export const place = 42;
 
-/** Role ids of the simulated group. */
+/** The simulated group's role ids. */
 export const roles = {
   guest: 70_000,
   base: 12_884_901_889,
@@ -31,7 +31,7 @@ export const roles = {
   owner: 70_255,
 };
 
-/** Overrides of the default configuration, which has the simulated group. */
+/** Overrides for the default configuration, which has the simulated group. */
 export type ConfigOverrides = { [Section in keyof Config]?: Partial<Config[Section]> };
 
 export interface TestAppOptions {
@@ -43,7 +43,7 @@ export interface TestAppOptions {
   store?: Store;
   /** All levels by default. */
   logLevel?: Config['log']['level'];
-  /** The directory of a stopped test app, to start on its data. */
+  /** A stopped test app's directory, to start on its data. */
   dataDir?: string;
 }
 
@@ -65,7 +65,7 @@ export interface TestApp extends AsyncDisposable {
   metricsUrl: string | undefined;
   /** The daemon's current context; a reload replaces it. */
   readonly app: DaemonContext;
-  /** The holder of the current context. */
+  /** Holds the current context. */
   live: ServedApp;
   store: Store;
   dataDir: string;
@@ -78,7 +78,7 @@ export interface TestApp extends AsyncDisposable {
   rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer>;
   /** Verifies the key for a place, by default `place`. */
   verify(key: string | undefined, placeid?: unknown): Promise<Answer>;
-  /** Returns the ids of the roles that a member of the simulated group holds. */
+  /** Returns the ids of the roles that a member holds in the simulated group. */
   heldBy(userId: number): Promise<number[] | undefined>;
   /** Stops the daemon without removing its data. */
   stop(): Promise<void>;
@@ -141,7 +141,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
 }
 
-/** Returns the configuration of a test app in this directory. */
+/** Returns the configuration for a test app in this directory. */
 export function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const flags = { 'server.port': '0', 'platform.kind': 'simulated' };
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });

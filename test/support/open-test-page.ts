@@ -5,7 +5,7 @@ import { daemonStatus } from '../../src/usecases/upkeep/status-document.ts';
 import { openTestApp, type TestApp, type TestAppOptions } from './open-test-app.ts';
 import { PageVisitor } from './page-visitor.ts';
 
-/** A daemon in this process with its page, and visitors of the page. */
+/** A daemon in this process with its page, and visitors to the page. */
 export interface TestPage extends AsyncDisposable {
   app: TestApp;
   dashboard: Dashboard;

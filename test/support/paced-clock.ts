@@ -54,7 +54,7 @@ export function pacedClock(longestTurnMs: number): Clock {
   };
 }
 
-/** The clock of tests whose shortest timeouts are a few hundred milliseconds. */
+/** The clock for tests whose shortest timeouts are a few hundred milliseconds. */
 export const pacedTime = pacedClock(6);
 
 /** Longer sleeps, such as a worker's between two rounds, end only when a test skips them. */

@@ -87,7 +87,7 @@ export class PageVisitor {
     };
   }
 
-  /** Opens the stream of events. */
+  /** Opens the event stream. */
   async listen(headers: Sending['headers'] = {}): Promise<EventReader> {
     const response = await this.#open('/api/events', { method: 'GET', headers });
     expectSafe(response.headers);
@@ -110,10 +110,10 @@ export class PageVisitor {
   }
 }
 
-/** Reads a stream of events. */
+/** Reads an event stream. */
 class EventReader implements Disposable {
   readonly status: number;
-  /** The names of the events so far. */
+  /** The names of the events received so far. */
   readonly events: string[] = [];
   /** All text received so far. */
   text = '';

@@ -5,12 +5,12 @@ import { inject, onTestFinished } from 'vitest';
 import type { ServerAddress } from '../../src/base/net.ts';
 import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
 
-/** A separate database on the PostgreSQL server of this run; disposal returns it. */
+/** A separate database on this run's PostgreSQL server; disposal returns it. */
 export interface PostgresDatabase extends AsyncDisposable {
   address: ServerAddress;
   /** The address as a URL, without a password. */
   url: string;
-  /** The CA of the server on localhost, on which the user `guarded` has the password `geheim`. */
+  /** The CA for the server on localhost. There, the user `guarded` has the password `geheim`. */
   authority: string;
 }
 
@@ -35,12 +35,12 @@ export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<Pos
   return database;
 }
 
-/** Returns a separate client of a database, which is not connected yet. */
+/** Returns a separate client for a database. It is not connected yet. */
 export function clientOf({ host, port, user, database, password }: ServerAddress): pg.Client {
   return new pg.Client({ host, port, user, database, password: password?.() });
 }
 
-/** Runs SQL as a separate client. Returns the rows of the last query. */
+/** Runs SQL as a separate client. Returns the last query's rows. */
 export async function onServer(address: ServerAddress, sql: string) {
   const client = clientOf(address);
   await client.connect();

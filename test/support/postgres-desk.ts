@@ -13,13 +13,13 @@ import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The socket on which tests request PostgreSQL databases. */
+    /** The socket that tests request PostgreSQL databases on. */
     postgresDesk: string;
   }
 }
 
 /**
- * Provides PostgreSQL databases for a run of tests. Starts a server for the first request, and stops it after the run.
+ * Provides PostgreSQL databases for a test run. Starts a server for the first request, and stops it after the run.
  * `RANKD_TEST_POSTGRES` is the URL of a running server, with a superuser, to use instead.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {

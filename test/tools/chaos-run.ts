@@ -24,7 +24,7 @@ export interface ChaosOptions {
   nodes: number;
   /** The number of faults in a round. */
   calamities: number;
-  /** The longest suspension of a process. */
+  /** How long a process can be suspended. */
   maxStillMs: number;
   /** In half of the rounds, Roblox takes up to this long to respond, so that faults hit running writes. */
   maxAnswerMs: number;
@@ -97,7 +97,7 @@ interface Node {
   home: CliHome;
   proxy: StoreProxy;
   daemon: DaemonProcess | undefined;
-  /** The logs of its ended daemons. */
+  /** Its ended daemons' logs. */
   logs: string[];
 }
 
@@ -131,7 +131,7 @@ const calamities: readonly Calamity[] = [
   async (world, ms) => {
     const spared = world.anyNode();
     const others = world.nodes.filter((node) => node !== spared);
-    // long enough for the running node to take over and complete the changes of the others
+    // long enough for the running node to take over and complete the others' changes
     const longMs = world.maxStillMs + Math.ceil(0.6 * ms);
     await world.writeUnderWay();
     for (const { daemon } of others) daemon?.process.kill('SIGSTOP');
@@ -188,7 +188,7 @@ interface World extends AsyncDisposable {
   /** Resolves as soon as Roblox is handling a write, or after two seconds without one. */
   writeUnderWay(): Promise<void>;
   anyNode(): Node;
-  /** Returns the URL of any node, even of one that does not respond, like a load balancer without health checks. */
+  /** Returns any node's URL, even if the node does not respond, like a load balancer without health checks. */
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;

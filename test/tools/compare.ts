@@ -1,6 +1,6 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
-/** The compared fields of a rank change, which both the history's rows and `history list --json` have. */
+/** The fields that are compared for a rank change. Both the history's rows and `history list --json` have them. */
 export interface StoredChange {
   id: string;
   state: string;
@@ -41,7 +41,7 @@ export interface Disagreements {
 
 export interface Story {
   fake: FakeOpenCloud;
-  /** The initial roles (ids, without the base role) of each member; only these members are checked. */
+  /** Each member's initial roles (ids, without the base role); only these members are checked. */
   rolesAtFirst: ReadonlyMap<number, number[]>;
   /** Oldest first, none of them open. */
   history: StoredChange[];

@@ -6,10 +6,10 @@ import { dirname, join, relative, resolve } from 'node:path';
 const root = resolve(import.meta.dirname, '..', '..');
 
 export interface SourceFile {
-  /** Relative to the root of the repository. */
+  /** Relative to the repository's root. */
   path: string;
   lines: number;
-  /** The files of `src` that import it. */
+  /** The files in `src` that import it. */
   importers: string[];
 }
 

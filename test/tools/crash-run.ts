@@ -19,7 +19,7 @@ export interface CrashOptions {
   say: (line: string) => void;
 }
 
-/** The result of a run. All but the first four figures must be 0. */
+/** A run's result. All but the first four figures must be 0. */
 export interface CrashReport {
   rounds: number;
   kills: number;
@@ -38,7 +38,7 @@ const callerCount = 12;
 /** Includes 8 s until reads are certain to be current. */
 const reconciledWithinMs = 20_000;
 
-/** Kills daemons under load, and compares the reconciled changes with the records of the fake and the callers. */
+/** Kills daemons under load, and compares the reconciled changes with the fake's and the callers' records. */
 export async function runCrashes({ rounds, sideBySide, seed, ...options }: CrashOptions): Promise<CrashReport> {
   return shareRounds({ rounds, sideBySide, seed }, (share) => crashOne({ ...options, ...share }));
 }
@@ -107,9 +107,9 @@ async function killAtWork(
 
 /** Late writes and reverted changes, from the audit log. */
 export interface Mishaps {
-  /** The members of late writes, whose roles may differ from the history. */
+  /** The members with late writes. Their roles may differ from the history. */
   late: readonly number[];
-  /** The intended roles of reverted changes, by change id. */
+  /** The intended roles in reverted changes, by change id. */
   putBack: ReadonlyMap<string, number[]>;
 }
 

@@ -3,7 +3,7 @@ import { pacedClock } from '../support/paced-clock.ts';
 
 const pacedTime = pacedClock(2);
 
-/** An accelerated clock: deadlines, lags and backoffs of seconds pass in milliseconds. */
+/** An accelerated clock: deadlines, lags and backoffs that take seconds pass in milliseconds. */
 export class FastClock implements Clock {
   readonly #speed: number;
   readonly #startedAt = Date.now();

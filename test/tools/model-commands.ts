@@ -54,7 +54,7 @@ export async function reconcile(model: Model, world: ModelWorld): Promise<void> 
   model.isCalm = true;
 }
 
-/** Returns the current roles (ids, without the base role) of each member of the fake. */
+/** Returns the current roles (ids, without the base role) of each member on the fake. */
 export function heldIn({ fake }: ModelWorld): Map<number, number[]> {
   return new Map(fake.group.userIds.map((userId) => [userId, fake.group.held(userId) ?? []]));
 }

@@ -1,7 +1,7 @@
 import type { RoleChangeKind } from '../../src/core/model.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 
-/** The roles of the sample group that a member can hold in addition to the base role, by rank. */
+/** The sample group's roles that a member can hold in addition to the base role, by rank. */
 const roleIdsByRank: Record<number, number> = {
   1: sampleRoles.recruit,
   10: sampleRoles.trainee,
@@ -10,7 +10,7 @@ const roleIdsByRank: Record<number, number> = {
   200: sampleRoles.admin,
 };
 
-/** The rank of the acting account, which can change only lower roles. */
+/** The acting account's rank. The account can change only lower roles. */
 const actingRank = 200;
 /** The base role is below all others, and can be requested only by its id. */
 const baseRank = 0;
@@ -19,7 +19,7 @@ const baseRank = 0;
 export const ladder = [1, 10, 20];
 export const alongside = 50;
 
-/** The expected status of a request, and the roles afterwards, in addition to the base role. */
+/** A request's expected status, and the member's roles afterwards, apart from the base role. */
 export interface Expected {
   status: number;
   held: number[] | undefined;

@@ -31,7 +31,7 @@ export interface Got extends Answered {
 const speed = 40;
 const clock = new FastClock(speed);
 const operator = 'cli:ann@host';
-/** In real time; reconciling a change without effect takes 8 s of accelerated time. */
+/** In real time. Reconciling a change without effect takes 8 s of accelerated time. */
 const reconcilesWithinMs = 5_000;
 
 /** A daemon on the fake, both on an accelerated clock, and all its responses. */
@@ -65,7 +65,7 @@ export class ModelWorld implements AsyncDisposable {
     const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }), hasLadder);
     Object.assign(world.#options.config, await storeOf(world.#dir.path));
     const { owner, actor, otherAdmin, stranger } = sampleUsers;
-    // every change of these users must be refused
+    // every change to these users must be refused
     for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId);
     await world.start();
     const { store } = world.#running.app.current;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The resources of a process, as reported by Linux. */
+/** A process's resources, as reported by Linux. */
 export interface ProcessFigures {
   residentMiB: number;
   /** Private data, including JavaScript's heap and native heaps. */

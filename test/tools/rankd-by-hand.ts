@@ -53,7 +53,7 @@ export class RankdByHand {
     return told();
   }
 
-  /** Sends the request of a page's `curl` line. Throws unless the response is 200. */
+  /** Sends the request in a page's `curl` line. Throws unless the response is 200. */
   async request(line: string): Promise<void> {
     const [, url = '', keyFile = '', body = ''] =
       /^curl -sw '\\n' '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];

@@ -6,7 +6,7 @@ import { CliHome } from '../support/run-cli.ts';
 
 export interface RevocationOptions {
   daemons: number;
-  /** The environment of each daemon and command, e.g. with the store's URL. */
+  /** The environment for each daemon and command, e.g. with the store's URL. */
   env: Record<string, string>;
   /** The number of requests that must begin after a revocation. Keys are revoked until it is reached. */
   wanted: number;

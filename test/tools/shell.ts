@@ -7,7 +7,7 @@ import { documentedPort } from '../support/readme-commands.ts';
 
 /** Runs commands in a shell, without this project's own programs on the path. */
 export class Shell {
-  /** The output of the last command. */
+  /** The last command's output. */
   lastOutput = '';
   readonly #folder: string;
   readonly #port: string;
@@ -88,7 +88,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Returns the environment of a shell that was not started by `npm run`. */
+/** Returns the environment for a shell that `npm run` did not start. */
 function outsideEnv(): Record<string, string> {
   const entries = Object.entries(process.env).flatMap(([name, value]) =>
     value === undefined || /^npm_/i.test(name) ? [] : [[name, value] as const],

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * `node test/tools/side-by-side.ts SCRIPT…`: runs scripts of package.json concurrently, and prints the output of each as a
- * whole. Fails if one of them fails.
+ * `node test/tools/side-by-side.ts SCRIPT…`: runs scripts from package.json concurrently, and prints each script's
+ * output as a whole. Fails if one of them fails.
  */
 async function run(script: string): Promise<boolean> {
   const child = spawn('npm', ['run', script], {

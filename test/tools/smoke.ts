@@ -8,8 +8,8 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { type Program, RankdByHand } from './rankd-by-hand.ts';
 
 /**
- * `npm run smoke`: tests the built rankd on any system, including Windows: runs the commands of README and
- * docs/go-live.md, then those of daily operation on a fake Open Cloud. Reports each step; exits with 1 if one failed.
+ * `npm run smoke`: tests the built rankd on any system, including Windows. Runs the commands from README and
+ * docs/go-live.md, then those for daily operation on a fake Open Cloud. Reports each step; exits with 1 if one failed.
  */
 const { node } = new Command('npm run smoke --')
   .description(

@@ -6,7 +6,7 @@ export interface StoreProxy extends AsyncDisposable {
   /** `hold`: forwards nothing, and notifies neither side. A number delays each chunk by that many milliseconds. */
   mode: 'pass' | 'hold' | number;
   cut(): void;
-  /** The target of new connections. */
+  /** The port that new connections lead to. */
   serverPort: number;
   /** The number of connections made through the proxy. */
   readonly made: number;

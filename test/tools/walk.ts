@@ -9,9 +9,9 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { freePort, Shell } from './shell.ts';
 
 /**
- * `npm run walk`: runs the commands of README and docs/go-live.md in a shell, and measures the time from a fresh clone with
- * an empty npm cache to the first rank change, on the simulated group and on a fake Open Cloud. Exits with 1 if a rank
- * change fails or takes longer than bench/README.md allows.
+ * `npm run walk`: runs the commands from README and docs/go-live.md in a shell, and measures the time from a fresh
+ * clone with an empty npm cache to the first rank change, on the simulated group and on a fake Open Cloud. Exits with 1
+ * if a rank change fails or takes longer than bench/README.md allows.
  */
 const { latency } = new Command('npm run walk --')
   .description('Runs the commands of README and docs/go-live.md, and measures the time to the first rank change.')

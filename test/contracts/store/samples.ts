@@ -43,7 +43,7 @@ export function newKey(name: string, rest: Partial<NewKey> = {}): NewKey {
 
 let changes = 0;
 
-/** Returns a pending promotion of member 7 with a new id. */
+/** Returns a pending promotion for member 7 with a new id. */
 export function newChange(rest: Partial<RankChange> = {}): RankChange {
   changes += 1;
   return {
@@ -149,7 +149,7 @@ export async function finish(ports: StoreAndClock, changeId: string, outcome: Ch
   return (await recordOutcome(ports, changeId, outcome)) !== undefined;
 }
 
-/** Starts the compensation of an open change that this handle holds or can take over. */
+/** Starts to compensate an open change that this handle holds or can take over. */
 export async function startCompensating(
   ports: StoreAndClock,
   ...change: [string, Parameters<typeof recordCompensating>[2]]

@@ -140,7 +140,7 @@ test("the platform's count does not include reserved slots", () => {
   const shared = account(10);
   grant(shared, 0, { node: 'a', inFlight: 0, waiting: 1, asks: [{ ...start, kind: 'reserve', until: 1_000 }] });
   ask(shared, 0, { node: 'a' });
-  finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // another program uses the key too
+  finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // a different program uses the key, too
   expect(free(shared, 100)).toBe(3);
 });
 

@@ -27,7 +27,7 @@ test('a request that failed with its connection can be retried with its Idempote
   proxy.cut();
   expect([(await cutOff).status, codeOf(await cutOff)]).toEqual([503, 'store_unavailable']);
   await admin.query('ROLLBACK');
-  expect((await admin.query('SELECT FROM rankd.idempotency_claims')).rowCount).toBe(1); // the release of its claim failed, too
+  expect((await admin.query('SELECT FROM rankd.idempotency_claims')).rowCount).toBe(1); // releasing its claim failed, too
 
   proxy.mode = 'pass';
   let repeated: Awaited<ReturnType<typeof rank>> | undefined;
@@ -60,7 +60,7 @@ test('claims and positions that a live node failed to release, or never got, are
   const blocked = `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted`;
   await expect.poll(async () => (await admin.query(blocked)).rowCount).toBeGreaterThan(0);
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
-  // The row of an enqueue whose response was lost.
+  // The row from an enqueue that got no response.
   await admin.query('INSERT INTO rankd.member_queue (rankee_id, node) SELECT 10, node FROM rankd.member_queue LIMIT 1');
   await admin.query('COMMIT');
 

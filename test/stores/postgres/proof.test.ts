@@ -80,7 +80,7 @@ describe.each(places)('over %s', (where, place) => {
 interface Place {
   above?: number;
   mode?: number;
-  /** The parts that belong to another user. */
+  /** The parts that a different user owns. */
   foreign?: Array<'above' | 'directory' | 'socket'>;
 }
 

@@ -12,7 +12,7 @@ const limit = 60;
 const latencyMs = 80;
 
 /**
- * Creates nodes that share a budget of calls to a platform with windows of a minute. Time passes only while no node
+ * Creates nodes that share a budget for calls to a platform with windows of a minute. Time passes only while no node
  * awaits the ledger.
  */
 async function nodesOn(options: { sendsHeaders: boolean }) {
@@ -132,7 +132,7 @@ test.each([
     const asks = async ({ call }: Pick<Joined, 'call'>, calls: number, lane?: string) => {
       const before = carriedOut.length;
       for (let times = 0; times < calls; times += 1) void call(lane);
-      for (let steps = 0; steps < 200; steps += 1) await pass(20); // the spacing of slots
+      for (let steps = 0; steps < 200; steps += 1) await pass(20); // slots are spaced apart
       return carriedOut.length - before;
     };
     const spent = 40;

@@ -60,7 +60,7 @@ test('joining a member queue waits for uncommitted positions in the same queue',
   let position: string | undefined;
   let entered: Promise<unknown> | undefined;
   await other.underLock(async (transaction) => {
-    await transaction.get('SELECT pg_advisory_xact_lock(7)'); // like another node
+    await transaction.get('SELECT pg_advisory_xact_lock(7)'); // as a different node does
     await transaction.get(`INSERT INTO rankd.member_queue (rankee_id, node) VALUES (7, 'node_a')`);
     entered = store.enqueue(7).then((taken) => {
       position = taken;

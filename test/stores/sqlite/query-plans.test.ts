@@ -41,7 +41,7 @@ test('names of linked users are read only from their own changes', async () => {
   ]);
 });
 
-/** Returns SQLite's query plans for the reads of `ask`. A `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
+/** Returns SQLite's query plans for the reads that `ask` makes. A `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
 async function plansOf(ask: (store: Store) => Promise<unknown>): Promise<string[]> {
   const clock = new ManualClock();
   const file = join(tempDir(), 'rankd.db');

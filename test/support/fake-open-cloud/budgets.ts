@@ -14,7 +14,7 @@ export const documentedLimits: Limits = {
   user: 1000,
 };
 
-/** Counts the calls of each operation in fixed windows that begin with the first call. */
+/** Counts each operation's calls in fixed windows that begin with the first call. */
 export class Budgets {
   limits: Limits;
   windowMs: number;
@@ -34,7 +34,7 @@ export class Budgets {
     this.#now = now;
   }
 
-  /** Uses up calls, like a different program with a key of the same owner. */
+  /** Uses up calls, like a different program with a key from the same owner. */
   use(operation: Operation, calls: number): void {
     this.#window(operation).used += calls;
   }

@@ -31,7 +31,7 @@ export interface Fault {
   /** Affects only requests about this user and this role. */
   userId?: number;
   roleId?: number;
-  /** The delay of `slow`. */
+  /** The delay for `slow`. */
   delayMs?: number;
   /** For `body`, and for a status without the usual envelope. */
   body?: string;

@@ -1,4 +1,4 @@
-/** A role of the fake group. */
+/** A role in the fake group. */
 export interface FakeRole {
   id: number;
   name: string;
@@ -19,7 +19,7 @@ export interface FakeGroup {
   ownerId?: number | undefined;
   locked: boolean;
   roles: FakeRole[];
-  /** The roles of each member by user id, without the base role. */
+  /** Each member's roles by user id, without the base role. */
   members: Record<number, number[]>;
 }
 
@@ -77,7 +77,7 @@ export class GroupState {
     if (this.#members.delete(userId)) this.#left.add(userId);
   }
 
-  /** Returns the start of the membership (epoch milliseconds). */
+  /** Returns when the membership started (epoch milliseconds). */
   joinedAt(userId: number): number {
     return this.#joinedAt.get(userId) ?? Date.UTC(2020, 2, 29, 18, 15, 20, 100);
   }
@@ -107,7 +107,7 @@ export class GroupState {
     return this.#members.get(userId)?.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Returns the highest of the roles, or else the base role. */
+  /** Returns the highest of these roles, or else the base role. */
   highest(roleIds: number[]): FakeRole {
     const held = this.roles.filter((role) => roleIds.includes(role.id));
     return held.reduce((top, role) => (role.rank > top.rank ? role : top), this.base);

@@ -28,7 +28,7 @@ export interface FakeOpenCloudOptions {
   limits?: Limits;
   windowMs?: number;
   lagMs?: number;
-  /** The delay of every response. */
+  /** How long every response is delayed. */
   latencyMs?: number;
   /** The clock for lag, latency, budgets and the journal; the real one by default. */
   clock?: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
@@ -63,7 +63,7 @@ export interface FakeOpenCloud extends World {
   close(): Promise<void>;
 }
 
-/** Starts a stateful and strict fake of the parts of Open Cloud that rankd uses, with a sample group. */
+/** Starts a stateful and strict fake of the Open Cloud operations that rankd uses, with a sample group. */
 export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Promise<FakeOpenCloud> {
   const {
     groupId = 700,

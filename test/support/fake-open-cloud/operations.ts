@@ -18,7 +18,7 @@ import { decideWrite } from './role-writes.ts';
 import type { FakeRequest } from './routes.ts';
 import type { FakeUser } from './sample.ts';
 
-/** The state of the fake. A test may change any field at any time. */
+/** The fake's state. A test may change any field at any time. */
 export interface World {
   group: GroupState;
   credential: FakeCredential;
@@ -26,7 +26,7 @@ export interface World {
   journal: Journal;
   /** The fake's clock, in milliseconds. */
   now(): number;
-  /** The lag of membership reads. Responses to writes are always fresh. */
+  /** How far membership reads lag behind. Responses to writes are always fresh. */
   lagMs: number;
   /** Stale roles for the list of roles, and for reads of one role; by default, the current ones. */
   rolesBehind: { list?: FakeRole[]; alone?: FakeRole[] };
@@ -50,11 +50,11 @@ export interface World {
   pagesRepeat: boolean;
   /** True if the legacy role list responds. */
   hasPublicRoles: boolean;
-  /** The state of Roblox's migration to unified roles, which the legacy host reports. */
+  /** How far Roblox has migrated the group to unified roles, as the legacy host reports it. */
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
-  /** The users of the users service. */
+  /** The users that the users service knows. */
   users: FakeUser[];
-  /** The names of places, by universe id and place id. */
+  /** Place names, by universe id and place id. */
   experiences: Record<number, Record<number, string>>;
 }
 
@@ -219,7 +219,7 @@ function requireGroup({ group }: World, { groupId }: FakeRequest): void {
   if (Number(groupId) !== group.id) throw notFound('The group was not found.');
 }
 
-/** Refuses reads of a locked group: Roblox's response is unknown, and this is the worst case. */
+/** Refuses reads of a locked group. Roblox's response is unknown; this is the worst case. */
 function requireOpenGroup(world: World, request: FakeRequest): void {
   requireGroup(world, request);
   if (world.group.locked) throw permissionDenied('The group is locked.');

@@ -1,6 +1,6 @@
 import type { FakeGroup } from './group-state.ts';
 
-/** The role ids of the sample group. As on Roblox, ids are not in the order of ranks, and some exceed 32 bits. */
+/** The sample group's role ids. As on Roblox, ids do not follow the order of ranks, and some exceed 32 bits. */
 export const sampleRoles = {
   guest: 70_000_003,
   base: 12_884_901_889,
@@ -13,7 +13,7 @@ export const sampleRoles = {
   owner: 70_000_001,
 };
 
-/** The user ids of the sample group, named after their roles. */
+/** The sample group's user ids, named after the users' roles. */
 export const sampleUsers = {
   owner: 9_000,
   /** Holds admin; the key acts as this account. */
@@ -30,7 +30,7 @@ export const sampleUsers = {
   stranger: 5_555,
 };
 
-/** A user of the users service. */
+/** A user in the users service. */
 export interface FakeUser {
   id: number;
   name: string;

@@ -110,7 +110,7 @@ async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, n
   return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
 }
 
-/** The real clock with a count of sleeps; a sleep ends only if `mayWake` is true. */
+/** The real clock with a count of sleeps. A sleep ends only once `mayWake` returns true. */
 class CountingClock implements Clock {
   sleeps = 0;
   mayWake = () => true;

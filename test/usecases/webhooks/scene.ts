@@ -45,7 +45,7 @@ export async function openDelivery(senderFor: (clock: ManualClock) => WebhookSen
   });
   return {
     ...{ clock, store, app, end },
-    /** Advances the clock in steps of a second for the first eight minutes, then of ten minutes. */
+    /** Advances the clock in one-second steps for the first eight minutes, then in ten-minute steps. */
     async pass(ms: number) {
       for (let passed = 0; passed < ms; ) {
         const step = passed < 8 * 60_000 ? 1_000 : 10 * 60_000;
