@@ -6,7 +6,7 @@ import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 /** A caller's request: an operation on a group, from a place, at a time (epoch milliseconds). */
 export interface AccessQuestion {
   scope: Scope;
-  /** The title of the group; `undefined` if unknown. */
+  /** The group's title; `undefined` if unknown. */
   group: string | undefined;
   /** `undefined` if the caller names no place. */
   placeId: number | undefined;
@@ -15,10 +15,10 @@ export interface AccessQuestion {
   refusePlace?: typeof placeRefusal;
 }
 
-/** The place id if a place is required and none was given. No whitelist can contain it. */
+/** The place id used if a request needs a place but names none. No whitelist can contain it. */
 export const noPlace = 0;
 
-/** The facts about the caller. */
+/** The caller's key, workspace and whitelist entry. */
 export type Caller = Omit<KeyRecord, 'secretId'>;
 
 /** One condition that a caller must meet. */
@@ -96,7 +96,7 @@ function withoutPlace({ id, name }: Key): RankdError {
   );
 }
 
-/** Returns the refusal of a place that is not whitelisted for the caller's key. */
+/** Returns the refusal for a place that is not whitelisted for the caller's key. */
 export function placeRefusal(caller: Caller, placeId: number): RankdError {
   return placeId === noPlace ? unpublished(caller.key) : notListed(caller, placeId);
 }
@@ -112,7 +112,7 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
   );
 }
 
-/** Returns the refusal of place 0, which no whitelist can contain. */
+/** Returns the refusal for place 0, which no whitelist can contain. */
 function unpublished({ id }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
@@ -145,8 +145,8 @@ export function wrongMode({ id, name, mode }: Key): RankdError {
 }
 
 /**
- * Returns the refusal of an invalid key. Its text is always the same, so that no caller learns which keys exist. The
- * log and the audit have the reason.
+ * Returns the refusal for an invalid key. Its text is always the same, so that no caller learns which keys exist. The
+ * daemon's log and the audit log contain the reason.
  */
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
@@ -157,10 +157,10 @@ export function invalidKey(details: RefusalDetails, hint: string): RankdError {
 }
 
 /**
- * Returns the refusal of a request whose Roblox-Id header does not match the place that it names.
+ * Returns the refusal for a request whose Roblox-Id header does not match the place that it names.
  *
- * Roblox puts the place id into this header of every request from a game server, and no script can set it. Other
- * clients can, so the header distinguishes games but proves nothing. Source: the documentation of HttpService.
+ * Roblox sets this header to the place id in every request from a game server, and scripts cannot set it. Other clients
+ * can, so the header distinguishes games but proves nothing. Source: the HttpService documentation.
  */
 export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdError | undefined {
   if (header === String(placeId)) return undefined;

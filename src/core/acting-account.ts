@@ -4,7 +4,7 @@ import type { ActingAccount, Role } from './model.ts';
 import { heldRoles } from './role-scheme.ts';
 import type { PolicyCase } from './rules/rule.ts';
 
-/** Returns the acting account with its reach by all its roles, because permissions add up. */
+/** Returns the acting account with its highest rank, and whether any of its roles lets it change ranks. */
 export function actingAccount(
   { userId, ownerId }: Pick<ActingAccount, 'userId' | 'ownerId'>,
   held: Role[],

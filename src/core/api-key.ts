@@ -77,12 +77,12 @@ function holdsKey(text: string): boolean {
   return keyPartsIn(text).length > 0;
 }
 
-/** The number of characters after the prefix of a key. */
+/** The number of characters after a key's prefix. */
 const partLength = 36;
 
 /**
- * Returns the 36 characters after the prefix of each key in the text, which the checksum distinguishes from other text.
- * Reads at most `maxRuns` runs, for speed.
+ * Returns the 36 characters after each key's prefix. The checksum distinguishes them from other text. Reads at most
+ * `maxRuns` runs, for speed.
  */
 function keyPartsIn(text: string): string[] {
   const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];
@@ -106,16 +106,15 @@ export function isKeyName(text: string): boolean {
 /**
  * Creates a public identifier, e.g. `key_8TqLx0vBz3Rw`. Its 71 random bits make it unique without a check. Guessing one
  * gains nothing, so `Math.random` is enough; a cryptographic source takes longer than a key lookup, and adds 4 ms to
- * the start.
+ * startup.
  */
 export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 'list' | 'wh'): string {
   return `${prefix}_${base62(12, anyBelow)}`;
 }
 
 /**
- * Creates the id of a change requested at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by
- * time, so new ones share an index page, even after millions of changes. In addition to the time, an id has 53 random
- * bits.
+ * Creates a change id from the request time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by time, so new
+ * ones share an index page, even after millions of changes. In addition to the time, an id has 53 random bits.
  */
 export function newChangeId(requestedAt: number): string {
   return `chg_${inBase62(requestedAt, 7)}${base62(9, anyBelow)}`;

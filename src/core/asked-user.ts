@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import type { NamedUser } from './model.ts';
 
-/** A user as a person types one: an id, or a user name. */
+/** A user as typed: an id or a user name. */
 export type AskedUser = number | string;
 
 /** Parses a user id, a user name or the address of a profile page; `undefined` for any other text. */
@@ -39,7 +39,7 @@ export function idIn(text: string): number | undefined {
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** The patterns of the id in the addresses of each kind of page. */
+/** Patterns that match the id in each kind of page address. */
 const pages = {
   user: [/\/users\/(\d+)/],
   group: [/\/(?:communities|groups|share\/g)\/(\d+)/],
@@ -47,7 +47,7 @@ const pages = {
   experience: [/\/experiences\/(\d+)/],
 };
 
-/** Returns the id in a pasted address of roblox.com, or `undefined` if the text is not the address of such a page. */
+/** Returns the id in a pasted roblox.com address, or `undefined` if the text is not an address of this kind. */
 export function idInAddress(kind: keyof typeof pages, text: string): number | undefined {
   const [, path] = /^(?:https?:\/\/)?(?:[\w-]+\.)?roblox\.com(\/[^#]*)/i.exec(text.trim()) ?? [];
   if (path === undefined) return undefined;
@@ -57,7 +57,8 @@ export function idInAddress(kind: keyof typeof pages, text: string): number | un
 }
 
 /**
- * True for the address of an experience as a whole. Games do not send its id unless their script does so explicitly.
+ * True for an address that names an experience rather than a place. Games send an experience's id only if their script
+ * does so explicitly.
  */
 export function namesExperience(text: string): boolean {
   return idInAddress('place', text) === undefined && idInAddress('experience', text) !== undefined;

@@ -4,7 +4,7 @@ import { isoTime } from '../base/time.ts';
 import type { AuditEvent } from './model.ts';
 
 /**
- * The audit is a hash chain: each row holds the SHA-256 over the previous row's hash and the row's own content. The
+ * The audit log is a hash chain: each row holds the SHA-256 over the previous row's hash and the row's own content. The
  * chain shows that no row was edited, removed, inserted or moved. An attacker who can write the whole file can compute
  * a new chain; only a head hash stored elsewhere shows that the rows up to it are unchanged.
  */
@@ -39,8 +39,8 @@ export interface EmptiedMention extends AuditMention {
 }
 
 /**
- * Returns a hash that binds a `person.forget` event to the mentions that it emptied, so that it can't justify emptying
- * others.
+ * Returns a hash that binds a `person.forget` event to the mentions that it emptied, so that the event can't justify
+ * emptying other mentions.
  */
 export function mentionsHash(mentions: readonly AuditMention[]): string {
   const inOrder = mentions.map(({ eventId, field }) => `${eventId}:${field}`).toSorted();
@@ -48,8 +48,8 @@ export function mentionsHash(mentions: readonly AuditMention[]): string {
 }
 
 /**
- * Compares the emptied mentions with the `person.forget` events. A break is a mention that no event explains, or an
- * event whose mentions are not the emptied ones.
+ * Compares the emptied mentions with the `person.forget` events. Returns a break for each mention that no event
+ * explains, and for each event whose mentions differ from the emptied ones.
  */
 export function unexplainedMentions(emptied: readonly EmptiedMention[], forgets: readonly AuditRow[]): ChainBreak[] {
   const byPseudonym = Map.groupBy(emptied, ({ pseudonym }) => String(pseudonym));
@@ -82,8 +82,8 @@ export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 /**
  * `missing`: rows `id` to `toId` are gone. `unexplained`: rows `id` to `toId` at the beginning are gone, and retention
  * did not remove them. `changed`: row `id` does not follow from the previous one. `rewritten`: row `id` differs from
- * the one whose hash was recorded. `mentions`: row `id` records a forgotten person, but not exactly the mentions that
- * are empty.
+ * the one whose hash was recorded. `mentions`: row `id` records that a person was forgotten, but its mentions differ
+ * from the emptied ones.
  */
 export type ChainBreak =
   | { kind: 'missing' | 'unexplained'; id: number; toId: number }
@@ -100,7 +100,7 @@ export function linkHash(
 /** The action of the event that `forget` writes. */
 export const forgetAction = 'person.forget';
 
-/** The action of the event that retention writes before it removes rows: without it, their removal is a break. */
+/** Retention writes an event with this action before it removes rows. Without that event, the removal is a break. */
 export const pruneAction = 'audit.prune';
 
 /** True if the row announces that retention removes the rows up to `anchor`. Retention may still be running. */
@@ -112,22 +112,22 @@ export function explains({ action, detail }: AuditRow, anchor: ChainLink): boole
 }
 
 /**
- * Returns a line for the file of audit heads at that time (epoch milliseconds), e.g. `2026-05-01T18:00:00.000Z 42
+ * Returns a line for the audit head file, with this time (epoch milliseconds), e.g. `2026-05-01T18:00:00.000Z 42
  * 4f1c…`.
  */
 export function headLine({ id, hash }: ChainLink, at: number): string {
   return `${isoTime(at)} ${id} ${hash}\n`;
 }
 
-/** Returns the head in a line, ignoring other text, or `undefined` if there is none. */
+/** Returns the head in a line, ignoring other text, or `undefined` if the line has none. */
 export function headIn(line: string): ChainLink | undefined {
   const [, id, hash] = /(?:^|\s)(\d{1,15}) ([\da-f]{64})\b/.exec(line) ?? [];
   return id === undefined || hash === undefined ? undefined : { id: Number(id), hash };
 }
 
 /**
- * Returns the last row that may be removed together with all `rows` before it, or `before`, the link before the first
- * row, if none may. Throws `conflict` if the chain is broken.
+ * Returns the last row that may be removed together with all `rows` before it. Returns `before`, the link before the
+ * first row, if no row may be removed. Throws `conflict` if the chain is broken.
  */
 export function lastRemovable(
   before: ChainLink,
@@ -143,14 +143,14 @@ export function lastRemovable(
   return last;
 }
 
-/** Returns the error that stops retention before it changes a broken audit. */
+/** Returns the error that stops retention before it changes a broken audit log. */
 function brokenAudit(id: number): RankdError {
   return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes none of it.`, {
     hint: 'rankd audit verify',
   });
 }
 
-/** Returns the break between a row and the previous one, or `undefined` if it follows. */
+/** Returns the break between a link and the next row, or `undefined` if the chain is intact there. */
 export function breakBetween(before: ChainLink, row: AuditRow): ChainBreak | undefined {
   if (row.id !== before.id + 1) return { kind: 'missing', id: before.id + 1, toId: row.id - 1 };
   const isWhole = row.hash === linkHash(before.hash, row) && hasExpectedPeople(row);
@@ -169,7 +169,7 @@ function hasExpectedPeople({ detail, people }: AuditRow): boolean {
   );
 }
 
-/** The fields of details that name people. */
+/** The `detail` fields that name people. */
 const personalFields = ['rankeeId', 'rankerId'] as const;
 
 export type PersonalField = (typeof personalFields)[number];
@@ -182,7 +182,7 @@ export function newPseudonym(): number {
   return -crypto().randomInt(1, 2 ** 47);
 }
 
-/** True for the id of a forgotten person: no user id is below zero. */
+/** True for a forgotten person's id: user ids are never negative. */
 export function isPseudonym(userId: number): boolean {
   return userId < 0;
 }

@@ -8,7 +8,7 @@ import { earlyReturnOf, firstRefusal } from './policy.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
- * Selects the changes to count: demotions, or changes of a member who holds, or would hold, a privileged role or at
+ * Selects the changes to count: demotions, or changes to a member who holds, or would hold, a privileged role or at
  * least a certain rank. `since` is in epoch milliseconds.
  */
 export interface MemberWindow {
@@ -16,7 +16,7 @@ export interface MemberWindow {
   since: number;
 }
 
-/** The number of different members that one key, or all keys together, may change in a window. */
+/** How many different members one key, or all keys together, may change in a window. */
 export interface MemberLimit extends MemberWindow {
   byKey: number;
   byAll: number;
@@ -43,9 +43,9 @@ export interface BeginFacts {
   /** The time of the ranker's last change (epoch milliseconds). */
   rankerChangedAt?: number | undefined;
   /**
-   * For each requested window, the members whom keys changed, or may have changed, since its start. Open changes count;
-   * dry runs and changes without an effect on roles do not. Changes dated later than now do not count either: they were
-   * requested before the clock was set back.
+   * For each requested window, the members whom keys have changed since the window began. Includes open changes.
+   * Excludes dry runs, changes without an effect on roles, and changes dated in the future, which were requested before
+   * the clock was set back.
    */
   changedMembers: readonly ChangedMember[][];
 }
@@ -53,7 +53,7 @@ export interface BeginFacts {
 /** The verdict on a change that is about to begin. */
 export type BeginVerdict =
   | { do: 'begin'; holds: Hold[]; events: DomainEvent[] }
-  /** A different change of the member was made in the meantime, so the member's roles may be stale. */
+  /** A different change to the member was made in the meantime, so the roles that were read may be stale. */
   | { do: 'stale' }
   /** `pause` is set if the key is paused as well. */
   | { do: 'refuse'; error: RankdError; pause?: { keyId: string; edit: KeyEdit }; events: DomainEvent[] };
@@ -63,16 +63,16 @@ export interface BeginCase {
   change: RankChange;
   /** The member's newest change when the member was read. */
   after: string | undefined;
-  /** The case that the policy judged before, and the rules to check again, because facts may have changed. */
+  /** The input to the earlier policy check, and the rules to recheck because that input may have changed. */
   policyCase: PolicyCase;
   recheck: readonly PolicyRule[];
-  /** The circuit breaker's limits; the facts have the changed members of each, in this order. */
+  /** The circuit breaker's limits. The facts list each limit's changed members in the same order. */
   limits: readonly MemberLimit[];
 }
 
 /**
- * Judges whether an approved change may begin now. Permissions that were withdrawn, narrowed or used up since the
- * approval count: a change that is no longer allowed does not begin.
+ * Decides whether an approved change may begin now. Refuses it if a permission was withdrawn, narrowed or used up since
+ * the approval.
  */
 export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   const { change, after } = begin;
@@ -87,9 +87,7 @@ function allowed(change: RankChange, { holds: of, now }: BeginFacts): BeginVerdi
   return { do: 'begin', holds, events: [changeEvent(change, stepOf(change), now), ...events] };
 }
 
-/**
- * Returns the first step of a change for the audit. A change to roles that the member already has ends as it begins.
- */
+/** Returns a change's first step for the audit log. A change to roles that the member already has ends as it begins. */
 function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
@@ -113,7 +111,7 @@ function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): Rankd
 }
 
 /**
- * Checks the policy again, with the key as it is now. If one ranker's changes were approved concurrently, a ranker
+ * Rechecks the policy with the key's current rules. If one ranker's changes were approved concurrently, a ranker
  * cooldown stops all but the first.
  */
 function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {

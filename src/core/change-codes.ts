@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../base/errors.ts';
 import type { ChangeState } from './model.ts';
 
-/** The codes with which a rule of rankd or of the platform refuses a change. */
+/** The codes for changes that one of rankd's or the platform's rules refuses. */
 const refusals = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -24,8 +24,8 @@ const refusals = new Set<ErrorCode>([
 ]);
 
 /**
- * The codes after which nothing was changed and a retry can have a different outcome. They are not replayed to a
- * repeated request.
+ * The codes after which nothing was changed and a retry can have a different outcome. Outcomes with these codes are not
+ * replayed for repeated requests.
  */
 const passing = new Set<ErrorCode>([
   'invalid_key',
@@ -42,7 +42,7 @@ const passing = new Set<ErrorCode>([
   'shutting_down',
 ]);
 
-/** The codes with which a change can end. */
+/** The possible codes of an ended change. */
 export const changeCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...refusals,
   ...passing,
@@ -55,7 +55,7 @@ export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'app
   return refusals.has(code) ? 'refused' : 'failed';
 }
 
-/** True if a repeat with the same idempotency key gets the same outcome. */
+/** True if a repeat with the same idempotency key returns the same outcome. */
 export function isKept(code: ErrorCode | null): boolean {
   return code === null || !passing.has(code);
 }

@@ -14,19 +14,19 @@ export interface ChangeOutcome {
   forgetIdempotencyKey?: boolean;
 }
 
-/** The new record of a change and of the member's holds, with the audit events. */
+/** The updated records of a change and its member's holds, with the audit events. */
 export interface ChangeUpdate {
   change: RankChange;
   /** The holds that are new or have changed. */
   holds: Hold[];
-  /** True if its holder continues to work on it; otherwise it has no holder. */
+  /** True if the change's current holder continues to work on it. If false, no node holds the change. */
   isHeld: boolean;
   events: DomainEvent[];
 }
 
 /**
- * Applies an outcome to an open change at that time (epoch milliseconds). A change that becomes unknown retains the
- * data for its reconciliation: the wanted roles and, if it is being compensated, the reason.
+ * Applies an outcome to an open change. `now`: epoch milliseconds. A change that becomes unknown retains the data for
+ * its reconciliation: the wanted roles and, during compensation, the reason for it.
  */
 export function applyOutcome(
   { change, holds }: { change: RankChange; holds: HoldsOfMember },
@@ -93,7 +93,7 @@ function updated(
   return { change, isHeld, holds, events: [event, ...events] };
 }
 
-/** Begins the compensation of a change, for this reason. It is stored before the first write of the compensation. */
+/** Begins a change's compensation for the reason `why`. Store the update before the first compensating write. */
 export function compensating(
   { change }: { change: RankChange },
   why: { code: ErrorCode; message: string },

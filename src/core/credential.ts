@@ -2,8 +2,9 @@ import { RankdError } from '../base/errors.ts';
 import type { Credential } from './model.ts';
 
 /**
- * Returns the refusal if the credential can't change ranks, or `undefined` if it can or the platform does not report
- * it. A scope missing from the platform's list counts only if a write was denied, too: the list's format may change.
+ * Returns the refusal if the credential can't change ranks. Returns `undefined` if it can, or if the platform does not
+ * report whether it can. A scope missing from the platform's list counts only if a write was denied, too: the list's
+ * format may change.
  */
 export function refusalOfCredential(
   { state, refusal, canWrite }: Credential,

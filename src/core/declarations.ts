@@ -1,8 +1,8 @@
 import { RankdError } from '../base/errors.ts';
 
 /**
- * A declaration as a node stores it. `seq` increases with each new one: of two with the same name, the one with the
- * higher `seq` applies.
+ * A declaration as a node stores it. `seq` increases with each new one: of two declarations with the same name, the one
+ * with the higher `seq` applies.
  */
 export interface StoredDeclaration<Declaration> {
   declaration: Declaration;
@@ -16,8 +16,8 @@ export interface NodeDeclarations<Declaration> {
 }
 
 /**
- * A name that other nodes declare, and that this node does not declare, or declares with different content. `inForce`:
- * the side whose declaration applies, if this node has one.
+ * A name that other nodes declare and that this node declares differently or not at all. `inForce`: the side whose
+ * declaration applies; absent if this node has no declaration with this name.
  */
 export interface StillDeclared {
   name: string;
@@ -37,8 +37,8 @@ export interface ComparedDeclarations<Declaration> {
 
 /**
  * Compares this node's declarations with those of other nodes. A declaration applies while any node declares it; the
- * newest of several applies. `isSame`: both declare the same, at any position in their files. `excludes`: both can't
- * apply at once.
+ * newest of several applies. `isSame`: the two declarations are equal, ignoring their positions in their files.
+ * `excludes`: the two can't both apply.
  */
 export function compareDeclarations<Declaration extends { name: string }>(
   declared: readonly Declaration[],
@@ -82,7 +82,8 @@ export function compareDeclarations<Declaration extends { name: string }>(
 }
 
 /**
- * Returns the side with the newest declaration of this name: this node or others; `undefined` if no node declares it.
+ * Returns whether this node (`own`) or another node (`theirs`) has the newest declaration with this name; `undefined`
+ * if no node declares it.
  */
 export function newestOf(
   name: string,

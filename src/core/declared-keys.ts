@@ -3,7 +3,7 @@ import { type Actor, type DomainEvent, keyDeclared, keyRevoked, placeEvent } fro
 import { ruleNames } from './key-changes.ts';
 import type { Key, KeyDeclaration } from './model.ts';
 
-/** A declared key. `id` is for a key that was not declared before. */
+/** A declared key. `id` is used if the key was not declared before. */
 export interface NewDeclaration extends KeyDeclaration {
   id: string;
 }
@@ -16,14 +16,15 @@ export interface DeclarationClash {
   key: Key;
 }
 
-/** The store's facts about keys and secrets, to compare with a configuration. */
+/** The store's data about keys and secrets, for comparison with a configuration. */
 export interface DeclarationFacts extends NodeDeclarations<NewDeclaration> {
   /** Every key that is or was declared, newest first, with its declared places. */
   declared: ReadonlyArray<{ key: Key; placeIds: readonly number[] }>;
   /** Undeclared, unrevoked keys with one of the declared names. */
   namesakes: readonly Key[];
   /**
-   * The declared secrets that the store already has. `isAccepted`: it has no expiry. `owner`: its key, if undeclared.
+   * The declared secrets that the store already has. `isAccepted`: the secret has no expiry. `owner`: its key, if that
+   * is undeclared.
    */
   secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
 }
@@ -77,12 +78,12 @@ export function judgeDeclarations(
   };
 }
 
-/** True if both can't apply at once: a name or a secret belongs to only one key. */
+/** True if the two can't both apply: a name or a secret belongs to only one key. */
 function excludes(one: NewDeclaration, other: NewDeclaration): boolean {
   return one.name === other.name || (one.hash !== undefined && one.hash === other.hash);
 }
 
-/** True if both declare the same key with the same settings, at any position in their files. */
+/** True if both declare the same key with the same settings, ignoring their positions in their files. */
 function isSame(one: NewDeclaration, other: NewDeclaration): boolean {
   const all = (declaration: NewDeclaration) => {
     const { name, hash, whitelist } = declaration;
@@ -100,7 +101,7 @@ function clashesOf({ name, hash }: KeyDeclaration, index: number, facts: Declara
   ];
 }
 
-/** Returns the key that a declaration continues: the newest one, declared now or earlier, with this name. */
+/** Returns the key that the declaration continues: the newest key with this name that is or was declared. */
 function before({ name }: KeyDeclaration, { declared }: DeclarationFacts) {
   return declared.find(({ key }) => key.name === name);
 }
@@ -117,7 +118,7 @@ function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): Decl
   };
 }
 
-/** Returns the events of a declared key: none if its declaration is unchanged. */
+/** Returns the events for a declared key, or none if its declaration is unchanged. */
 function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, actor: Actor): DomainEvent[] {
   const known = before(declaration, facts)?.key;
   const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
@@ -132,7 +133,10 @@ function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: Declaratio
   ];
 }
 
-/** Returns the definition to compare, without the position in the file. A revoked key always differs. */
+/**
+ * Returns the definition as text for comparison, without its position in the file. A revoked key never equals a
+ * declaration.
+ */
 function definitionOf(key: Key | KeyDeclaration): string {
   const { mode, scopes, expiresAt } = key;
   const rules = 'rules' in key ? key.rules : key;

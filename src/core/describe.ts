@@ -14,7 +14,7 @@ export function userTitle(userId: number, name: string | undefined): string {
   return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
 }
 
-/** The end of a hint about a setting. Its value can be in a file, a variable or a flag. */
+/** Ends a hint about a setting, whose value can come from a file, a variable or a flag. */
 export const atItsOrigin = '(`rankd config show --origin` shows where it is set)';
 
 /** Returns a role's title, e.g. `Officer (rank 20)`. */
@@ -22,7 +22,7 @@ export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;
 }
 
-/** Returns the message for the caller of an applied change. */
+/** Returns an applied change's message for the caller. */
 export function successMessage(request: RankRequest & { hold?: HoldPart }, plan: RolePlan): string {
   const { hold } = request;
   if (hold?.does !== 'begin') return rankMessage(request, plan);
@@ -33,7 +33,7 @@ export function successMessage(request: RankRequest & { hold?: HoldPart }, plan:
   return `${memberTitle(request)} is suspended ${until}${as}${old}.`;
 }
 
-/** Returns the end of a hold in words, e.g. `until 2026-12-01 18:00 UTC`. */
+/** Returns a hold's end as text, e.g. `until 2026-12-01 18:00 UTC`. */
 export function untilWhen({ endsAt }: Pick<Hold, 'endsAt'>): string {
   return endsAt === undefined ? 'until it is lifted' : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
@@ -62,7 +62,7 @@ const roleChangeWords = {
   role_removed: { changed: 'no longer holds', unchanged: 'does not hold' },
 } as const satisfies Record<RoleChangeKind, unknown>;
 
-/** Returns the message of a change that restored roles. */
+/** Returns the message for a change that restored roles. */
 export function restoredMessage(
   request: Pick<RankRequest, 'rankeeName' | 'rankeeId'>,
   { scheme, plan, between }: { scheme: RoleScheme; plan: RolePlan; between: RankChange[] },
@@ -74,8 +74,8 @@ export function restoredMessage(
 }
 
 /**
- * Explains which role a rank number means if the base role shares that rank. Returns `undefined` if no role shares it,
- * or the number is ambiguous.
+ * Explains which role the base role's rank means if another role shares that rank. Returns `undefined` if no role
+ * shares it, or if the number is ambiguous.
  */
 export function sharedRankOne(scheme: RoleScheme): string | undefined {
   const base = scheme.roles.find(({ kind }) => kind === 'base');
@@ -85,7 +85,7 @@ export function sharedRankOne(scheme: RoleScheme): string | undefined {
   return `${other.name} and ${named.name} share rank ${named.rank}: the number ${named.rank} means ${named.name}, and the role id ${other.id} means ${other.name} (group.rank_1 in rankd.yaml decides)`;
 }
 
-/** The maximum size of a list in a message, in bytes of UTF-8. */
+/** The maximum size of a list in a message, in UTF-8 bytes. */
 const maxBytes = 900;
 
 /** Lists roles with their ranks or other numbers, e.g. `1 (Member), 10 (Officer)`. */

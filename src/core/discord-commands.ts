@@ -1,4 +1,4 @@
-/** The number of Discord's option type for text. */
+/** Discord's number for the text option type. */
 const text = 3;
 
 const user = {
@@ -8,7 +8,7 @@ const user = {
   required: true,
   max_length: 200,
 };
-/** The maximum length of a reason, which rankd checks as well as Discord. */
+/** The maximum length of a reason. Both Discord and rankd enforce it. */
 export const maxDiscordReason = 500;
 const reason = { type: text, name: 'reason', description: 'Reason, for the history', max_length: maxDiscordReason };
 const rank = {

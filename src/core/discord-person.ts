@@ -24,8 +24,9 @@ export function newDiscordPerson(discordId: string): DiscordPerson {
 }
 
 /**
- * Returns the person's name in history and audit: a commitment to the Discord id. The audit's chain stays intact if the
- * person is forgotten, because only the salt is deleted; without it, the name can't be linked to a person.
+ * Returns the person's name in the history and the audit log: a commitment to the Discord id. The audit chain stays
+ * intact if the person is forgotten, because only the salt is deleted; without it, the name can't be linked to a
+ * person.
  */
 export function actorOf({ discordId, salt }: Pick<DiscordPerson, 'discordId' | 'salt'>): string {
   return `${discordPrefix}${crypto().hash('sha256', `${salt}:${discordId}`).slice(0, 32)}`;
@@ -33,7 +34,7 @@ export function actorOf({ discordId, salt }: Pick<DiscordPerson, 'discordId' | '
 
 export const discordPrefix = 'discord:';
 
-/** Judges a change of a person. `known` is the person as stored. */
+/** Judges a change to a person. `known` is the stored person. */
 export type JudgePerson = (known: DiscordPerson | undefined) => Verdict<DiscordPerson>;
 
 /** Links a person to a Roblox user, and replaces an earlier link. */
@@ -58,8 +59,8 @@ export function judgeUnlink(discordId: string, actor: Actor): JudgePerson {
 }
 
 /**
- * Returns the person whom `by` names in history and audit, or `undefined` if it names no Discord user or a forgotten
- * one.
+ * Returns the person whom `by` names in the history and the audit log, or `undefined` if it names no Discord user or a
+ * forgotten one.
  */
 export function personBehind(by: string, people: readonly DiscordPerson[]): DiscordPerson | undefined {
   return by.startsWith(discordPrefix) ? people.find((one) => actorOf(one) === by) : undefined;

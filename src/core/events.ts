@@ -14,8 +14,8 @@ import type { AuditEvent, ErasureRequest, Hold, Key, KeyDeclaration, KeyRules, P
 import type { Webhook } from './webhooks/webhook.ts';
 
 /**
- * An event as a value. A store saves it in the same transaction as the change that it records; the audit numbers and
- * chains events. No `detail` ever holds a secret or its hash.
+ * An event before it is stored. A store saves it in the same transaction as the change that it records; the audit log
+ * adds its number and hash. No `detail` ever holds a secret or its hash.
  */
 export interface DomainEvent extends Omit<AuditEvent, 'id'> {
   /**
@@ -25,16 +25,16 @@ export interface DomainEvent extends Omit<AuditEvent, 'id'> {
   people?: Readonly<Partial<Record<PersonalField, number>>>;
 }
 
-/** The actor, as the audit names it, and the time (epoch milliseconds). */
+/** The actor recorded in the audit log, and the time (epoch milliseconds). */
 export interface Actor {
   by: string;
   at: number;
 }
 
-/** Core's judgement of facts: a change for the store to save together with its events, or a refusal. */
+/** A verdict on stored facts: a change for the store to save together with its events, or a refusal. */
 export type Verdict<Change> = { change: Change; events: DomainEvent[] } | { refusal: RankdError };
 
-/** All actions of the audit, by subject. */
+/** All audit actions, by subject. */
 const actions = {
   rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'compensate', 'late_write', 'list'],
   suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
@@ -72,8 +72,8 @@ function event(action: Action, subject: string, detail: Record<string, unknown>,
 // ---- rank changes ----
 
 /**
- * Returns the event for a step of a rank change at that time (epoch milliseconds). `compensate`: rankd begins to
- * restore the earlier roles.
+ * Returns the event for a step in a rank change. `compensate`: rankd begins to restore the earlier roles. `at`: epoch
+ * milliseconds.
  */
 export function changeEvent(
   change: RankChange,
@@ -86,7 +86,7 @@ export function changeEvent(
   return { ...event(`rank.${step}`, id, detail, { by, at }), people: { rankeeId } };
 }
 
-/** Returns the event for a step of a suspension, or of a temporary rank (`kind`). */
+/** Returns the event for a step in a suspension or a temporary rank. */
 export function suspensionEvent(
   what: 'begin' | 'renew' | 'extend' | 'reopen' | 'end' | 'lift' | 'supersede' | 'forfeit' | 'stuck',
   { id, kind, rankeeId, changeId, returnChangeId, endsAt, keyId, placeId, code }: Hold,
@@ -96,7 +96,9 @@ export function suspensionEvent(
   return { ...event(`suspension.${what}`, id, detail, actor), people: { rankeeId } };
 }
 
-/** Returns the event for a person removed from changes and events; `mentionsHash` binds it to the emptied mentions. */
+/**
+ * Returns the event for a person's removal from changes and events; `mentionsHash` binds it to the emptied mentions.
+ */
 export function personForgotten(
   pseudonym: number,
   detail: { changes: number; events: number; mentions: number; mentionsHash: string },
@@ -163,7 +165,7 @@ export function keyDeclared(
   return event('key.declare', keyId, detail, actor);
 }
 
-/** A key in events: people know it by its name. */
+/** The fields that name a key in events: operators know a key by its name. */
 type NamedKey = Pick<Key, 'id' | 'name'>;
 
 export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, actor: Actor): DomainEvent {
@@ -212,7 +214,7 @@ export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }
 
 // ---- webhooks ----
 
-/** Returns the event for a change of a webhook by an operator or the configuration, without its address and secret. */
+/** Returns the event for a webhook change by an operator or the configuration. Omits the address and the secret. */
 export function webhookEvent(
   what: 'add' | 'declare' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
   { id, name }: Pick<Webhook, 'id' | 'name'>,
@@ -227,14 +229,14 @@ export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why:
   return event('webhook.disable', id, { name, why }, actor);
 }
 
-/** Events that a webhook never gets: the first number, the last number, and the count. */
+/** Events that a webhook never receives: the first number, the last number, and the count. */
 export interface Skipped {
   fromId: number;
   toId: number;
   count: number;
 }
 
-/** Returns the event for events that a webhook never gets: they are too old, or an operator skipped them. */
+/** Returns the event for events that a webhook never receives: they are too old, or an operator skipped them. */
 export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skipped: Skipped, actor: Actor): DomainEvent {
   return event('webhook.skip', id, { name, ...skipped }, actor);
 }
@@ -252,7 +254,7 @@ export function credentialEvent(
 
 // ---- the dashboard ----
 
-/** Returns an event of the dashboard. It holds no link, cookie or token. */
+/** Returns a dashboard event. It contains no link, cookie or token. */
 export function dashboardEvent(
   what: 'link' | 'login' | 'logout' | 'refuse',
   detail: Record<string, unknown>,
@@ -265,7 +267,7 @@ export function dashboardEvent(
 
 /**
  * Returns the event for a Discord user who was linked to a Roblox user, or unlinked. `person` is the Discord user's
- * name in history and audit.
+ * name in the history and the audit log.
  */
 export function discordLinked(what: 'link' | 'unlink', person: string, userId: number, actor: Actor): DomainEvent {
   return { ...event(`discord.${what}`, person, {}, actor), people: { rankerId: userId } };
@@ -302,7 +304,7 @@ export function historyPruned({ removed, before }: { removed: number; before: nu
   return event('history.prune', 'retention', detail, actor);
 }
 
-/** Returns the event that announces the removal of the start of the audit, up to this row, by retention. */
+/** Returns the event that announces the removal of the audit log's first rows, up to `upTo`, by retention. */
 export function auditPruned(
   { removed, before, upTo }: { removed: number; before: number; upTo: ChainLink },
   actor: Actor,
@@ -319,7 +321,7 @@ export function configReloaded(
   return event('config.reload', file, names, actor);
 }
 
-/** Returns the event for an entry that no longer identifies its role. */
+/** Returns the event for a configuration entry that no longer identifies its role. */
 export function configurationDrifted(
   { setting, entry, message, fix }: { setting: string; entry: string; message: string; fix: string },
   actor: Actor,
@@ -327,7 +329,7 @@ export function configurationDrifted(
   return event('configuration.drift', setting, { entry, message, fix }, actor);
 }
 
-/** Returns the event for an entry that identifies its role again, or was removed. */
+/** Returns the event for a configuration entry that identifies its role again, or was removed. */
 export function configurationFits({ setting, entry }: { setting: string; entry: string }, actor: Actor): DomainEvent {
   return event('configuration.fit', setting, { entry }, actor);
 }
@@ -336,7 +338,7 @@ export function configRefused(file: string, message: string, actor: Actor): Doma
   return event('config.refuse', file, { message }, actor);
 }
 
-/** The action by which the store finds the newest backup. */
+/** The store finds the newest backup by this action. */
 export const backupAction = 'database.backup';
 
 export function databaseBackedUp(
@@ -362,7 +364,7 @@ export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event
   return { ...row, people, hash: linkHash(last.hash, row) };
 }
 
-/** Returns the event of a row, including the people it names. */
+/** Returns the event in a row, including the people it names. */
 export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditEvent {
   return {
     ...event,

@@ -36,8 +36,8 @@ type ForgettingActor = ForgottenUser & { byPerson: readonly string[] };
 const forgottenText = 'This text named a person who was forgotten.';
 
 /**
- * Judges whether the person can be forgotten now. `emptied`: the audit's mentions of the person. `byPerson`: the names
- * of the person's Discord accounts in history and audit.
+ * Judges whether the person can be forgotten now. `emptied`: the audit log's mentions of the person. `byPerson`: the
+ * names of the person's Discord accounts in the history and the audit log.
  */
 export function judgeForgetting(
   forgetting: ForgottenUser,
@@ -74,7 +74,7 @@ export function notNamed(userId: number): RankdError {
 }
 
 /**
- * Judges a new request. It waits for the operator, unless no record names the user: then it is done at once, and stored
+ * Judges a new request. The request waits for the operator. If no record names the user, it is done at once and stored
  * under a pseudonym.
  */
 export function judgeErasure(
@@ -88,7 +88,7 @@ export function judgeErasure(
 }
 
 /**
- * Replaces the person by the pseudonym, and removes texts that may contain the name. Also removes the request's
+ * Replaces the person with the pseudonym, and removes texts that may contain the name. Also removes the request's
  * fingerprint, a hash from which names could be guessed.
  */
 function withoutPerson(change: RankChange, { userId, pseudonym, byPerson }: ForgettingActor): RankChange {

@@ -1,6 +1,6 @@
 import { withoutKeys } from './api-key.ts';
 
-/** The fields of a platform that identify its group. */
+/** The platform settings that identify a group. */
 type PlatformGroup =
   | { kind: 'open-cloud'; groupId: number; baseUrl: string }
   | { kind: 'simulated'; groupFile: string | undefined };
@@ -11,15 +11,15 @@ export function groupTitle(platform: PlatformGroup): string {
   return platform.groupFile === undefined ? simulatedGroup : withoutKeys(`${simulatedGroup} of ${platform.groupFile}`);
 }
 
-/** The start of the title of every simulated group, and of no other. */
+/** Every simulated group's title starts with this text, and no other title does. */
 export const simulatedGroup = 'the simulated group';
 
-/** True if the group of this title is simulated. */
+/** True if the group with this title is simulated. */
 export function isSimulatedGroup(title: string): boolean {
   return title.startsWith(simulatedGroup);
 }
 
-/** Returns the id of the real group in its title, or `undefined` if the group is simulated. */
+/** Returns a real group's id from its title, or `undefined` if the group is simulated. */
 export function groupIdIn(title: string): number | undefined {
   const id = /^group (\d+) /.exec(title)?.[1];
   return id === undefined ? undefined : Number(id);

@@ -19,8 +19,8 @@ export interface HoldsOfMember {
 }
 
 /**
- * Returns the `returnChangeId` of a hold that this change ended. An undo that restores an earlier end names the change
- * of that end.
+ * Returns the `returnChangeId` for a hold that this change ended. If an undo restores an earlier end, this is the
+ * change that caused that end.
  */
 export function endingChange({ id, hold }: Pick<RankChange, 'id' | 'hold'>): string {
   return (hold?.does === 'undo' && hold.recloses?.by) || id;
@@ -79,7 +79,9 @@ export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError
   });
 }
 
-/** Returns the refusal of a temporary role during a temporary rank or role, which only a temporary rank can replace. */
+/**
+ * Returns the refusal for a temporary role during another temporary rank or role: only a temporary rank can replace it.
+ */
 function alreadyTemporary(open: Hold): RankdError {
   return new RankdError('conflict', `${holdTitle(open)} A member can have only one temporary rank or role at a time.`, {
     hint: `leave out --for, or end it first: rankd rank unsuspend ${open.rankeeId}`,
@@ -118,7 +120,7 @@ function holdBegunBy(
   };
 }
 
-/** The holds to store when the state of a change changes, and the audit events. */
+/** The holds to store, and the audit events, when a change enters a new state. */
 export interface HoldUpdate {
   holds: Hold[];
   events: DomainEvent[];
@@ -130,7 +132,7 @@ const nothing: HoldUpdate = { holds: [], events: [] };
 const stuckMs = 3_600_000;
 const backOffMs = doubling(5_000, 300_000);
 
-/** Returns the holds to store with the change, in the same transaction, when it reaches its current state. */
+/** Returns the holds and events to store in the same transaction as the change's current state. */
 export function holdsAfter(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
   if (change.dryRun) return nothing;
   switch (change.state) {
@@ -172,8 +174,8 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
 }
 
 /**
- * True if a temporary rank or role continues despite the change: the change touches none of its roles. A change of rank
- * ends it, unless the hold only added one role.
+ * True if a temporary rank or role continues despite the change, because the change touches none of its roles. A rank
+ * change ends the hold, unless the hold only added one role.
  */
 export function leavesAlone(
   { kind, undoOf, hold: part, rolesBefore, rolesAfter }: Pick<RankChange, ChangedRoles>,
@@ -225,7 +227,7 @@ function reopened(hold: Hold, actor: Actor): HoldUpdate {
 }
 
 /**
- * Ends a hold whose time has passed, after the undo of an earlier end. The undo restores the roles from before the
+ * Ends a hold whose time is up, after an undo reverted its earlier end. The undo restores the roles from before the
  * hold.
  */
 function overdue(hold: Hold, { message }: RankChange, actor: Actor): HoldUpdate {
@@ -247,7 +249,7 @@ function endedByChange(
 
 const endEvents = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
 
-/** Marks the hold as ending while the outcome of its return is open. */
+/** Marks the hold as ending while its return has no outcome. */
 function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate {
   if (hold?.does !== 'return' || own === undefined) return nothing;
   const { endedAt: _, ...kept } = own;
@@ -267,7 +269,7 @@ function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldU
 }
 
 /**
- * Restores the holds from before a change that was reported as applied and that later reads disproved. A change that
+ * Restores the holds from before a change that was reported as applied but that later reads disproved. A change that
  * was refused at once has not changed any hold.
  */
 function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, actor: Actor): HoldUpdate {
@@ -299,21 +301,21 @@ export function postponed(hold: Hold, why: { code: ErrorCode; message: string },
   return { holds: [later], events: isNew ? [suspensionEvent('stuck', later, actor)] : [] };
 }
 
-/** The verdict on a hold whose member was read. */
+/** The verdict on a hold after its member was read. */
 export type HoldVerdict =
   /**
    * Restore these roles (ids). `missing` has the earlier roles that the group no longer lists and the member does not
    * hold.
    */
   | { do: 'give_back'; roles: number[]; missing: number[] }
-  /** Give the hold's roles (ids) again to a member who rejoined without them. */
+  /** Give the hold's roles (ids) back to a member who rejoined without them. */
   | { do: 'renew'; roles: number[] }
   | { do: 'keep'; update: HoldUpdate };
 
 /**
  * Compares the member's roles with those that the hold gave. `isOver`: the hold must end now. `force`: the earlier
- * roles are restored whatever the member holds. `givenAt`: the latest time at which a change gave the hold's roles; a
- * later membership is a rejoin. `member`: `undefined` if the user is not in the group.
+ * roles are restored whatever the member holds. `givenAt`: when a change last gave the hold's roles; a later membership
+ * is a rejoin. `member`: `undefined` if the user is not in the group.
  */
 export function judgeHold(
   hold: Hold,
@@ -327,7 +329,7 @@ export function judgeHold(
   actor: Actor,
 ): HoldVerdict {
   if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, actor) };
-  // rankd can't restore unlisted roles, and changes of them prove nothing about the hold.
+  // rankd can't restore unlisted roles, and changes to them prove nothing about the hold.
   const listed = (ids: number[]) => heldIds(roles, { roleIds: ids }).filter((id) => !isUnlisted(roles, id));
   const held = listed(member.roleIds).join();
   const isBare = held === listed([]).join();
@@ -358,8 +360,8 @@ export function judgeHold(
 
 /**
  * rankd's clock, which dates holds, may be ahead of Roblox's, which dates memberships. Within this margin, a member
- * without the hold's roles counts as rejoined, and is suspended again once. A member with all of them gets no margin:
- * one who joined just before the hold would lose the earlier roles.
+ * without the hold's roles counts as rejoined, and is re-suspended once. A member with all of them gets no margin: one
+ * who joined just before the hold would lose the earlier roles.
  */
 const clockMarginMs = 60_000;
 
@@ -369,8 +371,8 @@ function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boo
 }
 
 /**
- * True if the member left and rejoined after the change was requested, which takes all roles. Clocks differ, so a
- * member who still holds a role of the change counts as one who joined just before it.
+ * True if the member left after the change was requested, which removes all roles, and then rejoined. Clocks differ, so
+ * a member who still holds one of the change's roles counts as having joined just before it.
  */
 export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChange, member: Member): boolean {
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
@@ -388,7 +390,7 @@ function endedWithoutChange(hold: Hold, state: EndedState, message: string, acto
   return { holds: [ended], events: [suspensionEvent(endEvents[state], ended, actor)] };
 }
 
-/** Moves the end of the hold. Only the operator can do this, and no key can end the hold afterwards. */
+/** Changes the hold's end. Only the operator can do this, and no key can end the hold afterwards. */
 export function extended({ keyId: _, ...hold }: Hold, endsAt: number, actor: Actor): HoldUpdate {
   const after: Hold = { ...hold, endsAt };
   return { holds: [after], events: [suspensionEvent('extend', after, actor)] };

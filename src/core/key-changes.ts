@@ -23,7 +23,7 @@ export interface NewKey extends KeyRules {
   scopes: Scope[];
   expiresAt?: number;
   isSimulated?: boolean;
-  /** Absent for a key for Discord. */
+  /** Absent for a Discord key. */
   secret?: NewSecret;
 }
 
@@ -40,7 +40,7 @@ export interface KeyEdit {
   secret?: NewSecret & { olderUntil: number };
 }
 
-/** Judges a change of a key, given the stored key. */
+/** Judges a change to a key, given the stored key. */
 export type JudgeKey = (key: Key) => Verdict<KeyEdit>;
 
 /** Judges whether a key can be created. `namesake` is an unrevoked key with the same name. */
@@ -54,7 +54,10 @@ export function judgeNewKey(key: NewKey, actor: Actor): (namesake: Key | undefin
   };
 }
 
-/** Judges a new secret for a key. The old secrets are accepted until `oldExpiresAt` (epoch milliseconds) at most. */
+/**
+ * Judges whether a key can get a new secret. The old secrets are accepted until `oldExpiresAt` (epoch milliseconds) at
+ * the latest.
+ */
 export function judgeRotation(
   { secret, oldExpiresAt }: { secret: NewSecret; oldExpiresAt: number },
   actor: Actor,
@@ -77,7 +80,7 @@ export function judgeRules(rules: KeyRulesChange, actor: Actor): JudgeKey {
   };
 }
 
-/** Judges the adoption of a key from the simulated group: it becomes valid for the real group, too. */
+/** Judges whether a key from the simulated group can be adopted. An adopted key is valid for the real group, too. */
 export function judgeAdoption(actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfRevoked(key, 'it cannot be adopted');
@@ -86,7 +89,7 @@ export function judgeAdoption(actor: Actor): JudgeKey {
   };
 }
 
-/** Judges the revocation of a key. A revoked key retains the time of its first revocation. */
+/** Judges whether a key can be revoked. A key that is already revoked retains its first revocation time. */
 export function judgeRevocation(actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key);
@@ -95,7 +98,7 @@ export function judgeRevocation(actor: Actor): JudgeKey {
   };
 }
 
-/** Judges the pause or the resumption of a key. A key that is already paused retains the time of its pause. */
+/** Judges whether a key can be paused or resumed. A key that is already paused retains its pause time. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, actor: Actor): JudgeKey {
   return (key) => {
     const refusal = paused ? refusalOfRevoked(key, 'it cannot be paused') : undefined;
@@ -110,7 +113,7 @@ function refusalOfOwn(key: Key): RankdError | undefined {
   return refusalOfDeclared(`Key "${key.name}"`, key);
 }
 
-/** Returns the refusal to replace the secret of a key for Discord, which has none. */
+/** Returns the refusal to replace a Discord key's secret: such a key has none. */
 export function refusalOfSecret({ name, isForDiscord }: Key): RankdError | undefined {
   if (!isForDiscord) return undefined;
   return new RankdError('conflict', `Key ${name} is for Discord: it has no secret to replace.`, {

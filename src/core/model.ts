@@ -5,23 +5,23 @@ import type { ErrorCode } from '../base/errors.ts';
 // ---- the group on the platform ----
 
 /**
- * `base`: the role every member holds; `guest`: that of non-members; `owner`: that of the group's owner; `unclear`: a
- * candidate for the base role, while the platform does not show which one it is; `private`: omitted from the group's
- * list of roles. rankd writes none of these.
+ * `base`: the role every member holds; `guest`: the role of non-members; `owner`: the role of the group's owner;
+ * `unclear`: a candidate for the base role, while the platform does not show which one it is; `private`: omitted from
+ * the group's list of roles. rankd writes none of these.
  */
 export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'private' | 'custom';
 
 export interface Role {
   id: number;
   name: string;
-  /** 0..255; two roles can share one. */
+  /** 0..255; several roles can share a rank. */
   rank: number;
   kind: RoleKind;
   /** The role's powers over others; absent if the platform does not show them. */
   powers?: Power[];
 }
 
-/** A power that makes a role worth stealing. It stands for one permission on the platform, or several similar ones. */
+/** A power that makes a role worth stealing: one permission on the platform, or several similar ones. */
 export type Power = 'change ranks' | 'accept members' | 'remove members' | 'manage the group';
 
 export interface Group {
@@ -40,7 +40,7 @@ export interface ErasureRequest {
   id: string;
   /** A pseudonym once the request is done. */
   userId: number;
-  /** The time of the user's request as the platform reports it, and of its arrival (epoch milliseconds). */
+  /** When the user made the request, according to the platform, and when rankd received it (epoch milliseconds). */
   requestedAt: number;
   receivedAt: number;
   doneAt?: number;
@@ -52,7 +52,7 @@ export interface Place {
   name: string;
 }
 
-/** A platform user with the current name. */
+/** A platform user with their current name. */
 export interface NamedUser {
   id: number;
   name: string;
@@ -63,8 +63,8 @@ export interface Member {
   userId: number;
   roleIds: number[];
   /**
-   * The time the user joined the group (epoch milliseconds by the platform's clock); absent if the platform does not
-   * report it.
+   * When the user joined the group (epoch milliseconds by the platform's clock); absent if the platform does not report
+   * it.
    */
   joinedAt?: number;
 }
@@ -87,7 +87,9 @@ export interface ActingAccount {
   userId: number;
   /** The group's owner; `undefined` if it has none. */
   ownerId: number | undefined;
-  /** Its highest rank over all roles. It can change only roles strictly below. 0: it is not a member of the group. */
+  /**
+   * The highest rank among its roles; it can change only roles with lower ranks. 0 if it is not a member of the group.
+   */
   rank: number;
   /** True if one of its roles lets it change ranks at all; absent if the platform does not show that. */
   mayChangeRanks?: boolean;
@@ -117,7 +119,7 @@ export type KeyMode = 'live' | 'test';
 export const directions = ['promote', 'demote'] as const;
 export type Direction = (typeof directions)[number];
 
-/** A key's limits in addition to the policy's, and its rate. Without a limit here, only the policy's applies. */
+/** A key's limits in addition to the policy's, and its rate limit. Without a limit here, only the policy's applies. */
 export interface KeyRules {
   /** The key may give no rank above this one. */
   maxRank?: number;
@@ -156,13 +158,13 @@ export interface Key extends KeyRules {
   revokedAt?: number;
   /** Set while the key is paused, by the circuit breaker or the operator. */
   pausedAt?: number;
-  /** The time at which the last pause ended. */
+  /** When the last pause ended. */
   resumedAt?: number;
-  /** True if it was created on a simulated group: no other group accepts it. */
+  /** True if the key was created for a simulated group: no other group accepts it. */
   isSimulated?: boolean;
   /** Set if the configuration declares the key, e.g. `rankd.yaml:31`; then only the configuration can change it. */
   declaredIn?: string;
-  /** Newest first; a second one only during a rotation's overlap. */
+  /** Newest first. A second secret exists only during a rotation's overlap. */
   secrets: KeySecret[];
 }
 
@@ -174,7 +176,7 @@ export interface KeySecret {
   replacedAt?: number;
   /** Set on the old secret of a rotation: when it expires. */
   expiresAt?: number;
-  /** The time and place of the last accepted request with it, as last saved by a daemon. */
+  /** When and where the secret was last accepted, as last saved by a daemon. */
   lastUsedAt?: number;
   lastPlaceId?: number;
 }
@@ -195,7 +197,7 @@ export interface WhitelistEntry {
 /** A key as the configuration declares it. */
 export interface KeyDeclaration {
   name: string;
-  /** SHA-256 of its secret, in hex; absent for a key for Discord, which has none. */
+  /** SHA-256 of its secret, in hex; absent for a Discord key, which has none. */
   hash?: string;
   mode: KeyMode;
   scopes: Scope[];
@@ -211,7 +213,7 @@ export interface NewSecret {
   masked: string;
 }
 
-/** The store's facts about the key behind a secret. */
+/** The store's data about the key behind a secret. */
 export interface KeyRecord {
   workspace: Workspace;
   key: Key;
@@ -250,9 +252,10 @@ export const maxReasonLength = 200;
 export type NamedRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 /**
- * `pending`: in progress · `applied`: the platform confirmed the new rank · `refused`: a rule forbids it · `failed`: it
- * could not be done · `unknown`: it was sent, could not be confirmed, and will be reconciled. A refused or failed
- * change left the roles as they were, or `rolesAfter` has the roles that were found.
+ * `pending`: in progress · `applied`: the platform confirmed the change · `refused`: a rule forbids the change ·
+ * `failed`: the change could not be made · `unknown`: a write may have taken effect, and rankd will reconcile the
+ * change. A refused or failed change left the roles as they were, unless `rolesAfter` has different ones that were
+ * read.
  */
 export type ChangeState = (typeof changeStates)[number];
 
@@ -264,19 +267,21 @@ export const openChangeStates = ['pending', 'unknown'] as const satisfies Change
 /** The states of a change that has changed its member or may have done so. */
 export const effectiveStates = ['pending', 'applied', 'unknown'] as const satisfies ChangeState[];
 
-/** `forward`: the change proceeds to its goal · `compensate`: it restores the roles after a refusal half-way. */
+/**
+ * `forward`: rankd makes the change · `compensate`: rankd restores the earlier roles, because a later step was refused.
+ */
 export type ChangePhase = 'forward' | 'compensate';
 
-/** The lifetime of an idempotency key, from its first request, in milliseconds. */
+/** How long an idempotency key applies after its first request, in milliseconds. */
 export const idempotencyWindowMs = 24 * 3_600_000;
 
-/** A change of one extra role; the member's rank stays as it is. */
+/** The kinds of change to one extra role; the member's rank stays the same. */
 export const roleChangeKinds = ['role_added', 'role_removed'] as const;
 export type RoleChangeKind = (typeof roleChangeKinds)[number];
 
 /** A rank change in the history. */
 export interface RankChange extends RankRequest {
-  /** Absent for a change of the rank. */
+  /** Set if the change adds or removes an extra role; absent if it changes the rank. */
   kind?: RoleChangeKind;
   id: string;
   /** The unique title of the change's group. All groups share one history. */
@@ -305,7 +310,7 @@ export interface RankChange extends RankRequest {
   by: string;
   /** True for a test key: the change is planned and reported, but never written. */
   dryRun: boolean;
-  /** True if the breaker counts it as a demotion: the member drops, or moves to a different role of the same rank. */
+  /** True if the breaker counts it as a demotion: the member drops, or moves to a different role with the same rank. */
   demotion: boolean;
   /** The highest rank among the roles held before and wanted after; 0 if the member was not read. */
   topRank: number;
@@ -315,9 +320,9 @@ export interface RankChange extends RankRequest {
   finishedAt?: number;
   /** The oldest of the changes that this one undid: it restored the roles from before that change. */
   undoOf?: string;
-  /** The run of `history undo` that it belongs to. */
+  /** The `history undo` run that made the change. */
   undoId?: string;
-  /** The effect of the change on a hold of the member; see `core/holds.ts`. */
+  /** How the change affects one of the member's holds; see `core/holds.ts`. */
   hold?: HoldPart;
   /** SHA-256 (hex) of the caller's `Idempotency-Key`. */
   idempotencyKey?: string;
@@ -328,15 +333,15 @@ export interface RankChange extends RankRequest {
 // ---- a hold ----
 
 /**
- * `suspension`: all roles are taken, and restored at the end; until then, other changes of the member are refused.
+ * `suspension`: all roles are taken, and restored at the end; until then, other changes to the member are refused.
  * `temporary`: an ordinary rank or role that is taken back at the end.
  */
 export type HoldKind = 'suspension' | 'temporary';
 
 /**
- * `active`: in force until `endsAt` · `ending`: its return is an open rank change · `ended`: the earlier roles were
- * restored · `lifted`: a person ended it early · `superseded`: a different change of the member replaced it, and
- * nothing was restored · `forfeited`: the member left the group · `stuck`: the return is refused, and a person must
+ * `active`: in force until `endsAt` · `ending`: the change that restores the roles is open · `ended`: the earlier roles
+ * were restored · `lifted`: it was ended early · `superseded`: a different change to the member replaced it, and
+ * nothing was restored · `forfeited`: the member left the group · `stuck`: the return is refused, and an operator must
  * check it.
  */
 export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' | 'forfeited' | 'stuck';
@@ -368,22 +373,22 @@ export interface Hold {
   keyId?: string;
   placeId?: number;
   beginsAt: number;
-  /** Absent if only a person can end it. */
+  /** Absent if the hold lasts until it is lifted. */
   endsAt?: number;
   endedAt?: number;
-  /** The time of the first read that showed the member had left the group. */
+  /** When a read first showed that the member had left the group. */
   awaySince?: number;
-  /** The number of failed returns, and the time of the next try. */
+  /** The number of failed returns, and the time of the next attempt. */
   tries: number;
   nextTryAt?: number;
-  /** The reason that its return failed, or that nothing was restored at its end; empty if there is none. */
+  /** Why its return failed, or why nothing was restored at its end; the message is empty if neither happened. */
   code?: ErrorCode;
   message: string;
 }
 
 /**
- * The effect of a change on a hold of its member. `begin`: the hold is in force once the change is applied. `return`:
- * the change restores the earlier roles. `renew`: it gives the hold's roles again to a member who left and rejoined.
+ * How a change affects one of its member's holds. `begin`: the hold is in force once the change is applied. `return`:
+ * the change restores the earlier roles. `renew`: it gives the hold's roles back to a member who left and rejoined.
  * `lift`: it gives a different rank, and ends the hold. `undo`: it restores the roles and holds from before an earlier
  * change; `id` is the hold that this change ended, or else the one that it began or reopened.
  */
@@ -412,7 +417,7 @@ export interface HoldEnd {
   by: string;
 }
 
-// ---- the audit ----
+// ---- the audit log ----
 
 export interface AuditEvent {
   id: number;
@@ -421,7 +426,7 @@ export interface AuditEvent {
   by: string;
   /** e.g. `key.create`, `whitelist.add`, `rank.refused`. */
   action: string;
-  /** The subject: the id of a key, place or change. */
+  /** The subject's id, e.g. of a key, place or change. */
   subject: string;
   detail: Record<string, unknown>;
 }

@@ -5,7 +5,7 @@ export interface NodeStatus {
   url: string;
   /** The title of the group whose ranks it changes. */
   group: string;
-  /** The address of its dashboard, if that always listens. */
+  /** The address of its dashboard, if the dashboard always listens. */
   page?: string | null;
   isDraining: boolean;
   uptimeSeconds: number;
@@ -16,13 +16,13 @@ export interface NodeStatus {
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** The reason the credential is refused; null if it is accepted. */
   credentialProblem: string | null;
-  /** The server's clock minus that of the daemon's machine. */
+  /** The server's clock minus the clock of the daemon's machine. */
   serverAheadMs: number;
   /** A fingerprint of each setting that all nodes should share, by name: equal fingerprints mean equal values. */
   settings: Record<string, string>;
 }
 
-/** `no lease`: its heartbeat is too old, so it must not work · `ended`: other nodes have declared it dead. */
+/** `no lease`: its heartbeat is too old, so it must not make changes · `ended`: other nodes have declared it dead. */
 export type NodeState = 'serving' | 'draining' | 'no lease' | 'ended';
 
 /** A daemon as all daemons on its store see it. */
@@ -34,14 +34,15 @@ export interface SeenNode {
 }
 
 /**
- * A setting on which nodes differ: names of nodes, grouped by equal values. Nodes whose value is unknown are left out.
+ * A setting that differs between nodes. `sides`: node names, grouped by equal values; nodes whose value is unknown are
+ * left out.
  */
 export interface Difference {
   setting: string;
   sides: string[][];
 }
 
-/** Returns the differences between the nodes that have not ended: version, group, and settings by name. */
+/** Returns the differences in version, group and settings between the nodes that have not ended. */
 export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
   const alive = nodes.filter(({ state }) => state !== 'ended');
   const all = alive.map(({ name, status: { version, group, settings } }) => ({
@@ -59,15 +60,15 @@ export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
   });
 }
 
-/** The number of connections that a daemon keeps open to a PostgreSQL server. */
+/** The number of PostgreSQL connections that each daemon holds open. */
 export const connectionsPerDaemon = 5;
 
 /** Clocks that differ by at least this much are reported. */
 export const maxSkewMs = 2_000;
 
 /**
- * Returns the live daemons on machines whose clocks differ from the server's: records use the server's time, logs the
- * machine's.
+ * Returns the live daemons on machines whose clocks differ from the server's: records use the server's time, and logs
+ * use the machine's.
  */
 export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
   return nodes.flatMap(({ name, state, status: { serverAheadMs } }) =>

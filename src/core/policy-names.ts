@@ -9,7 +9,7 @@ type RoleRule = 'maxRank' | 'minRank' | 'lockedRoles' | 'privilegedRoles' | 'pro
 /** The group owner's rules as written: they may name roles. */
 export type PolicySettings = Omit<Policy, RoleRule> &
   Pick<NamingSettings, RoleRule> & {
-    /** `refuse`: requests are refused whose `oldRankName` names a role that the member does not hold. */
+    /** `refuse`: a request is refused if its `oldRankName` names a role that the member does not hold. */
     stale: 'ignore' | 'refuse';
   };
 

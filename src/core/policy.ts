@@ -26,8 +26,8 @@ export const policyRules: readonly PolicyRule[] = [
 const withoutSteps = policyRules.filter((rule) => rule !== steps);
 
 /**
- * The rules for each kind of requested change. Only a change of rank is limited in its step size. Roles that return are
- * judged as a promotion, even if a suspension restores them early.
+ * The rules for each kind of requested change. Step limits apply only to rank changes. Restored roles are treated as a
+ * promotion, even if a suspension restores them early.
  */
 export const rulesFor = {
   rank: policyRules,
@@ -46,7 +46,8 @@ function alsoOnEarlyReturn(rule: PolicyRule): PolicyRule {
 }
 
 /**
- * Returns the refusal of the roles that `of.earlyReturn` restores. It counts as a promotion only if the member rises.
+ * Returns the rule's refusal for the roles that `of.earlyReturn` restores. An early return counts as a promotion only
+ * if the member rises.
  */
 export function refusalOfEarlyReturn(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
   const { earlyReturn } = of;
@@ -66,7 +67,7 @@ export function earlyReturnOf(
   return restorePlan(scheme, { userId: request.rankeeId, roleIds: plan.goal.from }, open.rolesBefore);
 }
 
-/** The rules for an undo. The rules about the ranker, the pace and the step size do not apply. */
+/** The rules for an undo. The rules about rankers, cooldowns and step sizes do not apply. */
 const undoRules = [ceiling, floor, lockedRoles, protectedMembers];
 
 /** Returns the refusal to restore these roles, or `undefined` if they may be restored. */

@@ -111,8 +111,8 @@ export function rise({ target, highestBefore, kind }: RolePlan): number {
 }
 
 /**
- * True if the member has reached the change's goal: exactly its roles for an undo or a suspension, its role or rank for
- * any other change.
+ * True if the member has reached the change's goal: exactly its roles for an undo, a suspension, a return or a renewal;
+ * its role or rank for any other change.
  */
 export function isReached(
   scheme: RoleScheme,
@@ -125,7 +125,7 @@ export function isReached(
     heldIds(roles, { roleIds: ids })
       .filter((id) => !isUnlisted(roles, id))
       .join();
-  // The base role may have been unknown at planning time.
+  // The base role may have been unknown when the change was planned.
   if (isExact(change)) return heldWith(member.roleIds) === heldWith(rolesAfter);
   if (kind !== undefined) return member.roleIds.some((id) => id === roleId) === (kind === 'role_added');
   const target = scheme.roles.find((role) => role.id === roleId);

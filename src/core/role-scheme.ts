@@ -1,9 +1,9 @@
 import { RankdError } from '../base/errors.ts';
 import type { Member, Role } from './model.ts';
 
-/** The roles of a group, as the configuration uses them. */
+/** A group's roles, and how the configuration uses them. */
 export interface RoleScheme {
-  /** Ascending by rank, the base role before others of its rank. */
+  /** Ascending by rank, the base role before other roles with its rank. */
   roles: Role[];
   /** The roles of the promotion ladder, ascending by rank; `undefined` without a ladder. */
   ladder: Role[] | undefined;
@@ -11,9 +11,9 @@ export interface RoleScheme {
 }
 
 /**
- * The roles that the base role's rank means if custom roles share it: the custom roles, or the base role. Most groups
- * share it: groups from before March 2026 kept their roles, and got a base role at rank 1 next to their own lowest
- * role. Source: Roblox's announcement of several roles per member (devforum 4525605).
+ * Whether a rank number shared by the base role and custom roles means the custom roles or the base role. Most groups
+ * have such a rank: groups from before March 2026 kept their roles, and got a base role at rank 1 next to their own
+ * lowest role. Source: Roblox's announcement of several roles per member (devforum 4525605).
  */
 export type RankOne = 'custom' | 'base';
 
@@ -52,7 +52,7 @@ export function undecided(): RankdError {
   );
 }
 
-/** True if a change of rank can give or take the role. */
+/** True if a rank change can give or take the role. */
 export function isManaged({ ladder }: RoleScheme, role: Role): boolean {
   return ladder === undefined ? role.kind === 'custom' : ladder.some((rung) => rung.id === role.id);
 }
@@ -62,7 +62,7 @@ function isCounted(scheme: RoleScheme, role: Role): boolean {
   return isBase(role) || (isManaged(scheme, role) && !isUnclear(role));
 }
 
-/** Returns the roles that a change of rank can end with, ascending by rank. */
+/** Returns the roles that a rank change can end with, ascending by rank. */
 export function givableRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => isCounted(scheme, role));
 }
@@ -87,7 +87,7 @@ export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined 
   return counted.reduce<Role | undefined>((top, role) => (heightOf(role) >= heightOf(top) ? role : top), undefined);
 }
 
-/** Returns the ids of the roles, ascending. */
+/** Returns the roles' ids in ascending order. */
 export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
   return ascending(roles.map(({ id }) => id));
 }
@@ -112,7 +112,7 @@ function ascending(ids: number[]): number[] {
   return ids.sort((a, b) => a - b);
 }
 
-/** Returns the number for this role in a request: its rank, or its id if the rank does not identify it. */
+/** Returns the number that identifies this role in a request: its rank, or its id if several roles share the rank. */
 export function nameForRequest(scheme: Pick<RoleScheme, 'roles' | 'rankOne'>, { id, rank }: Role): number {
   return rolesNamed(scheme, rank).every((role) => role.id === id) ? rank : id;
 }
@@ -151,9 +151,9 @@ export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], na
 }
 
 /**
- * Returns the roles that a person may mean by this name, from the strictest comparison with a result. Role names
- * contain badges, emoji and spaces that people don't type. Settings use `rolesCalled`, because a lock must not apply to
- * a role that contains the words by chance.
+ * Returns the roles that a user may mean by this name, from the strictest comparison that finds any. Role names contain
+ * badges, emoji and spaces that people don't type. Settings use `rolesCalled`, because a lock must not apply to a role
+ * that contains the words by chance.
  */
 function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
   const called = rolesCalled(roles, name);

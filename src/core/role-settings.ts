@@ -54,7 +54,7 @@ const settingKinds = {
   'policy.min_rank': bound,
 } as const satisfies Record<string, SettingKind>;
 
-/** A key's bound stops nothing here: a rule of the key refuses its changes, and other keys are not affected. */
+/** A key's bound blocks nothing here: one of the key's rules refuses its changes, and other keys are not affected. */
 const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: "the key can't change any rank" };
 
 export type RoleSetting = keyof typeof settingKinds;
@@ -74,7 +74,7 @@ export interface RoleMeaning {
   entry: string;
   /** Empty if the entry was never resolved. */
   roles: Array<Pick<Role, 'id' | 'name' | 'rank'>>;
-  /** The text of the last alarm about this entry; null if it fits. */
+  /** The text of the last alarm about this entry; null if the entry fits. */
   alarm: string | null;
 }
 
@@ -91,12 +91,12 @@ export interface RoleMisfit {
 }
 
 export interface ResolvedRoles {
-  /** The current roles of each setting. */
+  /** The roles that each setting currently means. */
   named: Readonly<Record<RoleSetting, readonly Role[]>>;
   misfits: readonly RoleMisfit[];
 }
 
-/** The roles of a group, and the resolved roles of all settings. */
+/** A group's roles, and the resolved roles for all settings. */
 export interface GroupScheme extends RoleScheme, ResolvedRoles {}
 
 /** The settings that name roles. */
@@ -171,12 +171,12 @@ export function resolveRoles(
   };
 }
 
-/** Makes a misfit of a ladder without rungs stop all rank changes. */
+/** Makes a ladder misfit block all rank changes, because the ladder has no rungs. */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {
   return misfit.setting === 'group.ladder' && misfit.stops === null ? { ...misfit, stops: 'ranks' } : misfit;
 }
 
-/** The roles of an entry, and their differences from its text. */
+/** An entry's roles, and how they differ from its text. */
 interface ResolvedEntry {
   roles: Role[];
   /** Set if the entry is resolved for the first time. */
@@ -230,8 +230,8 @@ function canBeHeld({ kind }: Role): boolean {
 }
 
 /**
- * Returns the current roles that match the entry's text. In a list that protects, a rank includes every role with that
- * rank, even the base role.
+ * Returns the current roles that match the entry's text. In a list of locked, privileged or protected roles, a rank
+ * includes every role with that rank, even the base role.
  */
 function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
   if (kindOf(setting).meansOne) return rolesMeant(group, entry);
@@ -241,7 +241,7 @@ function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
 
 /**
  * Resolves an entry by its text. `isUnclear`: its role depends on which one is the base role, which the platform does
- * not report now.
+ * not currently report.
  */
 function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string; isUnclear?: true } {
   const { setting, entry } = one;
@@ -335,10 +335,7 @@ function titleOf({ id, name }: Pick<Role, 'id' | 'name'>): string {
   return `${shorten(name, 40)} (role id ${id})`;
 }
 
-/**
- * Returns the line that makes the setting name its roles again. Each entry that no longer matches gets a current number
- * or name.
- */
+/** Returns the corrected line for the setting. Each entry that no longer matches gets a current number or name. */
 function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntry & ResolvedEntry>): string {
   const { setting, others } = one;
   if (!(setting in settingKinds)) return keyFix(setting);
@@ -365,8 +362,8 @@ function keyFix(setting: string): string {
 }
 
 /**
- * Returns the role's current rank or name, like the entry. Returns the role id, or a rank for a bound, if that text is
- * ambiguous or already in the list.
+ * Returns the role's current rank or name, whichever the entry used. If that text is ambiguous or already in the list,
+ * returns the role id, or the rank for a bound.
  */
 function nameOf(
   group: Roles,
@@ -389,7 +386,7 @@ function written(name: RoleName): string {
   return typeof name === 'number' ? String(name) : JSON.stringify(name);
 }
 
-/** Returns the refusal of a change that depends on an entry with an unknown role. */
+/** Returns the refusal for a change that depends on an entry that does not identify its role. */
 export function refusalOfMisfit(
   { misfits }: Pick<ResolvedRoles, 'misfits'>,
   of: 'ranks' | 'suspensions' | 'everything',
@@ -408,7 +405,7 @@ export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'
 
 /**
  * Selects the meanings to store after these entries were resolved. The first meaning stored by any daemon counts,
- * unless `isRenewed` asks to resolve the entry again. `prunes`: deletes the meanings of entries that no longer exist.
+ * unless `isRenewed` returns true for it. `prunes`: deletes the meanings of entries that no longer exist.
  */
 export function judgeMeanings(
   { entries, learned, isRenewed, prunes }: TakenUp,
@@ -436,10 +433,7 @@ export interface TakenUp {
   prunes: boolean;
 }
 
-/**
- * Selects the alarms to raise: one for each misfit that no alarm has reported yet, and an event for each entry that
- * fits again.
- */
+/** Returns an alarm for each misfit that was not reported yet, and an event for each entry that fits again. */
 export function judgeAlarms(
   misfits: readonly RoleMisfit[],
   actor: Actor,

@@ -58,12 +58,12 @@ export function holdsNone(goal: Goal, seen: number[]): boolean {
   return !steps(goal).some(({ roleId }) => seen.includes(roleId));
 }
 
-/** True if the member holds a role from neither before nor after the change, given by someone else. */
+/** True if the member holds a role from neither before nor after the change: it does not come from this change. */
 export function holdsOthers({ from, to }: Goal, seen: number[]): boolean {
   return seen.some((id) => !from.includes(id) && !to.includes(id));
 }
 
-/** Roles (ids) that no step of a change names: those that vanished, appeared or stayed. */
+/** Roles (ids) that no step in a change names: those that vanished, appeared or stayed. */
 export interface SideEffects {
   vanished: number[];
   appeared: number[];
@@ -99,7 +99,7 @@ export interface Streaks {
 }
 
 /**
- * Returns the streaks after a change. A change of a member without other roles does not end a streak of vanished roles.
+ * Returns the streaks after a change. A change to a member without other roles does not end a streak of vanished roles.
  */
 export function streaksAfter(streaks: Streaks, { vanished, appeared, kept }: SideEffects): Streaks {
   return {

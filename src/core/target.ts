@@ -26,8 +26,8 @@ import { isNamed } from './rules/rule.ts';
 /**
  * Returns the requested role, by a rank up to 255, a role id above 255, or a name. Throws `unknown_rank`,
  * `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
- * `platform_unavailable` for one that may be the base role. An error proposes only roles that the acting account can
- * give.
+ * `platform_unavailable` for a role that may be the base role. The error proposes only roles that the acting account
+ * can give, if there are any.
  */
 export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: ActingAccount): Role {
   return resolveAmong(scheme, requested, { candidates: givableRoles(scheme), acting });
@@ -35,7 +35,7 @@ export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: 
 
 /**
  * Returns the requested extra role: a custom role that is not on the ladder. Throws `needs_ladder` without a ladder, or
- * an error of `resolveTarget`.
+ * the same errors as `resolveTarget`.
  */
 export function resolveAlongside(scheme: RoleScheme, requested: RoleName): Role {
   if (scheme.ladder === undefined) {
@@ -47,7 +47,7 @@ export function resolveAlongside(scheme: RoleScheme, requested: RoleName): Role 
 }
 
 /**
- * Returns the requested role, for a list of its holders: any except the guest role. Throws the errors of
+ * Returns the requested role, for a list of its holders: any role except the guest role. Throws the same errors as
  * `resolveTarget`.
  */
 export function resolveHeld(scheme: RoleScheme, requested: RoleName): Role {
@@ -64,7 +64,8 @@ function resolveAmong(scheme: RoleScheme, requested: RoleName, among: Choice): R
   const named = rolesRequested(scheme, requested);
   if (named.some(isUnclear)) throw undecided();
   const { candidates } = among;
-  // A number is looked up among the candidates only. A name of a different role does not match a similar candidate.
+  // A number is looked up only among the candidates. A name that matches another role does not fall back to a similar
+  // candidate.
   const [target, ...others] =
     typeof requested === 'number'
       ? rolesRequested({ ...scheme, roles: candidates }, requested)

@@ -10,7 +10,7 @@ export interface WhitelistEdit {
   remove: number[];
 }
 
-/** Judges a change of a key's whitelist, given the existing entries of the places. */
+/** Judges a change to a key's whitelist, given the places' existing entries. */
 export type JudgeEntries = (entries: readonly WhitelistEntry[]) => Verdict<WhitelistEdit>;
 
 interface Places {
@@ -76,7 +76,7 @@ function firstRefusal(entries: readonly WhitelistEntry[]): RankdError | undefine
   return declared && refusalOfDeclared(`Place ${declared.placeId}`, declared);
 }
 
-/** Returns the refusal if any place is not on the key's whitelist. It names them. */
+/** Returns a refusal that names the places missing from the key's whitelist, or `undefined` if none is missing. */
 function refusalOfMissing(
   { keyName, placeIds }: NamedPlaces,
   entries: readonly WhitelistEntry[],

@@ -16,7 +16,7 @@ import { callerRefusals, type Meters } from './meters.ts';
 const readWithinMs = 3_000;
 
 /**
- * Registers gauges of the daemon's state. Returns a function that updates those from the store and the platform, to be
+ * Registers gauges for the daemon's state. Returns a function that updates those from the store and the platform, to be
  * called before each rendering.
  */
 export function watchApp(live: LiveContext, { registry }: Meters): () => Promise<void> {
@@ -79,7 +79,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
       labelNames,
       registers,
       collect() {
-        this.reset(); // removes the operations of an earlier platform
+        this.reset(); // removes an earlier platform's operations
         for (const pace of live.current.platform.pace()) this.set({ operation: pace.operation }, pace[field]);
       },
     });
@@ -192,7 +192,7 @@ function watchStore(registry: Meters['registry']): Stored {
 
 const deliveryOutcomes = ['delivered', 'failed', 'refused', 'busy', 'gone'] as const satisfies Array<Outcome['kind']>;
 
-/** The operator chooses the names of webhooks, so they can be labels. */
+/** The operator chooses webhook names, so they can be labels. */
 function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored {
   const registers = [registry];
   const labelNames = ['webhook'];

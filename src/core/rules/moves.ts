@@ -12,7 +12,7 @@ export const direction: PolicyRule = {
   refusal: ({ key, plan }) => refusalOfDirection(key, directionOf(plan)),
 };
 
-/** Judges the end of a suspension as a promotion, even if the member's highest rank stays the same. */
+/** Treats the end of a suspension as a promotion, even if the member's highest rank stays the same. */
 export const directionOfReturn: PolicyRule = {
   name: 'direction',
   refusal: ({ key }) => refusalOfDirection(key, 'promote'),
@@ -67,7 +67,9 @@ export const cooldown: PolicyRule = {
   },
 };
 
-/** Returns the cooldown of a member with this rank, from the entry with the highest `from` up to that rank. */
+/**
+ * Returns the cooldown for a member with this rank, from the entry with the highest `from` that is not above the rank.
+ */
 function cooldownMsAt(rank: number, { cooldowns }: Pick<Policy, 'cooldowns'>): number {
   const reached = cooldowns.filter(({ from }) => from <= rank).sort((a, b) => a.from - b.from);
   return reached.at(-1)?.forMs ?? 0;

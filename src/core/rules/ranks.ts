@@ -94,7 +94,7 @@ export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
 
 type Bounded = Pick<PolicyCase, 'policy' | 'key'> & { scheme: Pick<PolicyCase['scheme'], 'roles'> };
 
-/** A lowest or highest rank, with the texts for its refusal. */
+/** A minimum or maximum rank, with the texts for a refusal. */
 interface Bound {
   rank: number;
   setBy: string;

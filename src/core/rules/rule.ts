@@ -23,13 +23,13 @@ export interface Policy {
   rankerCheck: 'off' | 'claimed' | 'verify';
   /** The lowest rank that a ranker must have with `verify`. */
   minRankerRank: number;
-  /** The minimum time between two changes of one rankee, by the rankee's rank; see `cooldownMsAt`. */
+  /** The minimum time between two changes to the same rankee, by the rankee's rank; see `cooldownMsAt`. */
   cooldowns: readonly Cooldown[];
-  /** The minimum time between two changes by one ranker. */
+  /** The minimum time between two changes by the same ranker. */
   rankerCooldownMs: number;
 }
 
-/** Applies to members of rank `from` and above, up to the next entry. */
+/** Applies to members with rank `from` and above, up to the next entry. */
 export interface Cooldown {
   from: number;
   forMs: number;
@@ -37,12 +37,12 @@ export interface Cooldown {
 
 /**
  * The callers that may give and take privileged roles. `allow`: all callers. `operator`: the operator, and keys with
- * `isPrivileged`. A list works like `operator`, and its ranks and role ids are privileged whatever the platform
- * reports.
+ * `isPrivileged`. A list works like `operator`, and additionally makes its ranks and role ids privileged, whatever the
+ * platform reports.
  */
 export type PrivilegedRoles = 'allow' | 'operator' | number[];
 
-/** The facts for the rules. */
+/** The input to the rules. */
 export interface PolicyCase {
   policy: Policy;
   /** The key's limits beyond the policy's; `undefined` for the operator. */
@@ -52,7 +52,10 @@ export interface PolicyCase {
   plan: RolePlan;
   /** The plan for the roles that return early because of a key's suspension; the rules must allow it, too. */
   earlyReturn?: RolePlan | undefined;
-  /** `undefined` if the platform does not report it; the platform itself then refuses changes beyond its reach. */
+  /**
+   * `undefined` if the platform does not report it; the platform itself then refuses changes beyond the account's
+   * reach.
+   */
   acting: ActingAccount | undefined;
   /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */
   sinceLastChangeMs: number | undefined;

@@ -30,10 +30,10 @@ export const colors = {
   alarm: 15548997,
 } as const;
 
-/** Discord's limits, in UTF-16 units. `total`: over all embeds of a message. */
+/** Discord's limits, in UTF-16 units. `total`: for all of a message's embeds together. */
 export const limits = { content: 2000, embeds: 10, title: 256, description: 4096, total: 6000 } as const;
 
-/** Returns a message that does not notify. */
+/** Returns a message that notifies no one. */
 export function quietMessage(embeds: Embed[]): DiscordMessage {
   return { username: 'rankd', allowed_mentions: { parse: [] }, flags: 4096, embeds };
 }

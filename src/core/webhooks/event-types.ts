@@ -84,7 +84,7 @@ export interface OutboxEvent {
 
 /**
  * Returns the webhook event for an audit event, or `undefined` if there is none. Dry runs have none, and neither do
- * changes of members who already have the rank.
+ * applied changes that left the roles as they were or key declarations without a new secret.
  */
 export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   const type = (typeOfAction as Record<string, WebhookEventType | undefined>)[event.action];
@@ -119,7 +119,7 @@ interface Subscription {
   isForGames?: boolean;
 }
 
-/** True if this webhook gets the event. `addressHash`: the hash of its address, by which a game can select it. */
+/** True if the event is for this webhook. `addressHash`: the hash of its address, which lets a game select it. */
 export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
   const { event, change } = outboxEvent;
   const type = typeOf(outboxEvent);
@@ -142,8 +142,8 @@ export function flawOfEvents(name: string): { message: string; suggestion: strin
 }
 
 /**
- * Returns the change as it was at the time of an audit event, so that every try sends the same event. The names are
- * current, so that a forgotten person does not appear again.
+ * Returns the change as it was at the time of an audit event, so that every attempt sends the same event. The names are
+ * current, so that a forgotten person does not reappear.
  */
 export function changeAt({ action, at, detail }: AuditEvent, change: RankChange): RankChange {
   const state = action.slice('rank.'.length) as ChangeState;

@@ -54,7 +54,7 @@ export function progressOf(attempt: Attempt): Judged {
   }
 }
 
-/** Returns the effect of a delivery. A failing target that responds again gets its waiting events at once. */
+/** Returns the effect of a delivery. A failing target that responds again receives its waiting events at once. */
 function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'delivered' }): Judged {
   const { webhook, now } = attempt;
   return {
@@ -88,8 +88,8 @@ function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: 
 }
 
 /**
- * Returns the effect of a failed event. Its first tries delay later events. After those it waits separately, so that an
- * event that the target can't accept does not block the others.
+ * Returns the effect of a failed event. Its first attempts delay later events. After those attempts, it waits
+ * separately, so that an event that the target can't accept does not block the others.
  */
 function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const { webhook, now, random } = attempt;
@@ -138,7 +138,10 @@ function disabled(why: string) {
 /** Skipped events, and the cursors after them. */
 export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & Skipped;
 
-/** Moves the cursors past these events, and notifies the webhook. Does nothing if its cursors are already past them. */
+/**
+ * Moves the cursors past these events, and returns an event that reports them. Does nothing if the webhook's cursors
+ * are already past them.
+ */
 export function leftOut(
   webhook: Webhook,
   { cursor, alarmCursor, ...range }: LeftOut,
@@ -171,7 +174,7 @@ function ended(
   });
 }
 
-/** Returns the delivery of an event before this try, without the previous response. */
+/** Returns an event's delivery as it was before this attempt, without the previous response. */
 function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: Attempt['events'][number]): Delivery {
   const before = deliveries.find((delivery) => delivery.sequence === sequence);
   const { tries, firstAt } = before?.state === 'waiting' ? before : { tries: 0, firstAt: now };
@@ -181,7 +184,7 @@ function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: A
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** The wait after each failed try. */
+/** The wait after each failed attempt. */
 const waitsMs = [
   5_000,
   5 * minute,
@@ -194,24 +197,24 @@ const waitsMs = [
   24 * hour,
 ] as const;
 
-/** After this many failed tries of an event, later ones overtake it. */
+/** After this many failed attempts to deliver an event, later events overtake it. */
 export const triesInPlace = 3;
 
-/** The maximum number of tries if the target responds to other events. */
+/** The maximum number of attempts for an event if the target accepts other events. */
 const maxTries = waitsMs.length + 1;
 
-/** A target that has failed for this long, in this many tries, is disabled. */
+/** A webhook is disabled once its target has failed for this long and for this many attempts. */
 const deadAfterMs = 5 * 24 * hour;
 const deadAfterTries = 10;
 
-/** Older events are no longer delivered. */
+/** The age after which events are no longer delivered. */
 export const maxAgeMs = 7 * 24 * hour;
 
 /** The longest wait that a target may ask for. */
 const maxRetryAfterMs = 24 * hour;
 
 /**
- * Returns the time of the next try after this many failures. `random` (0 to 1) is the jitter: targets that fail
+ * Returns the time of the next attempt after this many failures. `random` (0 to 1) is the jitter: targets that fail
  * together are not retried at the same moment.
  */
 function nextTryAt({
@@ -229,7 +232,7 @@ function nextTryAt({
   return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
 }
 
-/** The time in which events for a channel are collected, after this many consecutive digests. */
+/** How long events for a channel are collected, after this many consecutive digests. */
 interface BatchWindow {
   ms: number;
   digests: number;
@@ -239,9 +242,9 @@ interface BatchWindow {
 export const maxEmbeds = 5;
 
 /**
- * Returns the time to collect events: 1 s for a single event, 10 s after a recent message, so that a list of changes
+ * Returns how long to collect events: 1 s for a single event, 10 s after a recent message, so that a list of changes
  * does not flood the channel, and a minute during a series of digests. `last`: the age of the last message, and the
- * length of its series.
+ * number of digests in its series.
  */
 export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
@@ -276,7 +279,7 @@ function standardOutcome(answer: Answered, now: number): Outcome {
 }
 
 /**
- * Interprets a response of Discord by its rate limits: https://discord.com/developers/docs/topics/rate-limits. A
+ * Interprets Discord's response, including its rate limits: https://discord.com/developers/docs/topics/rate-limits. A
  * deleted webhook must not be called again, because Discord blocks addresses with too many refused calls.
  */
 function discordOutcome(answer: Answered, now: number): Outcome {

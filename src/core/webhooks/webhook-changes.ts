@@ -11,7 +11,7 @@ interface Edit {
 
 type JudgeWebhooks = (webhooks: Webhook[], newestEvent: number) => Verdict<Edit>;
 
-/** A webhook to create. It gets the events from its creation on. */
+/** A webhook to create. It receives the events from its creation on. */
 export type NewWebhook = Pick<Webhook, 'id' | 'name' | 'kind' | 'shown' | 'events' | 'createdAt'> &
   Partial<Pick<Webhook, 'address' | 'addressHash' | 'secret' | 'mention' | 'isForGames' | 'declaredIn'>>;
 
@@ -41,7 +41,7 @@ function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[
   return refusalOfTwin(address, webhooks);
 }
 
-/** Returns the refusal of a second webhook with this address, which would get every event twice. */
+/** Returns the refusal for a second webhook with this address: the target would receive every event twice. */
 function refusalOfTwin(address: string | undefined, others: readonly Webhook[]): RankdError | undefined {
   const twin = others.find((one) => address !== undefined && one.address === address);
   if (twin === undefined) return undefined;
@@ -49,7 +49,7 @@ function refusalOfTwin(address: string | undefined, others: readonly Webhook[]):
   return new RankdError('already_exists', `The webhook ${twin.name} already has this address.`, { hint });
 }
 
-/** Judges a change of one webhook. Refuses a declared webhook unless `isDeclaredToo` is set. */
+/** Judges a change to one webhook. Refuses a declared webhook unless `isDeclaredToo` is set. */
 export function judgeOne(
   name: string,
   judge: (webhook: Webhook, newestEvent: number) => Verdict<Webhook | 'removed'>,
@@ -94,7 +94,7 @@ export interface NewWebhookDeclaration extends WebhookDeclaration {
   fingerprint: string;
 }
 
-/** The store's facts about webhooks, to compare with a configuration. */
+/** The store's data about webhooks, for comparison with a configuration. */
 export interface WebhookFacts extends NodeDeclarations<NewWebhookDeclaration> {
   webhooks: Webhook[];
   newestEvent: number;
@@ -108,7 +108,7 @@ export interface DeclaredEdit extends Edit {
 }
 
 /**
- * A conflict of a declared webhook. `twin`: the undeclared webhook with the same name or address; `undefined` if the
+ * A declared webhook's conflict. `twin`: the undeclared webhook with the same name or address; `undefined` if the
  * declared one exceeds the limit.
  */
 export type WebhookClash =
@@ -174,7 +174,7 @@ function continued(known: Webhook, declaration: WebhookDeclaration): Webhook {
   return { ...kept, ...declaration, id: known.id };
 }
 
-/** Returns the definition to compare, without the position in the file. */
+/** Returns the definition as text for comparison, without its position in the file. */
 function definitionOf(webhook: Webhook | WebhookDeclaration | undefined): string {
   if (webhook === undefined) return '';
   const { kind, shown, events, mention, isForGames } = webhook;

@@ -13,11 +13,11 @@ export interface Webhook {
   kind: WebhookKind;
   /** The part of the address that may be shown, e.g. `hooks.example/***`. */
   shown: string;
-  /** As secret as a password. Absent if the configuration declares the webhook: then it is in a file. */
+  /** As secret as a password. Absent if the configuration declares the webhook: then the address is in a file. */
   address?: string;
-  /** The SHA-256 of its address, by which a game can select a declared webhook for games. */
+  /** The SHA-256 of its address, which lets a game select a declared webhook for games. */
   addressHash?: string;
-  /** Signs deliveries: `whsec_…`. Absent for Discord, and if it is in a file. */
+  /** Signs deliveries: `whsec_…`. Absent for Discord, and if the secret is in a file. */
   secret?: string;
   /** The secret before the last rotation, which also signs until `oldSecretUntil`. */
   oldSecret?: string;
@@ -40,7 +40,7 @@ export interface Webhook {
   declaredIn?: string;
   /** The time of the first failure; absent while the target responds. */
   failingSince?: number;
-  /** The number of failed tries since the last success. */
+  /** The number of failed attempts since the last success. */
   failedTries: number;
   lastOkAt?: number;
   lastError?: string;
@@ -51,7 +51,7 @@ export interface Webhook {
 /** The delivery of one event to one webhook. */
 export interface Delivery {
   webhookId: string;
-  /** The number of the event in the audit. */
+  /** The event's number in the audit log. */
   sequence: number;
   type: WebhookEventType;
   /** `waiting`: it is retried at `nextTryAt`. */
@@ -73,13 +73,14 @@ export function isWebhookName(text: string): boolean {
 }
 
 /**
- * Returns the id of an event, the same in every try. It contains no dot: Standard Webhooks signs `id.timestamp.body`.
+ * Returns an event's id, which is the same in every attempt. It contains no dot: Standard Webhooks signs
+ * `id.timestamp.body`.
  */
 export function eventId(workspaceId: string, sequence: number): string {
   return `evt_${workspaceId}_${sequence}`;
 }
 
-/** Returns the number in the id of an event, or the number itself; `undefined` for anything else. */
+/** Returns the number in an event's id, or the number itself; `undefined` for anything else. */
 export function sequenceIn(text: string): number | undefined {
   const digits = /^(?:evt_.*_)?(\d{1,15})$/.exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);
@@ -104,7 +105,7 @@ export function isWebhookSecret(text: string): boolean {
   );
 }
 
-/** Returns the headers by which a receiver can verify that rankd sent this body at this time. Each secret signs. */
+/** Returns headers that let a receiver verify that rankd sent this body at this time. Each secret adds a signature. */
 export function signedHeaders(
   { id, body, atMs }: { id: string; body: string; atMs: number },
   secrets: readonly string[],

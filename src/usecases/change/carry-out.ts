@@ -43,7 +43,7 @@ export interface StepRun {
   steps: Step[];
   /** True if an earlier step of the change took effect. */
   isUnderWay?: boolean;
-  /** Returns the time (`Clock.monotonic()`) from which every read shows rankd's last write. */
+  /** Returns when every read will show rankd's last write (`Clock.monotonic()`). */
   readsReliableFrom(): Promise<number>;
 }
 
@@ -157,9 +157,9 @@ async function confirm(
 }
 
 /**
- * Checks a refusal by reading the member: the platform may have carried out the write, or may be wrong that the user is
- * not a member. If the member can't be read, the result is `unknown`, unless the first write and the read both failed
- * because of the credential: such a write never took effect.
+ * Checks a refusal by reading the member: the platform may have carried out the write, or may have wrongly reported
+ * that the user is not a member. If the member can't be read, the result is `unknown`, unless the first write and the
+ * read both failed because of the credential: such a write never took effect.
  */
 async function afterRefusal(
   { platform, clock }: StepPorts,
@@ -182,7 +182,7 @@ async function afterRefusal(
   return { kind: 'refused', error: disproved(error), isInDoubt: platform.readLagMs > 0 };
 }
 
-/** Returns the error for a refusal after which a read shows the member. */
+/** Returns the error to report after a refusal, if a read then shows that the user is a member. */
 function disproved(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
@@ -234,7 +234,7 @@ export function fenceOf(
   };
 }
 
-/** Long enough for the node that took over, or for the next round of recovery, to end the change. */
+/** Long enough for the node that took over, or for the next recovery round, to end the change. */
 const tryForMs = 120_000;
 const tryEveryMs = 1_000;
 /** A live node renews its lease with one of its next heartbeats, well before the last check. */
@@ -245,8 +245,8 @@ type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
 
 /**
  * Handles a write that may have reached the platform after another node had taken over its change: records it in the
- * audit, and reopens the change so that it is reconciled. If the member has a newer change, `rankd status` names the
- * member for a person to check. `leftMs` returns this node's remaining lease. Never rejects.
+ * audit log, and reopens the change so that it is reconciled. If the member has a newer change, `rankd status` names
+ * the member for an operator to check. `leftMs` returns this node's remaining lease. Never rejects.
  */
 export async function recoverLateWrite(app: LateWriteContext, change: RankChange, leftMs: () => number): Promise<void> {
   for (let checks = 0; checks < maxChecks; checks += 1) {

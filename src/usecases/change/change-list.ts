@@ -13,7 +13,7 @@ import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './rankin
 
 /** A change requested for many members. */
 export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'holding' | 'atLeast'> {
-  /** Instead of `newRankId`. */
+  /** Used instead of `newRankId` if set. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
   /** The command that the history shows. */
@@ -79,7 +79,7 @@ export async function runList(
   return runMany(app, { members, act }, control);
 }
 
-/** Records in the audit that the list begins, or ends: after its end, the same command starts a new list. */
+/** Records in the audit log that the list begins or ends. After its end, the same command starts a new list. */
 export async function noteList(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   does: 'begin' | 'end',
@@ -91,7 +91,7 @@ export async function noteList(
   );
 }
 
-/** Returns the run after its late reads: results that a late read contradicted are unknown. */
+/** Returns the run with each result that a late read contradicted marked as unknown. */
 export async function listAfterLateReads(
   app: Pick<Ranking, 'store'>,
   run: Run<ListedMember, MemberChange>,

@@ -84,7 +84,10 @@ function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): 
 /** The circuit breaker's limit for all keys together, as a multiple of the limit for one key. */
 const allKeysShare = 3;
 
-/** Records a change of a member who already has the requested rank. Returns `stale` if the member was changed since. */
+/**
+ * Records a change to a member who already has the requested rank. Returns `stale` if the member was changed in the
+ * meantime.
+ */
 async function recordReached(
   app: Pick<Ranking, 'store' | 'clock' | 'breaker'>,
   { change, approved, success, after, secretId }: Intent,
