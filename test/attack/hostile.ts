@@ -155,7 +155,7 @@ export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
     .map(([credential, encoding, odd]) => ({ authorization: credential, ...encoding, ...odd }));
 }
 
-/** A request target, usually one of an operation; always valid in a request line. */
+/** A request target, usually an operation's; always valid in a request line. */
 export const anyTarget: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('/v1/ranker?placeid=42', '/v1/apikey') },
   {

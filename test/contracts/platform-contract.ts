@@ -295,7 +295,7 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
 interface GroupReaders {
   /** Reads a member's roles, ascending, without the base role, which some platforms omit. */
   held(userId: number): Promise<number[]>;
-  /** Passes once a read returns these roles, at the latest after the platform's read lag. */
+  /** Waits until a read returns these roles, for at most the platform's read lag. */
   expectHeld(userId: number, roleIds: number[]): Promise<void>;
 }
 

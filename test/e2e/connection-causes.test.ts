@@ -36,7 +36,7 @@ interface Case {
   place: (protocol: 'https' | 'postgres') => Promise<string>;
   /** True if only a process that trusts the tests' CA reaches this failure. */
   isChild?: true;
-  /** True if webhooks accept this, and it can't occur with PostgreSQL. */
+  /** True if only Roblox can fail this way: webhooks accept it, and it can't occur with PostgreSQL. */
   isOnlyForRoblox?: true;
   /** False if a later attempt can succeed. */
   isPermanent: boolean;

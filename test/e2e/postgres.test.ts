@@ -58,7 +58,7 @@ test('a daemon and the commands on a different machine share one PostgreSQL data
   expect(codeOf(await second.verify(key))).toBe('invalid_key');
   expect(await run('audit', 'verify')).toMatch(/^ok: \d+ events/);
   expect(await run('db', 'check')).toContain('on PostgreSQL');
-  // the tests' server is configured without slow features
+  // the tests' server runs without fsync and full_page_writes, which are slow
   const { code, stdout } = await there.here(['doctor', '--offline'], { env });
   expect({ code, stdout }).toEqual({ code: 5, stdout: expect.stringMatching(/^ok +database +sound, schema/m) });
   expect(stdout).toMatch(/^FAIL +server +fsync is off/m);

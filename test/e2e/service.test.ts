@@ -109,7 +109,7 @@ test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, lea
   using home = new CliHome();
   const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git');
   const root = home.path('root');
-  mkdirSync(`${root}/opt/rankd`, { recursive: true }); // created by git otherwise
+  mkdirSync(`${root}/opt/rankd`, { recursive: true }); // on a real machine, git creates it
   mkdirSync(`${root}/etc/systemd/system`, { recursive: true });
   writeFileSync(home.path('roblox.key'), 'a-platform-key', { mode: 0o600 });
   writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\n');

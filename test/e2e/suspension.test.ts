@@ -11,14 +11,14 @@ const { recruit, trainee, officer, captain, admin } = sampleRoles;
 
 type Group = FakeOpenCloud['group'];
 
-/** A suspended member's events, and the suspension's state and the roles after its end. */
+/** Events during a member's suspension, and the suspension's state and the member's roles after its end. */
 interface Row {
   before?: number[];
   /** Events while a daemon is running, before the end. */
   seen?: Array<(group: Group, member: number) => void>;
   /** Events while no daemon is running, until after the end. */
   unseen?: (group: Group, member: number) => void;
-  /** A temporary failure of Roblox at the end, and the state of the suspension during it. */
+  /** Roblox's failures at the end, and the suspension's state while they last. */
   faults?: Array<Omit<Fault, 'userId'>>;
   meanwhile?: RegExp;
   state: string;
@@ -116,7 +116,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   }
   for (const step of [0, 1]) {
     for (const { userId, seen = [] } of members) seen[step]?.(roblox.group, userId);
-    await using _daemon = await world.startDaemon(clock.env); // checks for former members at its start
+    await using _daemon = await world.startDaemon(clock.env); // checks for former members when it starts
     const isSeen = async () => {
       const kept = await holds();
       return members.every(({ userId, seen = [] }, index) =>

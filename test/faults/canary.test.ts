@@ -115,7 +115,7 @@ test.concurrent('the log warns of each kind once a day while it persists, and of
   fake.faults.add({ operation: 'unassign', kind: 'status 521', body: '' });
   expect(await visit(20_001)).toBe(2);
   await clock.skip(dayMs);
-  expect(daemon.warnings()).toHaveLength(3); // surprises since the last line are logged now
+  expect(daemon.warnings()).toHaveLength(3); // surprises since the last warning are logged now
   await clock.skip(dayMs);
   expect(daemon.warnings()).toHaveLength(3);
   fake.faults.add({ operation: 'unassign', kind: 'status 520', body: '' });

@@ -26,7 +26,7 @@ test.concurrent(
       ['assign', officer],
       ['unassign', trainee],
       ['unassign', trainee],
-      ['assign', trainee], // the refused write may have taken it
+      ['assign', trainee], // the refused write may have removed it
       ['unassign', officer],
     ]);
     const { rolesBefore, rolesAfter, ...change } = await system.changeOf(answer);

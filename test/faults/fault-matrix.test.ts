@@ -246,7 +246,7 @@ test.concurrent.each(cells)(
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const isAlongside = request === 'add' || request === 'remove';
     const systems = isAlongside ? idle.alongside : idle.ranking;
-    // The number of retries depends on earlier responses, and public roles are read only at the start.
+    // These cells need a new daemon: retries depend on earlier responses, and public roles are read only at the start.
     const isFresh = lasts === 'for good' || request === 'publicRoles';
     const reused = isFresh ? undefined : systems.pop();
     const system = reused ?? (await openSystem({ isAlongside, hasPublicRoles: request !== 'publicRoles' }));

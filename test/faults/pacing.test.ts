@@ -24,7 +24,7 @@ function addMembers({ fake }: Pick<OpenCloudApp, 'fake'>, count: number): number
   return members;
 }
 
-/** Uses up the budget for unassign until this many calls are left. */
+/** Uses up the unassign budget until this many calls are left. */
 async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Promise<void> {
   fake.budgets.use('unassign', 299 - count);
   await rank(eve, { newRankId: 10 }); // its responses report the budget

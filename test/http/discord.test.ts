@@ -21,7 +21,7 @@ interface Scene {
   discord: FakeDiscord;
   /** Makes Discord refuse connections. */
   closeDiscord(): PromiseLike<void>;
-  /** The address for interactions. */
+  /** The address that Discord posts interactions to. */
   url: string;
   /** Returns the final reply. */
   say(

@@ -114,7 +114,7 @@ class Scene {
     return { status: code === undefined ? 200 : 400, json: { code } };
   }
 
-  /** Gives the member the roles and the hold from before the request. */
+  /** Gives the member the initial roles and the initial hold for the request. */
   async #prepare({ from, during }: KeyRoute, member: number): Promise<void> {
     const { store } = this.app;
     const group = this.app.app.group.title;

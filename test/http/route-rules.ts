@@ -18,7 +18,7 @@ export interface KeyRoute {
   scope: Scope;
   /** The header with the key; by default, the key is a bearer token. */
   header?: string;
-  /** The slash command of a person whose role in Discord has the key. */
+  /** The slash command, run by a person whose Discord role has the key. */
   command?: string;
   body: (member: number) => Record<string, unknown>;
   /** True if the role is given or taken as an extra role, which needs a ladder. */

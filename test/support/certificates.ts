@@ -44,7 +44,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Creates a certificate by RFC 5280, because Node.js can only read them. */
+/** Creates a certificate according to RFC 5280, because Node.js can only read certificates. */
 function certificate(
   {
     name,

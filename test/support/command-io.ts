@@ -14,7 +14,7 @@ export interface RunOptions {
   system?: System;
   /** For a command in this process: the Node.js version to simulate. */
   nodeVersion?: string;
-  /** For a command in this process: the name under which the user runs it; `rankd` by default. */
+  /** For a command in this process: the command name that the user types; `rankd` by default. */
   typedAs?: string;
   /** True if the user presses Ctrl-C as soon as the command has started. */
   isInterrupted?: boolean;

@@ -233,7 +233,7 @@ interface RegisteredCommand {
 }
 
 /**
- * Returns the first flaw in a command, by
+ * Returns the first flaw in a command, according to
  * https://discord.com/developers/docs/interactions/application-commands#application-command-object
  */
 function flawOfCommand({ name, description, options }: RegisteredCommand): string | undefined {
@@ -249,7 +249,7 @@ function flawOfCommand({ name, description, options }: RegisteredCommand): strin
 }
 
 /**
- * Returns the first limit that a message exceeds, in UTF-16 units, by
+ * Returns the first limit that a message exceeds, in UTF-16 units, according to
  * https://discord.com/developers/docs/resources/message#embed-object-embed-limits
  */
 function flawOf({ content = '', embeds }: StoredMessage): string | undefined {

@@ -27,7 +27,10 @@ export interface FakeServer {
   tls?: Credentials | undefined;
 }
 
-/** A server that speaks enough of PostgreSQL's protocol to be rejected. `heard` returns all data that it received. */
+/**
+ * A server that speaks enough of PostgreSQL's protocol for rankd to reject it. `heard` returns all data that it
+ * received.
+ */
 export interface FakePostgres {
   host: string;
   port: number;

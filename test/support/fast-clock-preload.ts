@@ -1,6 +1,6 @@
 /**
- * Makes the time of a process that preloads this file pass four times as fast, except for the wall clock. At a higher
- * speed, a busy machine would not respond in time.
+ * Makes time pass four times as fast in a process that preloads this file, except on the wall clock. At a higher speed,
+ * a busy machine would not respond in time.
  */
 const speed = 4;
 

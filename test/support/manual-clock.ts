@@ -104,7 +104,7 @@ export class ManualClock implements Clock {
 
 /** The process is idle after this many turns of the event loop with no event. */
 const quietTurns = 10;
-/** The turns must take at least this long, because the kernel needs it to deliver sent data. */
+/** The turns must take at least this long, because the kernel needs that time to deliver sent data. */
 const quietMs = 0.3;
 const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;

@@ -62,7 +62,7 @@ export interface RankOptions {
 
 /** A daemon with a separate store, which changes ranks on a running fake Open Cloud. */
 export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
-  /** The daemon's context at its last start. */
+  /** The daemon's context since its last start. */
   readonly app: DaemonContext;
   fake: FakeOpenCloud;
   dataDir: string;
@@ -94,7 +94,7 @@ export function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenClo
   return openCloudAppOn(new SkippableClock(), options);
 }
 
-/** Opens an app like `openCloudApp`, on the given clock. */
+/** Opens an app as `openCloudApp` does, but on the given clock. */
 export async function openCloudAppOn<TestClock extends Clock>(
   clock: TestClock,
   options: OpenCloudAppOptions,

@@ -19,9 +19,9 @@ import pg from 'pg';
 import type { Credentials } from './certificates.ts';
 import { removeAfterwards } from './folder-keeper.ts';
 
-/** A PostgreSQL server that ends with this process, even if that is killed, and leaves no files. */
+/** A PostgreSQL server that ends with this process, even if the process is killed, and leaves no files. */
 export interface PostgresServer extends AsyncDisposable {
-  /** The directory with its socket, on which every user may log in without a password. */
+  /** The directory with its socket. Every user may log in there without a password. */
   socketDir: string;
   port: number;
   user: string;

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 
-/** Shifts the wall clock of a process that preloads this, by the milliseconds in a file that a test writes. */
+/** When preloaded, shifts the process's wall clock by the milliseconds in a file that a test writes. */
 const preload = `
   import { readFileSync } from 'node:fs';
   const rightNow = Date.now;

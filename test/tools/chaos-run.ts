@@ -26,7 +26,7 @@ export interface ChaosOptions {
   calamities: number;
   /** How long a process can be suspended. */
   maxStillMs: number;
-  /** In half of the rounds, Roblox takes up to this long to respond, so that faults hit running writes. */
+  /** In half of the rounds, Roblox takes up to this long to respond, so that faults hit writes in flight. */
   maxAnswerMs: number;
   seed: number;
   say: (line: string) => void;

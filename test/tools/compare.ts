@@ -143,7 +143,7 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   return isSame(now, held) ? found : [...found, `member ${userId} holds ${now}, by the history ${held}`];
 }
 
-/** True for the member's changes that were not dry runs and have read the member. */
+/** True for the member's changes that have read the member and were not dry runs. */
 function isOf({ rankeeId, rolesBefore, dryRun }: StoredChange, userId: number): boolean {
   return rankeeId === userId && rolesBefore.length > 0 && !dryRun;
 }

@@ -85,7 +85,7 @@ test('a heavy lane is heavy at every node', async () => {
   for (let calls = 0; calls < 9; calls += 1) east.leave();
   await clock.advance(100);
   expect(await startsOf(west, 'modest', 1)).toBe(1); // this request updates the node's copy of the account
-  expect(await startsOf(west, 'greedy', 10)).toBe(8); // a tenth of the budget is left to others
+  expect(await startsOf(west, 'greedy', 10)).toBe(8); // a tenth of the budget is left for others
   expect(await startsOf(west, 'modest', 2)).toBe(2);
 });
 

@@ -18,7 +18,7 @@ async function open() {
   return { store, openAgain, event, file: join(dataDir, 'rankd.db') };
 }
 
-/** Makes each insert into a table take some tenths of a second. */
+/** Makes each insert into a table take a few tenths of a second. */
 function slowDown(file: string, table: string): void {
   const database = new Sqlite(file);
   database.exec(`
@@ -143,7 +143,7 @@ test('a command that commits into replaced or removed files does not report succ
   await expect(operate({ store: command }).createKey(newKey('lost'), operator)).rejects.toMatchObject(damagedFiles);
 });
 
-/** A daemon's files, with the number of kinds of damage to test. */
+/** A daemon's files, each with the number of kinds of damage to test on it. */
 const namedParts: Array<[string, RegExp, number]> = [
   ['rankd.db', /^rankd\.db$/, 4],
   ['rankd.db-wal', /^rankd\.db-wal$/, 4],

@@ -4,11 +4,11 @@ export interface FakeRole {
   name: string;
   rank: number;
   isBase?: boolean;
-  /** "Manage lower-ranked member ranks". */
+  /** The permission "Manage lower-ranked member ranks". */
   changeRank?: boolean;
   /** True if the list of roles omits it, but a read of this one role shows it. */
   isPrivate?: boolean;
-  /** "Accept join requests". */
+  /** The permission "Accept join requests". */
   acceptRequests?: boolean;
 }
 

@@ -122,8 +122,8 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
 }
 
 /**
- * Returns a credential with all scopes. Roblox was never seen to show groups for this scope. With a new group, the fake
- * does, because Roblox's documents show groups for other scopes.
+ * Returns a credential with all scopes. Roblox has never shown groups for this scope. With a new group, the fake does,
+ * because Roblox's documents show groups for other scopes.
  */
 function fullCredential(apiKey: string, age: GroupAge): FakeCredential {
   const group = { name: 'group', operations: ['read', 'write'] };

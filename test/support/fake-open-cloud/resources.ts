@@ -4,7 +4,7 @@ import type { FakeRole, GroupState } from './group-state.ts';
 const createTime = '2020-03-29T18:15:20.100Z';
 const updateTime = '2024-05-12T13:17:41.639132600Z';
 
-/** The content of a membership's `roles`. Roblox has been seen to send all three forms. */
+/** The content of a membership's `roles`. Roblox sends all three forms. */
 export type RolesField = 'withoutBase' | 'withBase' | 'absent';
 
 export function groupResource(group: GroupState): unknown {
