@@ -13,7 +13,7 @@ import type { WebhookSettings } from './webhooks/send.ts';
 /** A daemon's context under one configuration, for its HTTP API, workers and metrics. A reload makes a new one. */
 export interface DaemonContext extends Readonly<Ranking> {
   readonly log: Logger;
-  /** The secret with which the daemon proves its identity over the internet (`src/core/proof.ts`). */
+  /** The secret that lets the daemon prove its identity over the internet (`src/core/proof.ts`). */
   readonly identity: string;
   readonly refused: RefusedCallers;
   readonly keyUses: KeyUses;
@@ -21,15 +21,15 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly requests: OpenRequests;
   /** The number of connections that began with a protocol other than HTTP/1.1, by protocol. */
   readonly foreign: ForeignProtocols;
-  /** The reason that rankd does not call the platform now; `undefined` while the credential works. */
+  /** The reason rankd is not calling the platform; `undefined` while the credential works. */
   readonly deadCredential: () => RankdError | undefined;
-  /** The times of the last successful read and write of the platform, in epoch milliseconds; 0 if there was none. */
+  /** When the platform was last read and last written successfully, in epoch milliseconds; 0 if never. */
   readonly platformWorkedAt: () => { read: number; write: number };
   /** The platform's latest report on its credential. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
-  /** The absolute path of the file with the audit heads. */
+  /** The absolute path of the audit head file. */
   readonly headFile: string | undefined;
   /** The rule for requests whose Roblox-Id header does not match their place. */
   readonly robloxId: Config['security']['robloxId'];
@@ -39,11 +39,11 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** The other services whose APIs rankd imitates. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
-  /** The secret of Roblox's right-to-erasure webhook; `undefined` if that is not configured. */
+  /** The secret for Roblox's right-to-erasure webhook; `undefined` if that webhook is not configured. */
   readonly erasureSecret: Config['erasure']['secret'];
   /** `undefined` if ranking from Discord is not configured. */
   readonly discord: Config['discord'];
-  /** The time of the last request with a valid Discord signature (epoch milliseconds). */
+  /** When the last request with a valid Discord signature arrived (epoch milliseconds). */
   readonly discordSeen: { lastAt?: number };
 }
 

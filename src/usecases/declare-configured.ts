@@ -39,7 +39,7 @@ async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config[
 
 /**
  * Throws `config_invalid` if a row of `discord.commands` names a game key. Returns a note for each missing or revoked
- * key, which only stops the commands of its row.
+ * key, which only disables its row's commands.
  */
 async function checkDiscordKeys(
   { store }: Pick<Ports, 'store'>,

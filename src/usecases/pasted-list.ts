@@ -90,7 +90,7 @@ function placeIn(text: string): number | undefined {
   return idIn(text) ?? idInAddress('place', text);
 }
 
-/** Returns a list's lines without comments and empty lines. Uses only the first field of a spreadsheet's row. */
+/** Returns a list's lines without comments and empty lines. Uses only the first field of a spreadsheet row. */
 function filledLines(text: string): Array<{ number: number; content: string }> {
   return text
     .split('\n')

@@ -98,7 +98,7 @@ async function exchange(
   }
 }
 
-/** Returns the check of addresses for this URL. Plain HTTP may go only where the operator allows it. */
+/** Returns the address check for this URL. Plain HTTP is allowed only to addresses that the operator permits. */
 function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: string) => boolean {
   return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
 }
@@ -167,7 +167,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** Returns a response's text on one line, without the address and the secrets, as sent or decoded. */
+/** Returns a response's text on one line, without the address and the secrets, whether encoded or decoded. */
 function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');
@@ -194,7 +194,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Describes an error without addresses, which Node's own messages contain. */
+/** Describes an error without addresses, which Node.js error messages contain. */
 function inWords(error: unknown): string {
   return connectionFailure(error, { at: 'the target' }).words;
 }
@@ -228,7 +228,7 @@ export function callableWith(allowPrivate: readonly string[]): (address: string)
   return (address) => isPublic(address) || isAllowed(address);
 }
 
-/** Returns the address in the host of a URL, if it is numeric. `URL` has normalized forms such as `0x7f.1`. */
+/** Returns a URL's host if it is a numeric address. `URL` has already normalized forms such as `0x7f.1`. */
 export function literalIn({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) > 0 ? bare : undefined;

@@ -172,7 +172,7 @@ async function compensate(
   // A set, because `done` contains the step of a lost role twice.
   const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]);
   const steps = [...undone].map(inverse).reverse();
-  // before that, a stale read from before the change would look like a revert
+  // until reads can no longer lag, a stale read from before the change would look like a revert
   const lagEnd = app.clock.monotonic() + app.platform.readLagMs;
   const run = { userId: change.rankeeId, roles, before: seen, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);
@@ -183,14 +183,15 @@ function inverse({ kind, roleId }: Step): Step {
   return { kind: kind === 'assign' ? 'unassign' : 'assign', roleId };
 }
 
-/** Returns the time (`Clock.monotonic()`) from which reads show all writes so far. */
+/** Returns when reads will show all writes so far (`Clock.monotonic()`). */
 function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
   return clock.monotonic() + platform.readLagMs;
 }
 
 /**
- * Returns the stored record of a change after storing its outcome failed: the write may have succeeded, or another node
- * may have ended the change. If a failover lost the record, stores it again as unknown so that it is reconciled.
+ * Returns a change's stored record after an attempt to store its outcome failed: the attempt may have succeeded, or
+ * another node may have ended the change. If a failover lost the record, stores it again as unknown so that it is
+ * reconciled.
  */
 async function findOrRecordAgain(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
@@ -206,8 +207,8 @@ async function findOrRecordAgain(
 }
 
 /**
- * Returns the record of a change that another node took over while this one stalled. If that node ended it as not
- * applied and this one saw it applied, records a correction, which undo and the circuit breaker need.
+ * Returns the record of a change that another node took over while this node stalled. If the other node recorded it as
+ * not applied but this node saw it applied, records a correction, which undo and the circuit breaker need.
  */
 async function afterTakeOver(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
@@ -226,7 +227,10 @@ async function afterTakeOver(
   return { change: correction };
 }
 
-/** Converts an error from before the first write. A passed deadline means `platform_busy`, because nothing was sent. */
+/**
+ * Converts an error that occurred before the first write. A passed deadline becomes `platform_busy`, because nothing
+ * was sent.
+ */
 export function toRankdError(cause: unknown, call: CallContext): RankdError {
   if (cause instanceof RankdError) return cause;
   if (call.signal.aborted) {

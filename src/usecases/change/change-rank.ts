@@ -23,14 +23,15 @@ import { writtenLast } from './read-member.ts';
 
 export interface ChangeAnswer extends FinishedChange {
   /**
-   * True if this is the outcome of an earlier request with the same key, or of the same list. `error` is then absent.
+   * True if this is the outcome of an earlier request with the same idempotency key, or of an earlier run of the same
+   * list. `error` is then absent.
    */
   replayed: boolean;
 }
 
 /**
  * Changes one member's rank, and returns the outcome as recorded in the history. Throws only if no change can be
- * recorded: an idempotency conflict, too many concurrent changes of the member, a step or name that matches no rank, or
+ * recorded: an idempotency conflict, too many concurrent changes to the member, a step or name that matches no rank, or
  * a store failure.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
@@ -45,7 +46,7 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
 }
 
 interface Claim extends AsyncDisposable {
-  /** The change of an earlier request with the same key. */
+  /** The change of an earlier request with the same idempotency key. */
   earlier?: RankChange;
 }
 
@@ -129,8 +130,8 @@ async function changeInTurn(
 }
 
 /**
- * Facts from the history about the member and the ranker, read at the member's turn. If they change before this change
- * begins, `beginChange` returns `stale` or checks the cooldowns again.
+ * Data from the history about the member and the ranker, read during the member's turn. If the data changes before this
+ * change begins, `beginChange` returns `stale` or rechecks the cooldowns.
  */
 interface MemberFacts {
   written: RankChange | undefined;

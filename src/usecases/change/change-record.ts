@@ -11,7 +11,7 @@ import type { Ports } from '../../ports/index.ts';
 import type { ApprovedChange } from './plan-change.ts';
 import type { ChangeCommand, HoldAsked, Ranking } from './ranking.ts';
 
-/** Longer than any Roblox name. Without a limit, the refused requests of a leaked key could fill the database. */
+/** Longer than any Roblox name. Without a limit, a leaked key's refused requests could fill the database. */
 const maxStoredCharacters = 100;
 
 /** Returns the record of a change that is requested now and has no plan yet. */
@@ -112,7 +112,7 @@ export function withOutcome(
   };
 }
 
-/** The outcome of a change, and the error behind it for the caller and the log. */
+/** A change's outcome, and the error behind it for the caller and the log. */
 export interface ChangeResult {
   outcome: ChangeOutcome;
   error?: RankdError;
@@ -134,10 +134,12 @@ export function outcomeOf(error: RankdError): ChangeOutcome {
   };
 }
 
-/** Returns the error for the caller, or `undefined` if the change is applied. `error` is the original one, if known. */
+/**
+ * Returns the error for the caller, or `undefined` if the change is applied. `error` is the original error, if known.
+ */
 export function errorOf({ state, code, message }: RankChange, error?: RankdError): RankdError | undefined {
   if (state === 'applied') return undefined;
-  // A change that is being reverted has the code of the refusal, but its outcome is unknown.
+  // A change that is being reverted has the refusal's code, but its outcome is unknown.
   if (state === 'unknown' || code === null) return outcomeUnknown(error);
   const { retryAfterMs, hint, cause } = error ?? {};
   return new RankdError(code, message, { retryAfterMs, hint, cause });

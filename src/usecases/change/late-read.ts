@@ -91,8 +91,9 @@ function hasRoom({ platform }: Pick<Ranking, 'platform'>): boolean {
 
 /**
  * Compares the member's roles with the reported outcome. If they contradict it, the change becomes unknown and is
- * reconciled, which completes a refused change that took effect in part. The roles prove nothing if the member was
- * changed since, or left, even if the member rejoined. Returns false if another change of the member is running.
+ * reconciled, which completes a refused change that partly took effect. The roles prove nothing if the member was
+ * changed in the meantime, or left the group and possibly rejoined. Returns false if another change to the member is
+ * running.
  */
 async function readAgain(app: Ranking, read: LateRead, stop: AbortSignal): Promise<boolean> {
   const { change } = read;

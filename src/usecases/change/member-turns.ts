@@ -1,17 +1,20 @@
 import { abortable } from '../../base/clock.ts';
 
-/** The maximum number of changes of one member in one lane. More would miss their deadline and delay other callers. */
+/**
+ * The maximum number of running and waiting changes to one member in one lane. More would miss their deadlines and
+ * delay other callers.
+ */
 export const maxPerLane = 10;
 
 /** A position in this process's queue for a member. Disposing it passes the turn on. */
 export interface MemberTurn extends Disposable {
-  /** True if no other change of the member was running or waiting. */
+  /** True if no other change to the member was running or waiting. */
   isFirst: boolean;
   /** The position in the queue that all nodes share; `undefined` before this change joins it. */
   position: string | undefined;
   /**
-   * Returns the lowest of `position` and the positions of all turns of the member here. A node's first change may join
-   * the shared queue after the changes behind it: if it waited at its own position, two nodes could deadlock.
+   * Returns the lowest of `position` and the positions of this process's turns for the member. A node's first change
+   * may join the shared queue after the changes behind it: if it waited at its own position, two nodes could deadlock.
    */
   lowest(position: string | undefined): string | undefined;
   /** Resolves once all earlier turns have ended. Rejects if `signal` is aborted before that. */
@@ -25,17 +28,17 @@ export class MemberTurns {
   /** The number of running and waiting turns, by member and lane. */
   readonly #counts = new Map<string, number>();
 
-  /** True if the lane may queue no more changes of the member. */
+  /** True if the lane can't queue any more changes to the member. */
   isFull(userId: number, lane: string): boolean {
     return (this.#counts.get(`${userId} ${lane}`) ?? 0) >= maxPerLane;
   }
 
-  /** True if a change of the member is running or waiting. */
+  /** True if a change to the member is running or waiting. */
   isTaken(userId: number): boolean {
     return this.#last.has(userId);
   }
 
-  /** Takes the next position. It is synchronous, so positions are in the order of calls. */
+  /** Takes the next position. It is synchronous, so positions are in call order. */
   enqueue(userId: number, lane: string): MemberTurn {
     const slot = `${userId} ${lane}`;
     this.#counts.set(slot, (this.#counts.get(slot) ?? 0) + 1);

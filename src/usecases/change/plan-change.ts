@@ -36,7 +36,7 @@ type AskedPlan = Pick<
   ChangeCommand,
   'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'holding' | 'atLeast' | 'hold'
 > & {
-  /** rankd's last change of the member, if it was already read. */
+  /** rankd's last change to the member, if it was already read. */
   written?: Promise<RankChange | undefined> | undefined;
 };
 
@@ -87,7 +87,7 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  // The read of the member may have shown that the number or name now means a different role, or that its rank changed.
+  // Reading the member may have shown that the number or name now means a different role, or that its rank has changed.
   const { plan, scheme, target } = await planConfirmed(
     app,
     found,
@@ -107,7 +107,7 @@ export async function planChange(
   return { plan, scheme, newRankId, acting };
 }
 
-/** Returns the probable target of a step, from the roles that rankd gave last. */
+/** Returns a step's probable target, based on the roles that rankd gave last. */
 async function nextOf(
   app: Pick<Ranking, 'group' | 'policy'>,
   command: AskedPlan,
@@ -130,7 +130,7 @@ export function guessed(plan: () => RolePlan): Role | undefined {
   }
 }
 
-/** Plans for a member who was just read. Plans again if the target role has changed. */
+/** Plans for a member who was just read. Replans if the target role has changed. */
 export async function planConfirmed<T extends { plan: RolePlan }>(
   app: PlanContext,
   { member, scheme }: { member: Member; scheme: GroupScheme },
@@ -197,7 +197,7 @@ export async function findMember(
 ): Promise<{ member: Member; scheme: GroupScheme }> {
   const inTime = readInTime(app, call);
   const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(expected, inTime)]);
-  await app.group.confirm(expected, inTime); // reads again only if reading the member took too long
+  await app.group.confirm(expected, inTime); // re-reads only if reading the member took too long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user must join the group first, and a join request counts only once it is accepted',
@@ -214,7 +214,7 @@ async function schemeOf(app: PlanContext, member: Member, call: CallContext): Pr
   if (ownersRole === undefined) return scheme;
   const owner = await app.group.owner(readInTime(app, call));
   if (owner === undefined || owner === userId) throw refusalOfOwnersRank(userId, ownersRole);
-  // In a group that Roblox has migrated, a role of rank 255 is ordinary, and only GetGroup names the owner.
+  // In a group that Roblox has migrated, a role with rank 255 can be ordinary, and only GetGroup names the owner.
   const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));
   return { ...scheme, roles };
 }
@@ -222,14 +222,14 @@ async function schemeOf(app: PlanContext, member: Member, call: CallContext): Pr
 /** Not exported, so only this file can mark a plan as checked. */
 declare const checked: unique symbol;
 
-/** A plan that the policy allows. The rules in `recheck` are checked again when the change begins. */
+/** A plan that the policy allows. The rules in `recheck` are rechecked when the change begins. */
 export interface ApprovedChange extends PlannedChange {
   readonly policyCase: PolicyCase;
   readonly recheck: readonly PolicyRule[];
   readonly [checked]: true;
 }
 
-/** The names of all checks of a change, in order. */
+/** The names of all checks for a change, in order. */
 export const checkNames = [
   'platform',
   'rank',
@@ -254,7 +254,7 @@ export function rulesKindOf({ hold, kind }: Pick<ChangeCommand, 'hold' | 'kind'>
 
 /**
  * Checks a plan against the rules, unless the member already holds the requested rank. Throws the first refusal, unless
- * `examiner` collects them.
+ * `examiner` collects refusals.
  */
 export async function checkPlan(
   app: PlanContext,
@@ -291,8 +291,8 @@ export async function checkPlan(
 }
 
 /**
- * Checks a plan that restores roles. Of the policy, only ceiling, floor, locked roles and protected members apply.
- * Throws the refusal.
+ * Checks a plan that restores roles. Only the policy's ceiling, floor, locked roles and protected members apply. Throws
+ * the refusal.
  */
 export function checkUndo(
   app: Pick<Ranking, 'policy'>,
@@ -314,7 +314,7 @@ type Pace = Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>;
 
 const noPace: Pace = { sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
 
-/** The times of the rankee's last change and of the ranker's last change (epoch milliseconds). */
+/** When the rankee was last changed, and when the ranker last made a change (epoch milliseconds). */
 export interface Paces {
   changedAt: number | undefined;
   activeAt: number | undefined;
@@ -351,7 +351,7 @@ async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext)
   return roles;
 }
 
-/** Runs the checks of a change. A real change stops at the first refusal; a dry run collects all of them. */
+/** Runs the checks for a change. A real change stops at the first refusal; a dry run collects all of them. */
 export interface Examiner {
   /** Runs a check whose result later checks need. Throws its refusal. */
   find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;

@@ -8,8 +8,8 @@ import { type SideEffects, type Streaks, streaksAfter } from '../../core/steps.t
 export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];
 
 /**
- * An event that needs the operator's attention. `facts.problem` is set if it persists until a late read agrees or until
- * a reload.
+ * An event that needs the operator's attention. `facts.problem` is set if the problem persists until a late read agrees
+ * or until a reload.
  */
 export interface Alarm {
   level: 'warn' | 'error';
@@ -33,13 +33,13 @@ export function isOfApplied({ change }: LateRead): boolean {
   return change.state === 'applied';
 }
 
-/** After this many consecutive changes with unexpected effects, no further change begins. */
+/** After this many consecutive changes with unexpected effects, no more changes begin. */
 const maxStreak = 3;
 /** One in this many changes is verified, in addition to the first change and every demotion. */
 const sampleSize = 20;
 /**
- * Further late reads are dropped, because they would come too late to prove anything. Refusals have a separate limit,
- * because a script may repeat them.
+ * The maximum number of pending late reads. More are dropped, because they would come too late to prove anything.
+ * Refusals have a separate limit, because a script may repeat them.
  */
 const maxReads = { applied: 1_000, refused: 100 };
 
@@ -56,7 +56,9 @@ export class PlatformTrust {
   #arrival = Promise.withResolvers<void>();
   #changes = 0;
   #era = 0;
-  /** True if a late read has agreed since the start, the last reload and the last contradiction. */
+  /**
+   * True if a late read has agreed since this process started, since the last reload and since the last contradiction.
+   */
   #isProven = false;
   #isDoubted = false;
   #streaks: Streaks = { vanished: 0, appeared: 0 };
@@ -82,7 +84,10 @@ export class PlatformTrust {
     return this.#surprises.list();
   }
 
-  /** Lifts the stop, and makes the next change be verified. Called after a reload, which may bring a new key. */
+  /**
+   * Lifts the stop, and requires a late read of the next applied change. Called after a reload, which may bring a new
+   * key.
+   */
   renew(): void {
     this.#era += 1;
     this.#isProven = false;

@@ -6,8 +6,8 @@ import { isAbandoned, reconcileFirst } from './reconcile-change.ts';
 const pollMs = 50;
 
 /**
- * A change's position among all changes of its member on all nodes. `MemberTurns` orders the changes of this process;
- * the store's queue orders those of different nodes. A change joins that queue only if it must wait, so without
+ * A change's position among all changes to its member on all nodes. `MemberTurns` orders this process's changes; the
+ * store's queue orders changes from different nodes. A change joins that queue only if it must wait, so without
  * contention it costs one read.
  */
 export class QueuePosition implements AsyncDisposable {

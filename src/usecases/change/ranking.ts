@@ -15,7 +15,7 @@ export interface Ranking extends Ports {
   /** `undefined` if it is turned off. */
   breaker: BreakerConfig | undefined;
   suspension: SuspensionConfig;
-  /** The time limit of a change, in milliseconds. */
+  /** The time limit for a change, in milliseconds. */
   deadlineMs: number;
   turns: MemberTurns;
   /** The ids of open changes that this process is working on. */
@@ -26,7 +26,7 @@ export interface Ranking extends Ports {
 }
 
 /**
- * Returns the time limit of a change that no game waits for, in milliseconds. It includes the read lag, because an
+ * Returns the time limit for a change that no game waits for, in milliseconds. It includes the read lag, because an
  * earlier change may need to be reconciled first.
  */
 export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
@@ -36,7 +36,7 @@ export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'de
 /** The share of the time limit that is reserved for delays: a change that begins just in time must not time out. */
 const slackShare = 1 / 20;
 
-/** Returns the call with the deadline by which the change must end if there are no delays. */
+/** Returns the call with an earlier deadline, which leaves time for delays. */
 export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: CallContext): CallContext {
   return { ...call, deadlineAt: call.deadlineAt - deadlineMs * slackShare };
 }
@@ -49,7 +49,7 @@ export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: 
 
 /** The caller behind a change, and the caller's limits. */
 export interface ChangeCaller {
-  /** The name in history and audit: `key:<id>` or `cli:<user>@<host>`. */
+  /** The name in the history and the audit log, e.g. `key:<id>` or `cli:<user>@<host>`. */
   by: string;
   keyId?: string;
   placeId?: number;

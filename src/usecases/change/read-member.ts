@@ -12,7 +12,7 @@ export type MemberReading = ReadContext & Pick<Ranking, 'group'>;
 
 /**
  * Reads the member. Repeats the read until it shows the roles that rankd's last change left, or until reads can no
- * longer lag, because a plan from stale roles would be wrong. `written`: rankd's last change of the member.
+ * longer lag, because a plan from stale roles would be wrong. `written`: rankd's last change to the member.
  */
 export async function readMember(
   app: MemberReading,
@@ -30,7 +30,7 @@ export async function readMember(
   }
 }
 
-/** Returns the time (`Clock.monotonic()`) from which every read shows rankd's last change of the member. */
+/** Returns when every read will show rankd's last change to the member (`Clock.monotonic()`). */
 export async function lagEndsAt(app: ReadContext, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
@@ -48,9 +48,9 @@ function stillLagging(app: ReadContext, last: RankChange | undefined): RankChang
 }
 
 /**
- * Returns the time for which reads may still lag, in milliseconds: never more than the lag, even if the wall clock was
- * set back. If it was set forward, this process's writes count by the monotonic clock, and other changes as if they had
- * been written at the jump.
+ * Returns how long reads may still lag, in milliseconds: never more than the platform's read lag, even if the wall
+ * clock was set back. If the wall clock was set forward, this process's writes are timed by the monotonic clock, and
+ * other changes count as written at the jump.
  */
 function lagLeftMs({ clock, platform, recentWrites }: ReadContext, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;

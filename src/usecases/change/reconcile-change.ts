@@ -46,7 +46,7 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
   }
 }
 
-/** Reconciles an open change before the next change of the member begins. Throws `platform_unavailable` if it fails. */
+/** Reconciles an open change before the next change to the member begins. Throws `platform_unavailable` if it fails. */
 export async function reconcileFirst(app: Ranking, open: RankChange, call: CallContext): Promise<boolean> {
   try {
     return await reconcileChange(app, open, call);
@@ -102,7 +102,7 @@ async function revert(
   return findOutcome(app, { ...change, code, message, phase: 'compensate' }, call);
 }
 
-/** Throws for a change of another group, whose roles prove nothing here even if their ids match. */
+/** Throws for a change in a different group, whose roles prove nothing here even if their ids match. */
 function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, group }: RankChange): void {
   if (group === title) return;
   throw new RankdError(
@@ -195,7 +195,7 @@ function changedByOthers(change: RankChange): RankdError {
 }
 
 interface RecoveryRound {
-  /** Called once for each change that could not be reconciled, after the first try. */
+  /** Called once for each change that could not be reconciled, after the first attempt. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
   /** Shared by all rounds, because rounds may overlap. */
@@ -205,13 +205,13 @@ interface RecoveryRound {
 export interface RecoveryTries {
   /** The ids of the changes that are being reconciled. */
   underWay: Set<string>;
-  /** The time (`Clock.monotonic()`) of the last try or failure, by change id. */
+  /** When the last attempt began or failed (`Clock.monotonic()`), by change id. */
   last: Map<string, number>;
 }
 
 /** Reconciling a change takes one read of the member, or two if the first one may be stale. */
 const readsPerChange = 2;
-/** The minimum number of concurrent tries, even if the platform's budget is used up. */
+/** The minimum number of concurrent attempts, even if the platform's budget is used up. */
 const minTries = 5;
 /**
  * A change that this node failed to reconcile is left to other nodes, which may reach the platform, for two of their
@@ -219,7 +219,9 @@ const minTries = 5;
  */
 const leaveToOthersMs = 5_000;
 
-/** Runs one recovery round: reconciles as many abandoned changes as the budget allows, the longest untried first. */
+/**
+ * Runs one recovery round: reconciles as many abandoned changes as the budget allows, least recently attempted first.
+ */
 export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
   const { underWay, last } = tries;
   const open = await app.store.openChanges();
@@ -243,7 +245,7 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
-/** Returns true if a change is pending whose node is gone. */
+/** True if a pending change's node is gone. */
 export async function hasOrphanedChange({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
   const open = await store.openChanges();
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
@@ -264,11 +266,11 @@ function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
 
-/** Returns the number of further tries that may begin. Half of the budget for reading members is left to callers. */
+/** Returns how many more attempts may begin. Half of the budget for reading members is left to callers. */
 function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): number {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   if (reads === undefined) return Number.POSITIVE_INFINITY;
-  const spare = reads.left - reads.waiting - reads.limit / 2 - underWay; // each running try still needs a read
+  const spare = reads.left - reads.waiting - reads.limit / 2 - underWay; // each running attempt still needs a read
   return Math.max(minTries - underWay, Math.floor(spare / readsPerChange), 0);
 }
 

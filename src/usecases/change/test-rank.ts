@@ -54,7 +54,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
 
-/** Checks the key as for a request, except its secret. */
+/** Checks the key as the API would, except for its secret. */
 async function checkAccess(
   { store, clock, group }: Pick<Ranking, 'store' | 'clock' | 'group'>,
   { key, placeId, scope }: Pick<TestRankCommand, 'key' | 'placeId'> & { scope: Scope },

@@ -20,20 +20,20 @@ import { type AuditVerdict, describeBreak } from '../history/verify-audit.ts';
 
 interface DatabaseVerdict {
   checks: StoreCheck[];
-  /** True if the audit could be read and its chain is broken. */
+  /** True if the audit log could be read and its chain is broken. */
   isAuditBroken: boolean;
-  /** The fix if a different check has failed. */
+  /** The fix to show if a different check failed. */
   fix: string;
 }
 
-/** Checks the whole database and, if it can be read, the audit's chain with `readAudit`. */
+/** Checks the whole database and, if it can be read, the audit log's chain with `readAudit`. */
 export async function checkDatabase(
   operations: Pick<StoreOperations, 'check'>,
   readAudit: () => Promise<AuditVerdict>,
 ): Promise<DatabaseVerdict> {
   const { schema, newestSchema, checks, fix } = await operations.check();
   const isReadable = checks.every(({ name, ok }) => ok || name === 'schema');
-  // Opening the store to read the audit would migrate an older schema.
+  // Opening the store to read the audit log would migrate an older schema.
   if (!isReadable || schema !== newestSchema) return { checks, fix, isAuditBroken: false };
   const audit = auditCheck(await readAudit());
   return { checks: [...checks, audit], fix, isAuditBroken: !audit.ok };
@@ -47,7 +47,9 @@ function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
   return { name: 'audit', ok: first === undefined, detail };
 }
 
-/** Copies the database to a file or a stream, while it is in use. Throws the errors of `StoreOperations.backUp`. */
+/**
+ * Copies the database to a file or a stream, while it is in use. Throws the same errors as `StoreOperations.backUp`.
+ */
 export function backUpDatabase(
   operations: Pick<StoreOperations, 'backUp' | 'streamBackup'>,
   target: BackupTarget | { send: (chunk: Uint8Array) => Promise<void> },
@@ -73,8 +75,8 @@ interface RestoreSteps {
 }
 
 /**
- * Replaces the database with a backup. Throws `conflict` if a daemon is running, before it asks or changes anything.
- * A dry run only checks the backup, even while a daemon is running.
+ * Replaces the database with a backup. Throws `conflict` if a daemon is running, before it asks for confirmation. A dry
+ * run only checks the backup, even while a daemon is running.
  */
 export async function restoreBackup(
   operations: Pick<StoreOperations, 'lockDaemon' | 'examineBackup' | 'restore'>,
@@ -90,7 +92,7 @@ export async function restoreBackup(
 }
 
 /**
- * Migrates the database to the newest schema, even while daemons are running. A dry run only tries the migration.
+ * Migrates the database to the newest schema, even while daemons are running. A dry run only tests the migration.
  * `advise` is passed to `StoreOperations.migrate`.
  */
 export async function migrateDatabase(
@@ -132,13 +134,13 @@ export async function acceptServer(
   return server;
 }
 
-/** Returns the JSON document of a backup. `file` is its absolute path. */
+/** Returns the JSON document for a backup. `file` is its absolute path. */
 export function backupDocument({ file, bytes, schema, rows }: Backup & { file: string }) {
   return { file, bytes, schema, ...rows };
 }
 
 /**
- * Returns the JSON document of a backup that was restored, or only checked in a dry run. `kept` is the path of the
+ * Returns the JSON document for a backup that was restored, or only checked in a dry run. `kept` is the path of the
  * previous database; null if there was none.
  */
 export function restoreDocument(
@@ -149,8 +151,8 @@ export function restoreDocument(
 }
 
 /**
- * Returns the JSON document of a copy. `auditHead` is the newest event's hash, which is the same in both places. `rows`
- * has the number of rows of each table.
+ * Returns the JSON document for a copy. `auditHead` is the newest event's hash, which is the same in both places.
+ * `rows` has the number of rows in each table.
  */
 export function copyDocument({ tables, head }: CopiedContents, { from, to }: { from: string; to: string }) {
   const count = (table: string) => tables.get(table) ?? 0;
@@ -171,7 +173,7 @@ export function migrationDocument({ database, from, to, copy }: Migration, dryRu
 }
 
 /**
- * Returns the JSON document of an accepted server. `known` is the previously known cluster, or null. `accepted` is
+ * Returns the JSON document for an accepted server. `known` is the previously known cluster, or null. `accepted` is
  * false if the found cluster was already known.
  */
 export function acceptDocument({ place, known, found }: KnownServer) {

@@ -16,7 +16,7 @@ export interface Reply {
   /** Anyone with the token can post as the application for 15 minutes, so it is never logged or stored. */
   token: string;
   content: string;
-  /** The time at which the command was received (`Clock.monotonic()`). */
+  /** When the command was received (`Clock.monotonic()`). */
   arrivedAt: number;
 }
 
@@ -59,7 +59,7 @@ export function discordRequest(method: 'PATCH' | 'PUT', address: string) {
   };
 }
 
-/** Returns the time to wait before the next attempt; `undefined` if a retry cannot help. */
+/** Returns how long to wait before the next attempt; `undefined` if a retry cannot help. */
 function pauseAfter(
   answer: TargetAnswer,
   { tries, elapsedMs }: { tries: number; elapsedMs: number },

@@ -1,7 +1,7 @@
 import { type DiscordPerson, judgeLink, judgeUnlink, newDiscordPerson } from '../../core/discord-person.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** Returns the record of a person in Discord, and creates it if necessary: history and audit refer to it. */
+/** Returns a Discord person's record, and creates it if necessary: the history and the audit log refer to it. */
 export async function findOrCreatePerson({ store }: Pick<Ports, 'store'>, discordId: string): Promise<DiscordPerson> {
   const known = await store.findDiscordPerson(discordId);
   if (known !== undefined) return known;

@@ -11,7 +11,7 @@ export interface Finding {
   check: string;
   grade: 'ok' | 'warn' | 'FAIL';
   text: string;
-  /** A command, or another action of the operator. */
+  /** A command, or another step for the operator. */
   fix?: string;
 }
 

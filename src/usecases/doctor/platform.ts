@@ -54,7 +54,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const { name, id, memberCount, isLocked } = await app.platform.group(call);
   const about = [ok('group', `${name} (${id}), ${counted(memberCount, 'member')}`), ...(isLocked ? [locked] : [])];
-  // The roles of a locked group may be unreadable; its lock is already a finding.
+  // A locked group's roles may be unreadable; the lock is already a finding.
   const scheme = await app.group.scheme(call).catch((error) => {
     if (isLocked) return undefined;
     throw error;
@@ -137,7 +137,7 @@ function permission(acting: ActingAccount | undefined): Finding[] {
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
 }
 
-/** Warns of roles with power over the group that any key may give. */
+/** Warns about roles with power over the group that any key may give. */
 function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
   const check = 'privileged';
   const { privileged, unreported } = privilegesAmong(reached, privilegedRoles);
@@ -180,7 +180,7 @@ function rankOne(scheme: RoleScheme): Finding[] {
   return text === undefined ? [] : [ok('ranks', text)];
 }
 
-/** Warns of ranks that several roles share: they are refused as ambiguous, so games must send the role id. */
+/** Warns about ranks that several roles share: they are refused as ambiguous, so games must send the role id. */
 function sharedRanks(counted: Role[]): Finding[] {
   const shared = counted.filter(({ id, rank }) => counted.some((other) => other.id !== id && other.rank === rank));
   if (shared.length === 0) return [];
@@ -188,14 +188,14 @@ function sharedRanks(counted: Role[]): Finding[] {
   return [warn('ranks', `these roles share a rank number: ${named}`, 'send the role id, or give them different ranks')];
 }
 
-/** Warns of Roblox hosts that do not respond, except Open Cloud: ranks can be changed by user id without them. */
+/** Warns about Roblox hosts that do not respond, except Open Cloud: ranks can be changed by user id without them. */
 export function reachFindings(unreached: Reachability['unreached'], baseUrl: string): Finding[] {
   return unreached
     .filter(({ host }) => host !== new URL(baseUrl).host)
     .map(({ host, error }) => warn('platform', `${host}: ${error.message}`, hintOf(error)));
 }
 
-/** Warns of a proxy in the environment that rankd does not use: on many networks, only the proxy reaches Roblox. */
+/** Warns about a proxy in the environment that rankd does not use: on many networks, only the proxy reaches Roblox. */
 export function proxyFindings({
   proxy,
   baseUrl,
@@ -213,7 +213,7 @@ export function proxyFindings({
     : [ok('proxy', `rankd reaches Roblox through the proxy in ${used}; webhooks do not use it`)];
 }
 
-/** Warns of a simulated group, which an operator with a real group would not want. */
+/** Warns about a simulated group, which an operator with a real group would not want. */
 export function platformFindings(platform: Config['platform']): Finding[] {
   if (platform.kind === 'open-cloud') return [];
   return [warn('platform', 'the group is simulated: nothing touches Roblox', 'rankd init')];

@@ -9,7 +9,7 @@ import {
 import type { ServerFacts } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Checks the facts that the database server reported. Its version and role were already checked. */
+/** Checks the settings and state that the database server reported. Its version and role were already checked. */
 export function serverFindings(facts: ServerFacts | undefined): Finding[] {
   if (facts === undefined) return [];
   const found = [
@@ -119,7 +119,7 @@ function skew({ aheadMs }: ServerFacts): Finding[] {
   return [warn('server', `this machine's clock is ${skewText(aheadMs)}`, 'synchronize both clocks with NTP')];
 }
 
-/** Warns of daemons on the same database whose settings or clocks differ. */
+/** Warns about daemons on the same database whose settings or clocks differ. */
 export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
   const differences = differencesOf(nodes).map(({ setting }) => setting);
   return [

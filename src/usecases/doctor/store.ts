@@ -29,7 +29,7 @@ export function workspaceFindings({ active, plan }: Workspace): Finding[] {
   ];
 }
 
-/** Reports suspensions that could not be ended and need a person's attention. */
+/** Reports suspensions that could not be ended and need the operator's attention. */
 export function suspensionFindings(stuck: Hold[]): Finding[] {
   return stuck.map((hold) =>
     fail(
@@ -40,7 +40,7 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
   );
 }
 
-/** Warns of old erasure requests. Roblox sets no deadline; the GDPR allows a month. */
+/** Warns about old erasure requests. Roblox sets no deadline; the GDPR allows a month. */
 export function erasureFindings(waiting: readonly ErasureRequest[], now: number): Finding[] {
   const late = waiting.filter(({ receivedAt }) => now - receivedAt > lateAfterMs);
   const [oldest] = late;
@@ -51,7 +51,7 @@ export function erasureFindings(waiting: readonly ErasureRequest[], now: number)
 
 const lateAfterMs = 7 * 86_400_000;
 
-/** Reports problems of valid keys and their whitelists. */
+/** Reports problems with valid keys and their whitelists. */
 export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config['platform'], 'kind'>): Finding[] {
   const simulated = kind === 'simulated' ? [] : inspections.filter(({ key }) => key.isSimulated);
   const working = inspections.filter((one) => !simulated.includes(one));

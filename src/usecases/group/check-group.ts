@@ -13,8 +13,8 @@ const timeoutMs = 3_000;
 
 /**
  * Compares the configuration with the group's roles. Returns and logs notes for the operator. Throws `config_invalid`
- * if a new entry matches no role. Returns no notes if the group can't be read: the later check of the credential
- * reports the reason.
+ * if a new entry matches no role. Returns no notes if the group can't be read: the later credential check reports the
+ * reason.
  */
 export async function checkGroup(
   app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
@@ -38,7 +38,10 @@ export interface StrayRoles {
   stray: string[];
 }
 
-/** Returns the entries of the configuration that do not fit the group. Throws like `checkGroup`, or if a read fails. */
+/**
+ * Returns the configuration entries that do not fit the group. Throws `config_invalid` if a new entry matches no role,
+ * and the platform's error if a read fails.
+ */
 export async function strayRoles(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,
@@ -51,7 +54,7 @@ export async function strayRoles(
   return { misfits: scheme.misfits, stray: await strayPolicy({ group, policy }, call) };
 }
 
-/** Returns one sentence for each entry of the policy that needs attention although its roles are known. */
+/** Returns one sentence for each policy entry that needs attention although its roles are known. */
 export async function strayPolicy(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,

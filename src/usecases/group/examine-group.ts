@@ -46,7 +46,7 @@ export async function examineGroup(
   };
 }
 
-/** Returns the error for a key that `rankd init` is about to configure. */
+/** Returns the error for a key that `rankd init` can't use. */
 function refusedKey({ state, refusal }: Credential, groupId: number): RankdError {
   const notAccepted = 'Roblox does not accept this key';
   const flaws = {

@@ -24,11 +24,14 @@ const rolesLifeMs = 30_000;
 const confirmedMs = 2_000;
 const actingLifeMs = 60_000;
 const aboutLifeMs = 60_000;
-/** The minimum age for a repeated read, so that requests with unknown ranks do not each read the list of roles. */
+/**
+ * The minimum age of a cached value before it is re-read, so that requests with unknown ranks do not each read the
+ * roles.
+ */
 const refreshSpacingMs = 5_000;
-/** The time for which `requireReadable` throws the error of a failed read without reading again. */
+/** How long `requireReadable` rethrows the error from a failed read without reading again. */
 const failureLifeMs = 5_000;
-/** The share of a caller's time that the check of the credential may take: changes do not depend on it. */
+/** The share of a caller's time that the credential check may take. Changes do not depend on this check. */
 const checkShare = 0.25;
 /** If a check with less time than this fails, that proves nothing about the platform. */
 const minCheckMs = 250;
@@ -39,7 +42,7 @@ export interface GroupViewOptions {
   platform: Platform;
   clock: Clock;
   store: Pick<Store, 'findMeanings' | 'updateMeanings' | 'listKeys'>;
-  /** The entries of the configuration that name roles. */
+  /** The configuration entries that name roles. */
   entries: readonly RoleEntry[];
   rankOne: RankOne;
   /** True if the view stores the meanings of newly resolved entries at once, rather than after `takeEffect`. */
@@ -58,8 +61,8 @@ export class GroupView {
   /** Roles that were read individually, by id. */
   readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
   /**
-   * The time (`Clock.monotonic()`) at which each role that is missing from the list was last needed, by id. Recently
-   * needed ones are read together with the list.
+   * When each role that is missing from the list was last needed (`Clock.monotonic()`), by id. Recently needed roles
+   * are read together with the list.
    */
   readonly #unlistedAt = new Map<number, number>();
   #name: string | undefined;
@@ -89,7 +92,7 @@ export class GroupView {
     return !this.#scheme.hasFailed;
   }
 
-  /** The entries of the configuration that name roles. */
+  /** The configuration entries that name roles. */
   get entries(): readonly RoleEntry[] {
     return this.#options.entries;
   }
@@ -110,7 +113,7 @@ export class GroupView {
     if (this.#unstored !== undefined) await this.#store({ ...this.#unstored, prunes });
   }
 
-  /** Returns the roles, the ladder, and the roles of all other settings. */
+  /** Returns the roles, the ladder, and the roles for all other settings. */
   scheme(call: CallContext): Promise<GroupScheme> {
     return this.#scheme.get(call);
   }
@@ -119,7 +122,7 @@ export class GroupView {
     return this.#about.get(call);
   }
 
-  /** Returns the id of the group's owner, or `undefined` if there is none or the group can't be read. */
+  /** Returns the group owner's id, or `undefined` if there is no owner or the group can't be read. */
   async owner(call: CallContext): Promise<number | undefined> {
     return (await this.#about.get(call, { maxAgeMs: refreshSpacingMs }).catch(unlessCredential))?.ownerId;
   }
@@ -141,7 +144,7 @@ export class GroupView {
     });
   }
 
-  /** Returns the judge's result. If the judge throws, tries again with roles that are at most a few seconds old. */
+  /** Returns the judge's result. If the judge throws, retries with roles that are at most a few seconds old. */
   async judged<T>(judge: (scheme: GroupScheme) => T, call: CallContext): Promise<T> {
     const known = await this.scheme(call);
     try {
@@ -154,7 +157,8 @@ export class GroupView {
 
   /**
    * Returns the scheme with every role that this member holds. A role that is missing from the list was either just
-   * created, so the list is read again, or is private, so it is read individually. Roblox may deny that it exists.
+   * created, so the list is re-read, or is private, so it is read individually. Roblox may report that a private role
+   * does not exist.
    */
   async schemeFor({ roleIds }: Member, call: CallContext): Promise<GroupScheme> {
     const known = await this.scheme(call);
@@ -169,9 +173,9 @@ export class GroupView {
   }
 
   /**
-   * Ensures that a change is judged by current roles. Call it while the member is read, because it takes as long. Reads
-   * the list and, individually, the role to give; if they contradict each other, reads both again, then throws
-   * `platform_unavailable`. Returns false if the role differs from `target`: the caller must plan again.
+   * Checks that the roles are current. Call it while the member is being read, so that it adds no delay. Reads the list
+   * and, individually, the role to give. If they contradict each other, re-reads both, then throws
+   * `platform_unavailable`. Returns false if the role differs from `target`: the caller must replan.
    */
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
     for (const maxAgeMs of [confirmedMs, 0]) {
@@ -187,7 +191,7 @@ export class GroupView {
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
   }
 
-  /** Reads the roles and the acting account again. Returns false if both were read a few seconds ago. */
+  /** Re-reads the roles and the acting account. Returns false if both were read a few seconds ago. */
   async renew(call: CallContext): Promise<boolean> {
     const isYoung = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);
     if (isYoung) return false;
@@ -211,9 +215,9 @@ export class GroupView {
   }
 
   /**
-   * Returns the acting account, or `undefined` if the platform does not report it. Reads it again if the last read was
-   * incomplete, or showed that the account is not a member. Throws `platform_credential` if the platform refuses the
-   * credential, and the error of a check that had too little time.
+   * Returns the acting account, or `undefined` if the platform does not report it. Re-reads it if the last read was
+   * incomplete or showed that the account is not a member. Throws if a read fails, e.g. `platform_credential` if the
+   * platform refuses the credential.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const known = await this.#acting.get(call);
@@ -287,7 +291,7 @@ export class GroupView {
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return { acting: undefined, isSure: true };
     const [group, listed, member] = await Promise.all([
-      // optional: the role of rank 255 also shows the owner, and a dead key can't read the member either
+      // optional: the role with rank 255 also identifies the owner, and a dead key can't read the member either
       this.#readGroup(soon()).catch(() => undefined),
       this.scheme(call),
       platform.getMember(credential.userId, call),

@@ -12,7 +12,7 @@ import { withRetries } from '../run-many.ts';
 export interface ListedMembers {
   role: Role;
   members: NamedUser[];
-  /** The cursor of the next page; absent on the last one. */
+  /** The cursor for the next page; absent on the last page. */
   next: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export async function listMembers(
   return { role, members: [...found].map((id) => ({ id, name: names.get(id) ?? '' })), next };
 }
 
-/** Returns the cursor of the first page to read, and the number of members to skip on it. */
+/** Returns the cursor for the first page to read, and the number of members to skip on it. */
 function readCursor(cursor: string | undefined): { skip: number; first: string | undefined } {
   if (cursor === undefined) return { skip: 0, first: undefined };
   const [, skip, first] = /^(\d{1,3})-(.*)$/s.exec(cursor) ?? [];

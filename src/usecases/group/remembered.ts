@@ -6,7 +6,7 @@ import type { CallContext, Clock, Ports } from '../../ports/index.ts';
 interface AgeLimits {
   /** The maximum age of the value; by default, its lifetime. */
   maxAgeMs?: number;
-  /** The time for which the error of a failed read is thrown again without a read; 0 by default. */
+  /** How long the error from a failed read is rethrown without a new read; 0 by default. */
   failureLifeMs?: number;
 }
 
@@ -17,7 +17,7 @@ export class Remembered<T> {
   readonly #read: (call: CallContext) => Promise<T>;
   #cached: { value: T; at: number } | undefined;
   #failed: { error: unknown; at: number } | undefined;
-  /** The read of the latest caller; `undefined` if no read is running. */
+  /** The latest caller's read; `undefined` if no read is running. */
   #latest: Promise<T> | undefined;
 
   constructor(clock: Clock, lifeMs: number, read: (call: CallContext) => Promise<T>) {
@@ -51,7 +51,7 @@ export class Remembered<T> {
     return before === undefined ? read : abortable(read, call.signal);
   }
 
-  /** Returns a fresh value. Throws the error of a recently failed read. */
+  /** Returns the cached value if it is fresh. Rethrows the error if a read failed recently. */
   #known({ maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: AgeLimits): { value: T } | undefined {
     if (this.isFresh(maxAgeMs)) return this.#cached;
     const { error, at } = this.#failed ?? { at: Number.NEGATIVE_INFINITY };

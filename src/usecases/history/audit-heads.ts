@@ -12,7 +12,7 @@ export async function newestEvent({ store }: Pick<Ports, 'store'>): Promise<numb
 
 /**
  * Appends the hash of each event after `afterId` to a separate file, which lets `rankd audit verify` detect a rewritten
- * audit. Returns the id of the last event. Throws like `asFileError` if the file can't be written.
+ * audit log. Returns the id of the last event. Throws an error from `asFileError` if the file can't be written.
  */
 export async function noteHeads(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,

@@ -29,7 +29,7 @@ export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditF
   return events.map((event) => ({ event, keyName: keyNames.get(keyIdIn(event.by) ?? ''), keyNames, roleNames }));
 }
 
-/** Replaces the commitments that the audit stores for people in Discord with their Discord ids. */
+/** Replaces the commitments that the audit log stores for people in Discord with their Discord ids. */
 async function withPeople(
   store: Pick<Ports['store'], 'listDiscordPeople'>,
   events: AuditEvent[],

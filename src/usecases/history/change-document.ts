@@ -9,8 +9,8 @@ import type { Run } from '../run-many.ts';
 import type { ChangeView } from './history.ts';
 
 /**
- * The fields of a rank change in the order of JSON documents and CSV files. The page's types derive from them. Absent
- * and unknown values are null; times are ISO 8601.
+ * The fields of a rank change, in the order used in JSON documents and CSV files. The page's types derive from them.
+ * Absent and unknown values are null; times are ISO 8601.
  */
 const listFields = {
   id: ({ change }) => change.id,
@@ -46,7 +46,7 @@ const listFields = {
   hold: ({ change }) => holdPartDocument(change),
 } satisfies Fields;
 
-/** Fields that only the details of a change and the export have. */
+/** Fields that appear only in a change's details and in exports. */
 const detailFields = {
   phase: ({ change }) => change.phase,
   oldRankName: ({ change }) => change.oldRankName ?? null,
@@ -78,7 +78,7 @@ function documentOf<Shown extends Fields>(fields: Shown, view: ChangeView): Docu
 
 type DetailedChange = ReturnType<typeof detailedChangeDocument>;
 
-/** The columns of a spreadsheet: nested fields are separate columns, and role names are added for people. */
+/** The columns of a spreadsheet: nested fields are separate columns, and role names are added for readability. */
 const csvColumns: Readonly<Record<string, (change: DetailedChange) => string | number | boolean | null>> = {
   ...Object.fromEntries(
     Object.keys(allFields)
@@ -225,7 +225,7 @@ export function listDocument({ plan, run }: { plan: PlannedList; run: Run<Listed
   };
 }
 
-/** Returns the outcome for a member in words. */
+/** Returns the message for a member's outcome. */
 export function listMessage(result: MemberChange): string {
   return 'error' in result ? result.error.message : result.change.message;
 }

@@ -1,6 +1,6 @@
 import type { Ports } from '../../ports/index.ts';
 
-/** A write of a stalled daemon that may have reached the platform late, so the member's roles are unknown. */
+/** A stalled daemon's write that may have reached the platform late, so the member's roles are unknown. */
 export interface LateWrite {
   at: number;
   changeId: string;
@@ -11,8 +11,8 @@ const maxEvents = 20;
 const dayMs = 86_400_000;
 
 /**
- * Returns the late writes of the last day that a person must check: the change had ended before the write and was not
- * reopened, and no later change of the member was applied.
+ * Returns the last day's late writes that an operator must check: the change had ended before the write and was not
+ * reopened, and no later change to the member was applied.
  */
 export async function unjudgedLateWrites({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<LateWrite[]> {
   const events = await store.listAudit({ action: 'rank.late_write', limit: maxEvents });

@@ -11,7 +11,7 @@ import {
 } from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** The result of verifying the audit's hash chain. */
+/** The result of verifying the audit log's hash chain. */
 export interface AuditVerdict {
   /** The number of rows. */
   rows: number;
@@ -23,8 +23,8 @@ export interface AuditVerdict {
   breaks: ChainBreak[];
   breakCount: number;
   /**
-   * The result for the given hash: it is the hash of a row (`found`), of the last removed row (`removed`), or of none
-   * (`missing`). `undefined` if no hash was given.
+   * Whether the given hash belongs to a row (`found`), to the last removed row (`removed`), or to neither (`missing`).
+   * `undefined` if no hash was given.
    */
   notedHead: 'found' | 'removed' | 'missing' | undefined;
   /** The numbers of recorded heads that are in the chain or were removed; `undefined` if none were given. */
@@ -35,7 +35,8 @@ export interface AuditVerdict {
 
 export interface AuditQuestions {
   /**
-   * Returns true if `audit.keep` is set. Called only if the start of the chain is missing; by default, it may be set.
+   * Returns true if `audit.keep` is set. Called only if the start of the chain is missing. If omitted, it counts as
+   * set.
    */
   hasRetention?: () => Promise<boolean>;
   /** A hash (hex) that was recorded as the head. */
@@ -80,7 +81,7 @@ export async function verifyAudit(
     if (compare(row)) found += 1;
   });
   const unexplained = unexplainedMentions(emptied.mentions, forgets);
-  // If retention ran during the walk, the facts do not match.
+  // If retention ran during the walk, the mentions and the rows do not match.
   if (unexplained.length > 0 && anchor.id !== emptied.anchorId) return verifyAudit({ store }, questions);
   for (const mention of unexplained) report(mention);
   const isExplained = anchor.id === 0 || (prune !== undefined && explains(prune, anchor) && (await hasRetention()));

@@ -33,8 +33,8 @@ export interface HoldCheck {
   hold: Hold;
   caller: ChangeCaller;
   /**
-   * `ended`: it has reached its end. `lifted`: a person ends it early. `undefined`: it continues, and is only compared
-   * with the member's roles.
+   * `ended`: it has reached its end. `lifted`: it is ended early. `undefined`: it continues, and is only compared with
+   * the member's roles.
    */
   as: 'ended' | 'lifted' | undefined;
   /** If true, the earlier roles are given back whatever the member holds. */
@@ -54,8 +54,8 @@ export interface CheckedHold {
 }
 
 /**
- * Reads the member in the member's turn, then gives the earlier roles back, gives the hold's roles again, or closes the
- * hold. Throws RankdError if the platform or a rule prevents that: nothing is changed then, and the hold continues.
+ * Reads the member in the member's turn, then restores the earlier roles, gives the hold's roles back, or closes the
+ * hold. Throws RankdError if the platform or a rule prevents that: nothing is changed, and the hold continues.
  */
 export async function checkHold(app: Ranking, check: HoldCheck, within?: CallContext): Promise<CheckedHold> {
   using own = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
@@ -117,7 +117,7 @@ async function finish(
     return change.dryRun ? await recordDryRun(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
   } catch (cause) {
     const error = toRankdError(cause, call);
-    // planned again with the roles that were just read
+    // replanned with the roles that were just read
     if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale';
     if (change.keyId === undefined) throw error;
     return recordRefusal(app, change, error);
@@ -218,7 +218,7 @@ function commandOf({ as }: HoldCheck): string {
   return as === 'lifted' ? 'rankd rank unsuspend' : 'the end of a suspension';
 }
 
-/** Updates the stored hold. Judges it again, because a command may have extended it while the member was read. */
+/** Updates the stored hold. Re-evaluates it, because a command may have extended it while the member was read. */
 async function keep(
   app: Ranking,
   { hold, caller }: Pick<HoldCheck, 'hold' | 'caller'>,

@@ -6,10 +6,10 @@ import { callWithin, readPages } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
-/** The number of holds that end concurrently. */
+/** The number of holds that are ended concurrently. */
 const concurrency = 8;
 const perRound = 100;
-/** The operations that the end of a hold usually needs once each. */
+/** The operations that ending a hold usually needs, once each. */
 const operations = ['memberships', 'assign', 'unassign'];
 
 export interface HoldRound {
@@ -99,7 +99,7 @@ function roleGivenBy({ rolesDuring }: Hold, roles: readonly Role[]): number | un
   return roles.find(({ id, kind }) => kind === 'custom' && rolesDuring.includes(id))?.id;
 }
 
-/** Returns a different part of the list in each sweep, because members who left the group stay in it. */
+/** Returns a different part of the list in each sweep, because members who left the group stay in the list. */
 export function pickForSweep<T>(holds: readonly T[], now: number): T[] {
   const first = (Math.floor(now / sweepEveryMs) * readsPerSweep) % Math.max(1, holds.length);
   return [...holds.slice(first), ...holds.slice(0, first)].slice(0, readsPerSweep);

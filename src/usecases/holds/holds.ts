@@ -69,7 +69,9 @@ async function lift(
   return { ...checked, finished };
 }
 
-/** Returns the message of the change that `liftHold` would make, or throws its error. Changes and records nothing. */
+/**
+ * Returns the message of the change that `liftHold` would make, or throws the same error. Changes and records nothing.
+ */
 export async function dryRunLift(
   app: Ranking,
   command: Pick<LiftCommand, 'rankeeId' | 'caller' | 'force'>,

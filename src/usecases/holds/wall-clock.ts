@@ -1,13 +1,13 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** A larger jump of the wall clock is not an ordinary correction. */
+/** A larger wall clock jump is not an ordinary correction. */
 const jumpMs = 5 * 60_000;
-/** The time without a jump after which the wall clock is trusted again. */
+/** How long the wall clock must run without a jump before it is trusted again. */
 const steadyMs = 10 * 60_000;
 
 /**
- * Detects jumps of the wall clock by comparing it with the monotonic one, because a clock that jumps forward by a year
- * must not end all suspensions at once. Only jumps while this process runs count.
+ * Detects wall clock jumps by comparison with the monotonic clock, because a clock that jumps forward by a year must
+ * not end all suspensions at once. Only jumps while this process runs count.
  */
 export class WallClock {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;

@@ -15,14 +15,14 @@ const createHint = 'rankd key create NAME';
 const malformed = invalidKey({ reason: 'malformed' }, createHint);
 const unknown = invalidKey({ reason: 'unknown' }, createHint);
 
-/** Returns a secret's fingerprint, or the refusal of a text that is not an API key. */
+/** Returns a secret's fingerprint, or the refusal for text that is not an API key. */
 export function fingerprintOf(secret: string): KeyFingerprint | RankdError {
   const mode = keyMode(secret);
   return mode === undefined ? malformed : { hash: hashKey(secret), mode };
 }
 
 /**
- * Returns the record of a key, or the refusal of an unknown secret, without checking the key's permissions. Returns a
+ * Returns the key's record, or the refusal for an unknown secret, without checking the key's permissions. Returns a
  * promise only if the store does.
  */
 export function authenticate(
@@ -42,7 +42,7 @@ function verified(record: KeyRecord | undefined, mode: KeyMode): KeyRecord | Ran
 export interface KeyVerdict {
   /** `undefined` if no key ever had the secret. */
   key: Key | undefined;
-  /** The reason it is refused, in the operator's words; `undefined` if it is accepted. */
+  /** The reason it is refused, as text for the operator; `undefined` if it is accepted. */
   reason: string | undefined;
 }
 

@@ -34,7 +34,9 @@ export async function withKeyId<Selection extends { since?: number | undefined; 
   return { ...selection, keyId: key.id };
 }
 
-/** Returns the actor that history and audit record for a person in Discord (`discord:<id>`), or else `by`. */
+/**
+ * Returns the actor recorded in the history and the audit log for a person in Discord (`discord:<id>`), or else `by`.
+ */
 async function asRecorded(
   store: Pick<Store, 'findDiscordPerson'>,
   by: string | undefined,

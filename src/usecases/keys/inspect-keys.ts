@@ -53,7 +53,7 @@ export interface OldSecretInUse {
   keyName: string;
   lastUsedAt: number;
   lastPlaceId: number | undefined;
-  /** The time from which the secret is refused. */
+  /** When the secret stops being accepted. */
   expiresAt: number;
 }
 

@@ -1,8 +1,6 @@
 import type { KeyUse, Store } from '../../ports/index.ts';
 
-/**
- * The last use of each secret, buffered in memory so that no request waits for the disk. A crash loses unflushed uses.
- */
+/** Each secret's last use, buffered in memory so that no request waits for the disk. A crash loses unflushed uses. */
 export class KeyUses {
   readonly #latest = new Map<string, KeyUse>();
 
@@ -33,7 +31,7 @@ export interface GameModule {
   version: string;
 }
 
-/** The versions of the Rankd module that games have reported since the start. */
+/** The versions of the Rankd module that games have reported since the daemon started. */
 export class GameModules {
   readonly #versions = new Map<number, string>();
 

@@ -36,8 +36,8 @@ export interface MintedKey {
 }
 
 /**
- * Saves a new secret for its owner. It is called before the secret is stored, so that no secret is accepted that its
- * owner never got. Returns a function that removes the saved secret if the secret could not be stored.
+ * Saves a new secret for its owner. It is called before the secret is stored, so that rankd never accepts a secret that
+ * its owner did not receive. Returns a function that removes the saved secret if the secret could not be stored.
  */
 export type SaveSecret = (secret: string) => () => void;
 
@@ -64,7 +64,7 @@ export async function createKey(
   return minted;
 }
 
-/** Creates a key without a secret, for people in Discord. Throws the errors of `createKey`. */
+/** Creates a key without a secret, for people in Discord. Throws the same errors as `createKey`. */
 export async function createDiscordKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, by, ...request }: KeyRequest & { by: string },
@@ -77,7 +77,7 @@ export async function createDiscordKey(
 
 /**
  * Creates a new secret for a key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). Throws
- * `not_found`, and `conflict` if the key is revoked, expired or declared.
+ * `not_found`, and `conflict` if the key is revoked, expired, declared or for Discord.
  */
 export async function rotateKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -125,7 +125,7 @@ export async function setKeyRules(
   return store.updateKey(key.id, judgeRules(rules, { by, at: clock.now() }));
 }
 
-/** Makes a key of a simulated group valid for real ones, too. Throws `not_found`, and `conflict` if it is revoked. */
+/** Makes a key from a simulated group valid for real ones, too. Throws `not_found`, and `conflict` if it is revoked. */
 export async function adoptKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -176,8 +176,8 @@ export async function resumeKey(
 }
 
 /**
- * Lists keys, oldest first; with `after` (id or name), only newer keys than that one. `next` is the `after` of the next
- * page; `undefined` if there is none. Throws `not_found` if `after` is unknown.
+ * Lists keys, oldest first; with `after` (id or name), only keys newer than that one. `next` is the `after` for the
+ * next page; `undefined` if there is none. Throws `not_found` if `after` is unknown.
  */
 export async function listKeys(
   { store }: Pick<Ports, 'store'>,

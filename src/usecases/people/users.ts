@@ -36,12 +36,12 @@ async function knownUser(
   return undefined;
 }
 
-/** At most this many users from the history are checked. */
+/** The maximum number of users from the history to check. */
 const maxKnown = 3;
 
 /** A stored name is shown for this long, because users can change their names. */
 const nameLifeMs = 24 * 3_600_000;
-/** A round considers only this many of the newest changes. */
+/** The number of newest changes that a round considers. */
 const maxChanges = 200;
 const timeoutMs = 5_000;
 

@@ -125,7 +125,7 @@ function nothingOf(undoId: string): RankdError {
   });
 }
 
-/** Restores the members with `runMany`. Records the start and the result in the audit, unless it is a dry run. */
+/** Restores the members with `runMany`. Records the start and the result in the audit log, except for a dry run. */
 export async function runUndo(
   app: Ranking,
   {
@@ -161,7 +161,7 @@ function isoOf(at: number | undefined): string | undefined {
   return at === undefined ? undefined : isoTime(at);
 }
 
-/** Returns the number of members for each result, and a summary in words. */
+/** Returns the number of members for each result, and a summary as text. */
 function resultOf(run: UndoRun): Record<string, unknown> {
   const counts = undoCounts(run);
   return {
@@ -171,7 +171,7 @@ function resultOf(run: UndoRun): Record<string, unknown> {
   };
 }
 
-/** A member's results in words, in the order of the summary. */
+/** The text for each of a member's possible results, in the order used in the summary. */
 export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',
@@ -200,7 +200,7 @@ export function undoSummary(run: UndoRun): string {
     .join('; ')}`;
 }
 
-/** Returns the run after its late reads: results that a late read contradicted are unknown. */
+/** Returns the run with each result that a late read contradicted marked as unknown. */
 export async function afterLateReads(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
   const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
     const isApplied = result.state === 'put_back';

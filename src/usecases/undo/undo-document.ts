@@ -33,7 +33,7 @@ function memberDocument(result: Rankee & MemberUndo) {
   };
 }
 
-/** Returns the outcome for a member in words. */
+/** Returns the message for a member's outcome. */
 export function undoMessage(result: MemberUndo): string {
   switch (result.state) {
     case 'put_back':

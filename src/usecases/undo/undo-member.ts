@@ -25,7 +25,7 @@ import { backgroundDeadlineMs, type ChangeCaller, type Idempotency, type Ranking
 export interface UndoCommand {
   selection: ChangeSelection;
   undoId: string;
-  /** The operator's name in history and audit. */
+  /** The operator's name in the history and the audit log. */
   by: string;
   /** If true, only reads and checks: nothing is written or recorded. */
   dryRun: boolean;
@@ -140,7 +140,7 @@ async function approve(
 /** More holds than any member has. */
 const maxHolds = 1_000;
 
-/** Returns the record of an undo that has no plan yet, and therefore no rank. */
+/** Returns the record for an undo that has no plan yet, and therefore no rank. */
 function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rankee: Rankee): RankChange {
   const { rankerId = 0, rankerName = 'operator', caller = { by, dryRun }, idempotency } = asker ?? {};
   const command = asker === undefined ? 'rankd history undo' : '/undo';
@@ -157,17 +157,17 @@ function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   return { state: 'refused', changeId: change.id, error: why };
 }
 
-/** The history of the configured group. */
+/** The configured group's history. */
 type History = Pick<Ranking, 'store' | 'group'>;
 
 const pageRows = 200;
 
-/** Yields the selected changes that took effect or may have, newest first, without the changes of undos. */
+/** Yields the selected changes that took effect or may have, newest first, except those that `isLeftOut` excludes. */
 export async function* selectedChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   for await (const change of effectiveChanges(history, selection)) if (!isLeftOut(change, selection)) yield change;
 }
 
-/** Yields the selected changes that took effect or may have, newest first, with the changes of undos. */
+/** Yields the selected changes that took effect or may have, newest first, including changes that undos made. */
 export async function* effectiveChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   const asked = { ...selection, states: ['applied', 'pending', 'unknown'] satisfies RankChange['state'][] };
   for await (const change of allChanges(history, asked))

@@ -1,7 +1,7 @@
 import { isoTime } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 
-/** Returns the JSON document of a daemon that is listening. `simulated` is present only if it is true. */
+/** Returns the JSON document for a daemon that is listening. `simulated` is present only if it is true. */
 export function servingDocument(
   { url, metricsUrl, dataDir }: { url: string; metricsUrl: string | undefined; dataDir: string },
   { kind }: Pick<Config['platform'], 'kind'>,
@@ -10,12 +10,12 @@ export function servingDocument(
   return kind === 'simulated' ? { ...listening, simulated: true } : listening;
 }
 
-/** Returns the JSON document of a healthy daemon. `misfits` are settings that no longer match the group. */
+/** Returns the JSON document for a healthy daemon. `misfits` are settings that no longer match the group. */
 export function healthDocument(url: string, misfits: readonly string[]) {
   return { healthy: true, url, ...(misfits.length > 0 && { misfits }) };
 }
 
-/** Returns the JSON document of a reload. `warnings` come from the daemon and from the command that requested it. */
+/** Returns the JSON document for a reload. `warnings` come from the daemon and from the command that requested it. */
 export function reloadDocument<Applied extends { state: 'applied'; warnings: string[] }>(
   { state: _, ...outcome }: Applied,
   warnings: string[],
@@ -23,7 +23,7 @@ export function reloadDocument<Applied extends { state: 'applied'; warnings: str
   return { ...outcome, warnings };
 }
 
-/** Returns the JSON document of a reload on several nodes. */
+/** Returns the JSON document for a reload on several nodes. */
 export function nodeReloadsDocument(
   reloads: ReadonlyArray<{
     name: string;
@@ -58,7 +58,7 @@ export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil, isV
   };
 }
 
-/** Returns the JSON document of a login link. */
+/** Returns the JSON document for a login link. */
 export function linkDocument({ url, expiresAt }: { url: string; expiresAt: number }) {
   return { url, expiresAt: isoTime(expiresAt) };
 }

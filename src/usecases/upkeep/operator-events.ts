@@ -11,7 +11,7 @@ import { isInCharge } from './nodes.ts';
 type Reload = { by: string; file: string } & ({ refused: string } | { applied: string[]; needRestart: string[] });
 
 /**
- * Records the outcome of a reload in the audit. Never rejects, because the configuration applies even if its reload
+ * Records a reload's outcome in the audit log. Never rejects, because the configuration applies even if its reload
  * can't be recorded.
  */
 export async function auditReload(
@@ -27,7 +27,7 @@ export async function auditReload(
   await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }
 
-/** Records an action on the operator's page, or its refusal, in the audit. */
+/** Records an action on the operator's page, or its refusal, in the audit log. */
 export async function auditDashboard(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   what: Parameters<typeof dashboardEvent>[0],
@@ -36,10 +36,10 @@ export async function auditDashboard(
   await store.appendAudit(dashboardEvent(what, detail, { by, at: clock.now() }));
 }
 
-/** The interval at which the roles are read for the alarms. Without rank changes, nothing else reads them. */
+/** How often the roles are read for the alarms. Without rank changes, nothing else reads them. */
 const readEveryMs = 60_000;
 
-/** Raises an alarm for each setting that no longer identifies its role: once per change of the group. */
+/** Raises one alarm for each setting that no longer identifies its role, and another only if the misfit changes. */
 export class MisfitAlarms {
   #judged: readonly RoleMisfit[] | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
@@ -76,7 +76,7 @@ type Standing = 'refuse' | 'accept' | 'expire_soon';
 
 const soonMs = 14 * 86_400_000;
 
-/** Records each change of the credential's state in the audit once, even across restarts. */
+/** Records each change in the credential's state in the audit log once, even across restarts. */
 export class CredentialEvents {
   #recorded: Standing | undefined;
 

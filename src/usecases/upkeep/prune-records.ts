@@ -11,7 +11,9 @@ import { oldestUndelivered, skipOldEvents } from '../webhooks/outbox.ts';
 const stepRows = 300;
 const pauseMs = 100;
 
-/** Removes expired records, oldest first, until none is left or `stop` is aborted. The audit records the removal. */
+/**
+ * Removes expired records, oldest first, until none is left or `stop` is aborted. The audit log records the removal.
+ */
 export async function pruneRecords(
   app: Ranking,
   { historyMs, auditMs }: RetentionConfig,
@@ -26,7 +28,7 @@ export async function pruneRecords(
 }
 
 /**
- * Returns the time (epoch milliseconds) from which webhooks still need events. First skips undelivered events that are
+ * Returns the time (epoch milliseconds) before which webhooks need no events. First skips undelivered events that are
  * too old, and removes old deliveries.
  */
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
@@ -44,7 +46,7 @@ const keptDeliveries = 200;
 /** A change can end shortly before its event is recorded. */
 const slackMs = 60_000;
 
-/** Removes expired changes. The audit records their total number once per round. */
+/** Removes expired changes. The audit log records their total number once per round. */
 async function pruneHistory({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   let removed = 0;
   let cursor: string | undefined;
@@ -62,7 +64,7 @@ async function pruneHistory({ store, clock }: Tools, before: number, stop: Abort
 
 /**
  * Removes expired audit events. An event announces the removal first, because a missing start without one shows that
- * someone tampered with the audit.
+ * someone tampered with the audit log.
  */
 async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   const { anchor } = await store.auditChain({ afterId: 0, limit: 0 });
@@ -91,7 +93,7 @@ async function inSteps(
   while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
-/** Returns the time for which idempotency keys, cooldowns and the breaker need the history. */
+/** Returns how long idempotency keys, cooldowns and the breaker need the history, in milliseconds. */
 function neededMs({ policy, breaker }: Ranking): number {
   const cooldownsMs = policy.cooldowns.map(({ forMs }) => forMs);
   return Math.max(idempotencyWindowMs, ...cooldownsMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);

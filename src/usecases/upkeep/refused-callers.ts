@@ -15,7 +15,7 @@ interface Sum {
   count: number;
 }
 
-/** Counts refused callers and writes the totals to the audit, so that a flood of requests can't fill the disk. */
+/** Counts refused callers and writes the totals to the audit log, so that a flood of requests can't fill the disk. */
 export class RefusedCallers {
   /** By error code (or `page`), then by detail. */
   readonly #sums = new Map<string, Map<string, Sum>>();
@@ -81,5 +81,5 @@ export class RefusedCallers {
   }
 }
 
-/** The code under which refusals by the page are counted. */
+/** Refusals by the page are counted under this code. */
 const page = 'page';

@@ -21,7 +21,7 @@ export interface DaemonStatus {
   startedAt: string;
   uptimeSeconds: number;
   url: string;
-  /** The address at which games reach the daemon; null if the configuration has none. */
+  /** The address where games can reach the daemon; null if the configuration has none. */
   publicUrl: string | null;
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
@@ -47,7 +47,7 @@ export interface DaemonStatus {
     stop: string | null;
     /** False if a late read contradicted the platform's response, and none has agreed since. */
     believesAnswers: boolean;
-    /** Roblox's unexpected behavior since the start, by kind, without values from its responses. */
+    /** Roblox's unexpected behavior since the daemon started, by kind, without values from its responses. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
   /** Settings that no longer identify their role, each with the line that fixes it. */
@@ -78,8 +78,8 @@ export interface DaemonStatus {
   /** The address of the operator's page, and its number of sessions; null until a link is requested. */
   dashboard: { url: string; sessions: number } | null;
   /**
-   * The Discord server whose commands are accepted, and the time of the last signed request since the start; null if
-   * Discord is not configured.
+   * The Discord server whose commands are accepted, and when the last signed request since the daemon started arrived;
+   * null if Discord is not configured.
    */
   discord: { server: string; lastAt: string | null } | null;
 }
@@ -106,7 +106,7 @@ interface StatusSources {
   acceptsKeys: boolean | undefined;
   webhooks: readonly WebhookView[] | undefined;
   stuckHolds: Hold[] | undefined;
-  /** The start by `Clock.now()` and by `Clock.monotonic()`. */
+  /** When the daemon started, by `Clock.now()` and by `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
   problems: DaemonStatus['problems'];
   dashboard: DaemonStatus['dashboard'];
@@ -184,7 +184,7 @@ function credentialStatus(app: DaemonContext): CredentialStatus {
   };
 }
 
-/** The state of a daemon as seen from outside, with facts from the database. */
+/** A daemon's state as seen from outside, with data from the database. */
 export interface FoundDaemon {
   state: 'running' | 'stopping' | 'not running' | 'not answering';
   daemon?: DaemonStatus;
@@ -192,16 +192,16 @@ export interface FoundDaemon {
   /** Epoch milliseconds; null if no backup was recorded. Absent if there is no database. */
   lastBackupAt?: number | null;
   oldSecrets?: OldSecretInUse[];
-  /** The waiting requests for erasure. */
+  /** The waiting erasure requests. */
   erasures?: ErasureRequest[];
-  /** All daemons that share the database, if several can. */
+  /** All daemons that share the database; absent if only one daemon can use it. */
   nodes?: SeenNode[] | undefined;
   /** The database server's clock minus this machine's. */
   serverAheadMs?: number;
   lateWrites?: LateWrite[];
 }
 
-/** Returns the facts from the database that both `rankd status` and the page show. */
+/** Returns the data from the database that both `rankd status` and the page show. */
 export async function storedFacts(
   ports: Pick<Ports, 'store' | 'clock'>,
 ): Promise<Pick<FoundDaemon, 'lastBackupAt' | 'oldSecrets' | 'erasures'>> {
@@ -209,7 +209,7 @@ export async function storedFacts(
   return { lastBackupAt, oldSecrets, erasures: await ports.store.waitingErasures() };
 }
 
-/** Returns the JSON document of the status. The daemon's fields are present only if it responds. */
+/** Returns the JSON document for the status. The daemon's fields are present only if it responds. */
 export function statusDocument(found: FoundDaemon) {
   const { isStopping: _, ...daemon } = found.daemon ?? { isStopping: false };
   const { openChanges = null, today = null } = found.counts ?? {};

@@ -31,7 +31,7 @@ const sliceMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const hours = 24;
 const days = 30;
-/** Younger slices are counted again, because their changes may still get a different outcome. */
+/** Younger slices are recounted, because their changes may still get a different outcome. */
 const finalAfterMs = hourMs;
 /** After this long, counting pauses to free the store and the thread. */
 const workMs = 5;
@@ -172,7 +172,7 @@ function keysIn(slices: Slices, period: Period): ReadonlyMap<string, number> | u
   return counts;
 }
 
-/** Returns the JSON document of the chart. */
+/** Returns the JSON document for the chart. */
 export function chartDocument({ hours, days, isComplete }: ChartView) {
   return { hours: hours.map(barDocument), days: days.map(barDocument), isComplete };
 }

@@ -15,7 +15,7 @@ import { undoDocument } from '../undo/undo-document.ts';
 
 /** The maximum number of members in a run: an operator would not review more. */
 export const maxMembers = 500;
-/** At most this many runs are remembered. */
+/** The maximum number of runs that are remembered. */
 const maxRuns = 20;
 
 /** The preview of an undo. */
@@ -42,7 +42,7 @@ interface PlannedRun extends Pick<PageRun, 'id' | 'members'> {
   failed: (error: RankdError) => RunResult;
 }
 
-/** Previews an undo, like `rankd history undo --dry-run`. Throws the errors of `findUndoTargets`. */
+/** Previews an undo, like `rankd history undo --dry-run`. Throws the same errors as `findUndoTargets`. */
 export async function previewUndo(
   app: DaemonContext,
   selection: ChangeSelection,
@@ -71,7 +71,7 @@ export class PageRuns implements AsyncDisposable {
 
   /**
    * Undoes the changes with these ids, which the preview showed. Throws `conflict` while another run is in progress,
-   * and the errors of `findUndoTargets`.
+   * and the same errors as `findUndoTargets`.
    */
   undo(app: DaemonContext, { ids, by }: { ids: string[]; by: string }): Promise<PageRun> {
     return this.#start(app, async () => {
@@ -173,7 +173,7 @@ function alreadyRunning(): RankdError {
   });
 }
 
-/** Returns the JSON document of a run. `undo` or `list` is the result, once there is one. */
+/** Returns the JSON document for a run. `undo` or `list` is the result, once there is one. */
 export function pageRunDocument({ id, members, done, result }: PageRun) {
   return { id, isRunning: result === undefined, done, members, undo: null, list: null, ...result };
 }

@@ -30,8 +30,8 @@ interface Watching {
 }
 
 /**
- * Reports changed views until `stop` is aborted. It polls the audit, which also has the changes by commands that run
- * next to the daemon. Reading new events takes microseconds.
+ * Reports changed views until `stop` is aborted. It polls the audit log, which also records changes by commands that
+ * run alongside the daemon. Reading new events takes microseconds.
  */
 export async function watchViews({ live, status, notify }: Watching, stop: AbortSignal): Promise<void> {
   const { clock, log } = live.current;

@@ -29,7 +29,7 @@ interface Delivering extends Sending {
 export interface Progress {
   /** The events up to these sequence numbers are not for the webhook. The cursors are stored only occasionally. */
   scannedTo: { alarms: number; log: number };
-  /** The time until which events for a channel are gathered (`Clock.monotonic()`); absent if there are none. */
+  /** When gathering events for a channel ends (`Clock.monotonic()`); absent if there are no events. */
   gathering?: { until: number; digests: number } | undefined;
   /** The latest message to the channel, other than alarms. */
   lastSent?: { at: number; digests: number };
@@ -260,7 +260,7 @@ async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Pr
   return true;
 }
 
-/** Sends a message, and sends it again as plain text if Discord refuses it. */
+/** Sends a message, and resends it as plain text if Discord refuses it. */
 async function sendOne({ app, target, signal }: Round, planned: PlannedMessage): Promise<Outcome> {
   const outcome = await sendMessage(app, target, planned.message, signal);
   return outcome.kind === 'refused' ? sendMessage(app, target, asPlainLine(planned), signal) : outcome;

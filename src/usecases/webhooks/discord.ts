@@ -247,7 +247,7 @@ function ofRankd({ type, event, sequence }: EventView): Embed {
   };
 }
 
-/** Returns the result and the selection of an undo, with the names of the command's options. */
+/** Returns an undo's result and selection, named after the command's options. */
 function undoFacts(detail: Record<string, unknown>): Array<[string, unknown]> {
   const selected = Object.entries({ key: 'keyName', since: 'since', until: 'until', by: 'by', place: 'placeId' });
   return [['result', detail['result']], ...selected.map(([word, field]): [string, unknown] => [word, detail[field]])];

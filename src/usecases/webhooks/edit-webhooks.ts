@@ -39,7 +39,7 @@ export interface WebhookDefinition {
   by: string;
 }
 
-/** Creates a webhook. One for programs has a secret. Throws `already_exists` and `conflict`. */
+/** Creates a webhook. A webhook for programs gets a secret. Throws `already_exists` and `conflict`. */
 export async function addWebhook(
   { store, clock }: Tools,
   { name, target, events, mention, isForGames, by }: WebhookDefinition,
@@ -62,7 +62,7 @@ export async function addWebhook(
   return { webhook: await requireWebhook({ store }, name), secret };
 }
 
-/** Returns the address in a text. Throws the refusal of `readAddress`. */
+/** Returns the address in the text. Throws the refusal from `readAddress`. */
 export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddress {
   const read = readAddress(text, kind);
   if ('refusal' in read) throw read.refusal;
@@ -148,7 +148,7 @@ function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: Webho
   return new RankdError('conflict', message, { hint: `rankd webhook remove ${name}, then rankd webhook add ${name}` });
 }
 
-/** Creates a new secret; the old one also signs events for `overlapMs`. Throws the errors of `setWebhook`. */
+/** Creates a new secret; the old one also signs events for `overlapMs`. Throws the same errors as `setWebhook`. */
 export async function rotateWebhook(
   { store, clock }: Tools,
   { name, overlapMs, by }: { name: string; overlapMs: number; by: string },
@@ -180,7 +180,7 @@ function noSecret({ name }: Webhook): RankdError {
 
 /**
  * Enables a webhook, even a declared one, because rankd may have disabled it. Delivery continues from the cursor or,
- * with `isFromNow`, with new events. `leftOut` is the number of events that this skips, including those too old.
+ * with `isFromNow`, with new events. `leftOut` is the number of skipped events, including events that are too old.
  */
 export async function enableWebhook(
   { store, clock }: Tools,
@@ -242,7 +242,10 @@ export async function removeWebhook(
   );
 }
 
-/** Throws `config_invalid` if an undeclared webhook has the same name or address as one of these. */
+/**
+ * Throws `config_invalid` if an undeclared webhook has the same name or address as one of these, or if there would be
+ * too many webhooks.
+ */
 export async function refuseWebhookClashes(
   { store }: Pick<Tools, 'store'>,
   targets: readonly DeclaredWebhook[],
@@ -252,9 +255,9 @@ export async function refuseWebhookClashes(
 }
 
 /**
- * Applies the configuration's webhooks, and removes those that no daemon declares any more. Changes nothing if it
- * throws the errors of `refuseWebhookClashes`. Returns the webhooks that only other daemons declare, or declare
- * differently.
+ * Applies the configuration's webhooks, and removes those that no daemon declares any more. Throws the same errors as
+ * `refuseWebhookClashes`, and then changes nothing. Returns the webhooks that only other daemons declare, or that they
+ * declare differently.
  */
 export async function declareWebhooks(
   { store, clock }: Tools,

@@ -175,7 +175,7 @@ export async function viewEvents(
   });
 }
 
-/** Returns the JSON body of an event. `groupTitle` is the daemon's group, for events that are not about a change. */
+/** Returns the JSON body for an event. `groupTitle` is the daemon's group, for events that are not about a change. */
 export function eventBody(
   { sequence, type, event, view }: EventView,
   { workspaceId, groupTitle }: { workspaceId: string; groupTitle: string },

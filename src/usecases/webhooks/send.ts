@@ -10,7 +10,7 @@ import { signedHeaders, type Webhook, type WebhookAddress } from '../../core/web
 import { unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Clock, Ports, WebhookSender } from '../../ports/index.ts';
 
-/** The settings of webhooks. */
+/** Webhook settings. */
 export interface WebhookSettings {
   timeoutMs: number;
   proxy?: OutboundProxy | undefined;
@@ -47,7 +47,7 @@ export function targetOf(
   return { address: kept.address, secrets: [kept.secret, ...old].filter((one) => one !== undefined) };
 }
 
-/** Returns the hash by which games can choose the webhook; `undefined` if it is unknown. */
+/** Returns the hash that lets games choose the webhook; `undefined` if it is unknown. */
 export function hashOf({ address, addressHash: kept }: Webhook): string | undefined {
   return address === undefined ? kept : addressHash(address);
 }
@@ -124,7 +124,10 @@ async function testEvent({ store, clock }: Tools, { name }: Webhook): Promise<{ 
   return { id, body: JSON.stringify({ type: 'webhook.test', timestamp: isoTime(clock.now()), data }) };
 }
 
-/** Returns a Discord webhook's name and channel; `undefined` if Discord fails. Throws `usage` if there is none. */
+/**
+ * Returns a Discord webhook's name and channel; `undefined` if Discord fails. Throws `usage` if there is no such
+ * webhook.
+ */
 export async function readDiscordWebhook(
   { sender, webhooks }: Sending,
   { address }: WebhookAddress,

@@ -3,7 +3,7 @@ import type { Delivery } from '../../core/webhooks/webhook.ts';
 import type { TestOutcome } from './send.ts';
 import type { WebhookView } from './view-webhooks.ts';
 
-/** Returns the JSON document of a webhook, without its address and secret. */
+/** Returns the JSON document for a webhook, without its address and secret. */
 export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
   return {
     id: webhook.id,
@@ -50,14 +50,14 @@ export function deliveryDocument(
   };
 }
 
-/** Returns the JSON document of a test event's outcome. */
+/** Returns the JSON document for a test event's outcome. */
 export function webhookTestDocument({ webhook, outcome, ms }: TestOutcome) {
   const status = 'status' in outcome ? (outcome.status ?? null) : null;
   const error = 'error' in outcome ? outcome.error : null;
   return { webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error };
 }
 
-/** Returns the JSON document of a redelivery, with the number of its events. */
+/** Returns the JSON document for a redelivery, with the number of its events. */
 export function redeliveryDocument(webhook: string, events: readonly unknown[], { dryRun }: { dryRun: boolean }) {
   return { webhook, events: events.length, dryRun };
 }

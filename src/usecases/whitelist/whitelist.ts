@@ -14,7 +14,7 @@ export interface PlacesCommand {
   by: string;
 }
 
-/** The entries of the places, in the order of the requested ids. */
+/** The places' entries, in the order of the requested ids. */
 export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
   key: Key;
   entries: Entry[];
@@ -35,7 +35,10 @@ export async function placesOf(
   });
 }
 
-/** Adds all of the places, or none. Throws `conflict` if the key is revoked, and the errors of `chooseKey`. */
+/**
+ * Adds all of the places, or none. Throws `conflict` if the key is revoked, or if a note would change a declared entry,
+ * and the same errors as `chooseKey`.
+ */
 export async function addPlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, note, by }: PlacesCommand & { note?: string | undefined },
@@ -53,8 +56,8 @@ export async function addPlaces(
 }
 
 /**
- * Enables or disables all of the places, or none. Throws `not_found` if a place is not on the whitelist, and the errors
- * of `chooseKey`.
+ * Enables or disables all of the places, or none. Throws `not_found` if a place is not on the whitelist, `conflict` if
+ * the configuration declares its entry, and the same errors as `chooseKey`.
  */
 export async function setPlacesActive(
   { store, clock }: StoreAndClock,
@@ -65,7 +68,7 @@ export async function setPlacesActive(
   return { key, entries: (await store.updateEntries(places, judgeActive(places, { by, at: clock.now() }))).after };
 }
 
-/** Removes all of the places, or none. `ifExists` skips missing ones. Throws the errors of `setPlacesActive`. */
+/** Removes all of the places, or none. `ifExists` skips missing ones. Throws the same errors as `setPlacesActive`. */
 export async function removePlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, by, ifExists = false }: PlacesCommand & { ifExists?: boolean },
@@ -95,7 +98,7 @@ interface PlaceVerdict {
   isAllowed: boolean;
 }
 
-/** Checks whether a place may use a key. Throws the errors of `chooseKey`. */
+/** Checks whether a place may use a key. Throws the same errors as `chooseKey`. */
 export async function checkPlace(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeId }: { key: string | undefined; placeId: number },
@@ -112,7 +115,7 @@ function refuseRevoked({ name, revokedAt }: Key): void {
   });
 }
 
-/** Returns the JSON document of a place on a key's whitelist. */
+/** Returns the JSON document for a place on a key's whitelist. */
 export function entryDocument(key: Key, { placeId, active, note, addedAt, declaredIn }: WhitelistEntry) {
   return {
     placeId,
@@ -125,12 +128,12 @@ export function entryDocument(key: Key, { placeId, active, note, addedAt, declar
   };
 }
 
-/** Returns the JSON document of a checked place. `entry` is null if the place is not on the whitelist. */
+/** Returns the JSON document for a checked place. `entry` is null if the place is not on the whitelist. */
 export function placeVerdictDocument({ key, entry, isAllowed }: PlaceVerdict) {
   return { allowed: isAllowed, entry: entry === undefined ? null : entryDocument(key, entry) };
 }
 
-/** Returns the JSON document of a changed place, with the outcome. */
+/** Returns the JSON document for a changed place, with the outcome. */
 export function changedEntryDocument(key: Key, entry: WhitelistEntry & { outcome: string }) {
   return { ...entryDocument(key, entry), outcome: entry.outcome };
 }
