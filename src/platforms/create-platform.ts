@@ -52,8 +52,8 @@ async function seedOf(groupFile: string | undefined) {
 }
 
 /**
- * Returns a separate database for each group file. In a shared database, a configuration with a different group file
- * would overwrite the daemon's current group, even if the daemon then rejects that configuration.
+ * Returns a separate database file name for each group file. In a shared database, a configuration with a different
+ * group file would overwrite the daemon's current group, even if the daemon then rejects that configuration.
  */
 function databaseOf(groupFile: string | undefined): string {
   if (groupFile === undefined) return 'simulated-group.db';

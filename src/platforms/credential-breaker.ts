@@ -27,16 +27,19 @@ const checkShare = 0.25;
 export interface CredentialBreakerOptions {
   platform: Platform;
   clock: Clock;
-  /** Called when the credential stops working, or the reason changes, and with `undefined` when it works again. */
+  /**
+   * Called with the error when the credential stops working or the reason changes, and with `undefined` once it works
+   * again.
+   */
   report: (dead: RankdError | undefined) => void;
 }
 
 /**
- * A circuit breaker around a platform. It opens when the credential stops working: every call is then refused at once
- * with `platform_credential`, except for an occasional probe that asks the platform whether the credential works again.
- * If the platform does not report that, the probe tries its own call. A refused write may concern only one member, and
- * a forbidden read only the group, so these open the breaker only if the platform reports that the credential is dead
- * or lacks the scope to write.
+ * A circuit breaker around a platform. It opens when the credential stops working: it then refuses every call that
+ * needs the credential with `platform_credential`, except for an occasional probe that asks the platform whether the
+ * credential works again. If the platform does not report this, the probe sends its own call. A refused write may
+ * concern only one member, and a forbidden read only the group, so they open the breaker only if the platform reports
+ * that the credential is dead or lacks the scope to write.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -49,7 +52,7 @@ export class CredentialBreaker implements Platform {
   /** The platform's report on the credential is valid until this time, on `Clock.monotonic()`. */
   #knownUntil = 0;
   #open: { error: RankdError; probeAt: number } | undefined;
-  /** Probes since the last successful call: the check of a credential can pass while calls are still refused. */
+  /** Probes since the last successful call. A credential check can pass while calls are still refused. */
   #probes = 0;
   #workedAt = { read: 0, write: 0 };
 
@@ -64,7 +67,7 @@ export class CredentialBreaker implements Platform {
     return this.#platform.changeMs;
   }
 
-  /** The error with which all calls are currently refused; `undefined` while the credential works. */
+  /** The error that calls currently fail with; `undefined` while the credential works. */
   get dead(): RankdError | undefined {
     return this.#open?.error;
   }
@@ -125,7 +128,7 @@ export class CredentialBreaker implements Platform {
     return this.#write(call, () => this.#platform.unassignRole(change, call));
   }
 
-  /** Throws the known error of a dead credential without asking the platform, unless the next probe is due. */
+  /** While the credential is dead, throws its known error without asking the platform, unless the next probe is due. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const open = this.#open;
     if (open !== undefined) {
@@ -212,7 +215,10 @@ export class CredentialBreaker implements Platform {
     return done;
   }
 
-  /** Resolves with the credential's error; `undefined` if it works or the platform does not report its state. */
+  /**
+   * Resolves with the error if the credential is dead; `undefined` if it works or the platform does not report its
+   * state.
+   */
   async #ask(call: CallContext): Promise<RankdError | undefined> {
     try {
       return refusalOfCredential(

@@ -13,8 +13,8 @@ interface Problem {
 }
 
 /**
- * Reads the group of a simulation from YAML, completed by `toSeed`. Throws `config_invalid` with every problem of the
- * file, each as `file:line:column`.
+ * Reads a simulation's group from YAML and completes it with `toSeed`. Throws `config_invalid` with every problem in
+ * the file, each as `file:line:column`.
  */
 export function loadGroupFile(file: string): GroupSeed {
   const lines = new LineCounter();

@@ -3,7 +3,7 @@ import { rolesNamed } from '../core/role-scheme.ts';
 import type { GroupDescription } from './group-description.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
-/** Records a problem at a path of the description. All problems are reported together. */
+/** Records a problem at a path in the description. All problems are reported together. */
 export type ReportProblem = (path: Array<string | number>, what: string) => void;
 
 /**

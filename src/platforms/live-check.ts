@@ -29,7 +29,7 @@ const maxBodyBytes = 1024 * 1024;
 const maxSkewMs = 30_000;
 /** Reads were observed to lag behind a write by up to 6.75 s. */
 const readLagMs = 10_000;
-/** Calls a minute for each operation, from the Open Cloud reference. */
+/** Calls per minute for each operation, from the Open Cloud reference. */
 const documentedLimits = { group: 150, other: 300 };
 
 /**
@@ -58,10 +58,10 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
   return findings;
 }
 
-/** The results of the first reads, for the later ones. */
+/** Results from earlier checks that later checks use. */
 interface Seen {
   roles: ListedRole[];
-  /** True if the list of roles had a second page, which was read. */
+  /** True if the role list had a second page, which was read. */
   hasSecondPage: boolean;
   actingId: number | undefined;
   ownerId: number | undefined;
@@ -292,7 +292,7 @@ class LivePlatform {
     return requireOk(await this.ask(path));
   }
 
-  /** Reads a path below all groups. */
+  /** Reads a path across all groups. */
   async readAny(path: string): Promise<LiveResponse> {
     const { baseUrl, apiKey } = this.#options;
     return requireOk(await this.#send(`${baseUrl}/cloud/v2/groups/-${path}`, { apiKey }));
@@ -375,7 +375,7 @@ function requireOk(response: LiveResponse): LiveResponse {
   return response;
 }
 
-/** The error of a request without a response. Only the hint contains the address. */
+/** The error for a request that got no response. Only the hint contains the address. */
 class Unreached extends Error {
   readonly hint: string;
 
@@ -385,7 +385,7 @@ class Unreached extends Error {
   }
 }
 
-/** The error of a response whose required fields are missing or have the wrong type. */
+/** The error for a response whose required fields are missing or have the wrong type. */
 class Misshapen extends Error {
   readonly flaws: string[];
 
@@ -405,7 +405,7 @@ function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) =
   }
 }
 
-/** Returns the differences of a list of memberships. Throws if the response is not such a list. */
+/** Returns the differences in a membership list. Throws `Misshapen` if the response is not one. */
 function memberFlaws(json: unknown): string[] {
   readable(json, 'ListGroupMembershipsResponse', parseMembershipPage);
   return departures(json, 'ListGroupMembershipsResponse');

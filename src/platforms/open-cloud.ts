@@ -46,16 +46,16 @@ export interface OpenCloudOptions {
   apiKey: string;
   /** Open Cloud, e.g. `https://apis.roblox.com`: the only host that ever receives the key. */
   baseUrl: string;
-  /** The host of the public role list, e.g. `https://groups.roblox.com`. */
+  /** The host for the public role list, e.g. `https://groups.roblox.com`. */
   legacyBaseUrl: string;
-  /** The host of the user names, e.g. `https://users.roblox.com`. */
+  /** The host for user name lookups, e.g. `https://users.roblox.com`. */
   usersBaseUrl: string;
-  /** The host of the list of places, e.g. `https://develop.roblox.com`. */
+  /** The host for place lists, e.g. `https://develop.roblox.com`. */
   developBaseUrl: string;
   clock: Clock;
-  /** By default, the id is stored only in memory. */
+  /** By default, the base role's id is stored only in memory. */
   baseRoleMemory?: BaseRoleMemory;
-  /** The ledger of the budget if other nodes share it. */
+  /** The budget's ledger, if other nodes share the budget. */
   ledger?: BudgetLedger | undefined;
   proxy?: OutboundProxy | undefined;
   /** See `UpstreamOptions.isPatient`. */
@@ -65,9 +65,9 @@ export interface OpenCloudOptions {
 }
 
 export interface OpenCloudTuning extends UpstreamTuning {
-  /** The timeout of the public role list. */
+  /** The timeout for the public role list. */
   publicRolesTimeoutMs: number;
-  /** The timeout of a name lookup. */
+  /** The timeout for a name lookup. */
   userNamesTimeoutMs: number;
 }
 
@@ -89,7 +89,7 @@ export class OpenCloudPlatform implements Platform {
   readonly #writeSpacing: WriteSpacing;
   readonly #surprises: Surprises;
   readonly #reach: Reach;
-  /** The base role, if the list omits it. */
+  /** The base role, if the role list omits it. */
   #omitted: ListedRole | undefined;
 
   /** Throws `config_invalid` if `apiKey` can't be a key. */
@@ -160,7 +160,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Returns the base role if the list omits it: every member holds it nevertheless. Source:
+   * Returns the base role that the list omits, because every member holds it anyway. Source:
    * GroupService.GetRolesInGroupAsync.
    */
   async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
@@ -281,7 +281,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Refuses further calls. Calls in flight end by their deadlines, and idle connections don't keep the process running.
+   * Refuses all later calls. Calls in flight end by their deadlines, and idle connections don't keep the process
+   * running.
    */
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#gates).map((gate) => gate.end()));
@@ -314,14 +315,16 @@ export class OpenCloudPlatform implements Platform {
     return this.#openCloud.request({ ...request, method: 'GET' }, call);
   }
 
-  /** Reads all pages. Open Cloud refuses a page token if another parameter differs. */
+  /**
+   * Reads all pages with the same parameters, because Open Cloud refuses a page token if any other parameter changes.
+   */
   #pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<Page<T>> {
     return readPages((cursor) => this.#get({ ...rest, path: `${path}${at('pageToken', cursor)}` }, call));
   }
 
   /**
-   * Reads all roles. A role that moves between pages during the read can appear twice. A group without roles does not
-   * exist.
+   * Reads all roles, each only once, even if it moves between pages during the read. Throws if there are none, because
+   * every group has roles.
    */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
@@ -374,7 +377,7 @@ export class OpenCloudPlatform implements Platform {
 
 interface Read<T> {
   operation: Operation;
-  /** A path below the group's. */
+  /** A path below the group's path. */
   path: string;
   schema: SchemaName;
   parse(json: unknown): T;
@@ -392,8 +395,8 @@ function at(parameter: string, cursor: string | undefined): string {
 }
 
 /**
- * Returns the member in the response to a write; `undefined` if it shows none, or a different user. The write was
- * accepted nevertheless.
+ * Returns the member in the response to a write, or `undefined` if the response shows none or a different user. Does
+ * not throw, because the platform has accepted the write.
  */
 function memberShown(json: unknown, userId: number): Member | undefined {
   try {
@@ -405,8 +408,8 @@ function memberShown(json: unknown, userId: number): Member | undefined {
 }
 
 /**
- * Returns the error of a failed name look-up. It is unrelated to the credential, and the caller can send the user id
- * instead.
+ * Returns the error for a failed name lookup. The failure is unrelated to the credential, and the caller can send the
+ * user id instead.
  */
 function namesUnavailable(cause: unknown): RankdError {
   if (isRankdError(cause, 'platform_credential')) return loginRequired(cause);
@@ -427,8 +430,8 @@ function namesUnavailable(cause: unknown): RankdError {
 const giveTheId = "give the user id, the number in the profile page's address";
 
 /**
- * Returns the error of a look-up without a log-in, which Roblox announced to end (April 2026, devforum 4579220). A
- * retry does not help.
+ * Returns the error for a lookup that Roblox refuses without a log-in, as it has announced (April 2026, devforum
+ * 4579220). A retry does not help.
  */
 function loginRequired(cause: RankdError): RankdError {
   const message = 'Roblox no longer looks up user names without a log-in. Send the user id.';
@@ -448,7 +451,7 @@ function placesUnlisted(universeId: number, cause: unknown): unknown {
   });
 }
 
-/** Throws if the response is about a different user: it proves nothing about the requested one. */
+/** Throws if the response is about a different user, because it then proves nothing about the requested one. */
 function sameUser(member: Member, userId: number): Member {
   if (member.userId === userId) return member;
   throw new RankdError('platform_rejected', `Roblox returned user ${member.userId} instead of user ${userId}.`);

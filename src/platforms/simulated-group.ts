@@ -13,7 +13,7 @@ export interface GroupSeed {
   actingUserId: number;
   /** Includes the guest and the base role, and the owner role if there is an owner. */
   roles: Role[];
-  /** Includes the owner and the acting account. Everyone holds the base role, listed or not. */
+  /** Includes the owner and the acting account. All of them hold the base role, whether or not it is listed. */
   members: Member[];
   /** The users that have a name. */
   users?: NamedUser[];
@@ -53,8 +53,8 @@ const schema = `
 
 /**
  * Opens or creates the file of a simulated group (mode 0600; its folder must exist). The file is filled from `seed` if
- * it is new or was filled from another seed; otherwise its content is kept. Throws `config_invalid` for any other
- * database, and SQLite's own errors.
+ * it is new or was filled from another seed; otherwise, its content is preserved. Throws `config_invalid` if the file
+ * is a different database, and SQLite's own errors.
  */
 export function openGroup(file: string, seed: GroupSeed): Database.Database {
   createPrivate(file);
@@ -136,7 +136,7 @@ function fill(db: Database.Database, seed: GroupSeed): void {
 }
 
 /**
- * Returns a text that differs if the group or its tables' schema does; the acting account and user names don't matter.
+ * Returns a text that changes with the group and the table schema, but not with the acting account or the user names.
  */
 function seedText({ actingUserId: _, users: _names, ...group }: GroupSeed): string {
   return JSON.stringify([schema, group]);

@@ -13,13 +13,13 @@ import type {
 } from '../ports/index.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
-/** The number of members in a page, as on Roblox. */
+/** The number of members per page, as on Roblox. */
 const pageSize = 100;
 
 /**
  * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees the other's writes at once. It
- * refuses the same changes as the real platform. In addition to the port's errors, every call can throw
- * `store_unavailable`, which means that nothing was written.
+ * refuses the same changes as the real platform. Every call can also throw `store_unavailable`, which means that
+ * nothing was written.
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;
@@ -154,8 +154,8 @@ export class SimulatedPlatform implements Platform {
   }
 
   /**
-   * Throws unless `rank` is strictly below the acting account's highest rank: it can't change itself, its peers or the
-   * owner.
+   * Throws unless `rank` is strictly below the acting account's highest rank: the account can't change itself, its
+   * peers or the owner.
    */
   #refuseAboveActor(what: string, rank: number): void {
     const ceiling = highestRank(this.#held(this.#actingUserId));

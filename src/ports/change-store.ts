@@ -12,16 +12,16 @@ export interface ChangeSelection {
   ids?: readonly string[] | undefined;
   rankeeId?: number | undefined;
   /**
-   * Only changes of members whose name starts with this, ignoring case: the name that the caller gave, or the stored
-   * name (`PersonStore.storeUserName`). It has only letters, digits and underscores.
+   * Only changes to members whose name starts with this prefix, ignoring case: the name that the caller gave, or the
+   * stored name (`PersonStore.storeUserName`). The prefix has only letters, digits and underscores.
    */
   rankeeName?: string | undefined;
   rankerId?: number | undefined;
   keyId?: string | undefined;
   placeId?: number | undefined;
   /**
-   * The actor in the history: `key:<id>`, `cli:<user>@<host>` or `web:<user>@<host>`. The part before the colon selects
-   * all actors of that kind: `cli` is every operator in a shell.
+   * The actor recorded in the history: `key:<id>`, `cli:<user>@<host>` or `web:<user>@<host>`. The part before the
+   * colon selects all actors of that kind: `cli` selects every operator in a shell.
    */
   by?: string | undefined;
   undoId?: string | undefined;
@@ -39,18 +39,18 @@ export interface ChangeFilter extends ChangeSelection {
 /** A page of the history, newest first. */
 export interface ChangePage {
   changes: RankChange[];
-  /** The cursor of the next page; absent if there is none. Only the store can interpret it. */
+  /** The cursor for the next page; absent if there is none. Only the store can interpret it. */
   next?: string;
 }
 
-/** The number of changes by one key, or by operators, with the same state and effect. */
+/** The number of changes by one key, or by operators, that have the same state and the same effect. */
 export interface ChangeTally {
   /** Absent for changes by operators. */
   keyId?: string;
   state: ChangeState;
   /** As in `RankChange`. */
   demotion: boolean;
-  /** True for applied changes that left the rank unchanged, such as a change of an extra role. */
+  /** True for applied changes that left the rank unchanged, such as a change to an extra role. */
   isQuiet: boolean;
   count: number;
 }
@@ -62,15 +62,15 @@ export interface OpenChange {
   holder: 'this' | 'other' | 'none';
 }
 
-/** Selects the facts that `beginChange` passes to its judge, together with the fields of the change. */
+/** Together with the change's fields, selects the facts that `beginChange` passes to its judge. */
 export interface BeginQuestion {
   /** The id of the request's secret. */
   secretId?: string | undefined;
-  /** The windows in which to count changed members. */
+  /** The time windows for counting changed members. */
   windows: readonly MemberWindow[];
 }
 
-/** Returns the new state of a change and of its member's holds, given the stored ones. */
+/** Given a stored change and its member's holds, returns their new state. */
 export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
 
 /**
@@ -81,17 +81,17 @@ export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember })
  */
 export interface ChangeStore {
   /**
-   * Stores a change without a holder, together with its events: one that ended without a write (refused, failed or dry
-   * run), or an unknown one that the store has lost. Throws `conflict` if the id exists, or if another change of the
-   * last 24 hours has the same idempotency key.
+   * Stores a change without a holder, together with its events. The change either ended without a write (refused,
+   * failed or dry run), or is unknown and missing from the store. Throws `conflict` if the id exists, if the change is
+   * open and the member has another open one, or if another change in the last 24 hours has the same idempotency key.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
-   * Reads the facts, passes them to `judge`, and stores its verdict in one transaction: no other handle can begin or
-   * end a change, or change a key, its places or the workspace, between the facts and the verdict. `judge` is
+   * Reads the facts, passes them to `judge`, and stores its verdict, all in one transaction: between the facts and the
+   * verdict, no other handle can begin or end a change, or change a key, its places or the workspace. `judge` is
    * synchronous and pure, and may run more than once. If the verdict is `begin`, stores the change and the verdict's
-   * holds. This handle becomes the holder of a `pending` change; a change without writes has ended already, and gets no
-   * holder. Resolves with the verdict. Throws `conflict` like `recordChange`.
+   * holds. This handle becomes the holder of a `pending` change. A change without writes has already ended, so it gets
+   * no holder. Resolves with the verdict. Throws `conflict` in the same cases as `recordChange`.
    */
   beginChange(
     change: RankChange,
@@ -99,19 +99,21 @@ export interface ChangeStore {
     judge: (facts: BeginFacts) => BeginVerdict,
   ): Promise<BeginVerdict>;
   /**
-   * Updates an open change that this handle holds, and the member's holds, as `judge` decides, together with its
-   * events. `judge` is synchronous and pure, and may run more than once. Resolves with the stored change, or with
-   * `undefined` if it is not open or this handle does not hold it.
+   * Updates an open change that this handle holds, and the member's holds, as `judge` decides, together with the
+   * judge's events. `judge` is synchronous and pure, and may run more than once. Resolves with the stored change, or
+   * with `undefined` if the change is not open or this handle does not hold it.
    */
   updateChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Reopens an ended change without a holder, like `updateChange`. Resolves with the stored change, or with `undefined`
-   * if it is open, or if it is not the member's newest change.
+   * Reopens an ended change as `judge` decides (see `updateChange`), without making this handle its holder. Resolves
+   * with the stored change, or with `undefined` if the member has an open change, or if this is not the member's newest
+   * change.
    */
   reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Makes this handle the holder of an open change, by compare-and-set: of several concurrent attempts, one succeeds.
-   * Resolves with the stored change, or with `undefined` if it is not open or another live node holds it.
+   * Makes this handle the holder of an open change, by compare-and-set: only one of several concurrent attempts
+   * succeeds. Resolves with the stored change, or with `undefined` if the change is not open or another live node holds
+   * it.
    */
   takeOver(changeId: string): Promise<RankChange | undefined>;
   /**
@@ -122,7 +124,7 @@ export interface ChangeStore {
   /** True while this handle holds the open change. */
   holds(changeId: string): Promise<boolean>;
   /**
-   * Returns a function for the remaining time of this node's lease, in milliseconds: 0 once the node has ended,
+   * Returns a function that returns the time left in this node's lease, in milliseconds: 0 once the node has ended,
    * `Infinity` if the engine never declares a slow node dead.
    */
   leaseLeft(): () => number;
@@ -131,15 +133,15 @@ export interface ChangeStore {
   /** Returns the id of the member's newest change in any state, and the open change if there is one. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;
   /**
-   * Returns the time of the member's last applied change (epoch milliseconds), except dry runs and changes without
-   * effect.
+   * Returns the time of the last applied change to the member (epoch milliseconds), ignoring dry runs and changes
+   * without effect.
    */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
-  /** Returns the member's newest ended change that changed roles or was reverted, except dry runs. */
+  /** Returns the member's newest ended change that changed roles or was reverted, ignoring dry runs. */
   lastWritten(rankeeId: number): Promise<RankChange | undefined>;
   /**
-   * Returns the time of the ranker's last change (epoch milliseconds), except dry runs and changes without effect. An
-   * open change counts from the time of its request.
+   * Returns the time of the last change that this ranker requested (epoch milliseconds), ignoring dry runs and changes
+   * without effect. For an open change, this is the time of the request.
    */
   lastRankedOthersAt(rankerId: number): Promise<number | undefined>;
   /** Returns changes, newest first. */
@@ -150,18 +152,19 @@ export interface ChangeStore {
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
    * Returns a page of the history within bounded time, whatever the filter and the length of the history. A page can
-   * therefore have fewer changes than `limit`, or none, even if there is a next one. Over all pages, each change
-   * appears once, newest first: by arrival, or by the time of the request if the filter has a time. An invalid cursor
-   * gets an empty page.
+   * therefore have fewer changes than `limit`, or none, even if more pages follow. Across all pages, each change
+   * appears once, newest first: by arrival, or by request time if the filter has a time. Returns an empty page for an
+   * invalid cursor.
    */
   searchChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * Counts the changes in a group that were requested from `since` to before `until` (epoch milliseconds), except dry
-   * runs.
+   * Counts the changes in a group that were requested at or after `since` and before `until` (epoch milliseconds),
+   * ignoring dry runs.
    */
   tallyChanges(query: { group: string; since: number; until: number }): Promise<ChangeTally[]>;
   /**
-   * Counts the changes since a time (epoch milliseconds) by state, except dry runs; only in the given group, if any.
+   * Counts the changes requested at or after `since` (epoch milliseconds) by state, ignoring dry runs. With `group`,
+   * counts only that group's changes.
    */
   countChanges(since: number, group?: string): Promise<Record<ChangeState, number>>;
   /** Returns all open changes, oldest first. */
@@ -183,17 +186,18 @@ export interface HoldStore {
   listHolds(filter: HoldFilter): Promise<Hold[]>;
   /**
    * Returns the active and stuck holds whose end and next attempt are due at `now` (epoch milliseconds), earliest end
-   * first. `retryNow` ignores the time of the next attempt.
+   * first. With `retryNow`, ignores the time of the next attempt.
    */
   dueHolds(query: { group: string; now: number; retryNow: boolean; limit: number }): Promise<Hold[]>;
   /**
-   * Updates an active or stuck hold as `judge` decides, together with its events. `judge` is synchronous and pure, and
-   * may run more than once. Resolves with the stored hold, or with `undefined` if it is in any other state.
+   * Updates an active or stuck hold as `judge` decides, together with the judge's events. `judge` is synchronous and
+   * pure, and may run more than once. Resolves with the stored hold, or with `undefined` if the hold is neither active
+   * nor stuck.
    */
   updateHold(id: string, judge: (hold: Hold) => HoldUpdate): Promise<Hold | undefined>;
 }
 
-/** Identifies a request by its Idempotency-Key, which is separate for each API key and group. */
+/** Identifies a request by its Idempotency-Key, which need only be unique within one API key and group. */
 export interface IdempotencySlot {
   keyId: string;
   idempotencyKey: string;
@@ -221,10 +225,10 @@ export type IdempotencyStanding =
  */
 export interface IdempotencyStore {
   /**
-   * Claims the key for a request, unless a change has it already, or another request has claimed it at any handle. Of
-   * several concurrent claims, one succeeds.
+   * Claims the key for a request, unless a change already has it, or another request on any handle has claimed it. Only
+   * one of several concurrent claims succeeds.
    */
   claimIdempotencyKey(claim: IdempotencyClaim): Promise<IdempotencyStanding>;
-  /** Releases a claim of this handle. */
+  /** Releases a claim that this handle made. */
   releaseIdempotencyKey(slot: IdempotencySlot): Promise<void>;
 }

@@ -7,23 +7,24 @@ import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/
  * The group on the platform. All calls are idempotent.
  *
  * Every call can throw `platform_busy` (no room in the budget before the deadline; nothing was sent),
- * `platform_unavailable`, `platform_credential` and `platform_rejected`; the simulated group also `store_unavailable`.
- * A call whose signal is aborted before it is sent throws `platform_busy` or `platform_unavailable`. A write can also
- * throw `member_not_found`, `above_acting_account` and `outcome_unknown`. `outcome_unknown` means that the write may
- * have been applied. Any other error means that it was not sent, or that the platform refused it.
+ * `platform_unavailable`, `platform_credential` and `platform_rejected`; the simulated group can also throw
+ * `store_unavailable`. A call whose signal is aborted before it is sent throws `platform_busy` or
+ * `platform_unavailable`. A write can also throw `member_not_found`, `above_acting_account` and `outcome_unknown`.
+ * `outcome_unknown` means that the write may have been applied. Any other error means that it was not sent, or that the
+ * platform refused it.
  */
 export interface Platform {
-  /** The time after a write during which a read may still return the earlier state, in milliseconds. */
+  /** How long after a write a read may still return the earlier state, in milliseconds. */
   readonly readLagMs: number;
   /**
-   * The current duration of an ordinary change after its member was read, in milliseconds. A change with less time left
-   * does not read the member.
+   * How long an ordinary change currently takes after its member was read, in milliseconds. A change with less time
+   * left than this does not read the member.
    */
   readonly changeMs: number;
   group(call: CallContext): Promise<Group>;
   /**
-   * Returns all roles of the group, including guest, ascending by rank, the base role before others of its rank, then
-   * by id. If the base role is unknown, its candidates are `unclear`.
+   * Returns all roles in the group, including guest, ascending by rank. Within a rank, the base role comes first, then
+   * the others by id. If the base role is unknown, the candidates for it have the kind `unclear`.
    */
   roles(call: CallContext): Promise<Role[]>;
   /** Returns a role, even one that `roles` omits, or `undefined` if the group has no such role. */
@@ -31,12 +32,12 @@ export interface Platform {
   /** Returns the member, never from a cache, or `undefined` if the user is not in the group. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /**
-   * Returns the ids of at most a hundred members with this role, or of any members, in no particular order. If members
-   * join or leave between two pages, a member may be listed twice or not at all.
+   * Returns the ids of at most a hundred members, only those with the given role if there is one, in no particular
+   * order. If members join or leave between two pages, a member may be listed twice or not at all.
    */
   membersWith(list: MemberList, call: CallContext): Promise<Page<number>>;
   /**
-   * Reserves room in the platform's budget for these writes, so that all of them can start before the deadline. Sends
+   * Reserves room for these writes in the platform's budget, so that all of them can start before the deadline. Sends
    * nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.
    */
   reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation>;
@@ -45,7 +46,7 @@ export interface Platform {
    * if the platform's response does not include the member.
    */
   assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
-  /** Takes a role away; changes nothing if the member lacks it. Resolves like `assignRole`. */
+  /** Takes a role away; changes nothing if the member lacks it. Resolves with the same values as `assignRole`. */
   unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
   /**
    * Returns the user with this current or former name, or `undefined`; the returned name is the current one. Needs no
@@ -63,11 +64,11 @@ export interface Platform {
   checkCredential(call: CallContext): Promise<Credential>;
   /** Returns one entry for each operation with a budget, and none if the platform has no limits. */
   pace(): Pace[];
-  /** Returns the platform's unexpected behavior so far that rankd tolerated. */
+  /** Returns the unexpected platform behavior that rankd has tolerated so far. */
   surprises(): Surprise[];
   /** Returns the platform's reachability according to the latest calls. */
   reachability(): Reachability;
-  /** Ends the calls in flight. No call may follow. */
+  /** Releases the platform's resources. The caller must make no more calls. */
   close(): Promise<void>;
 }
 
@@ -87,23 +88,23 @@ export interface Page<T> {
 
 /** The state of the connections to the platform. */
 export interface Reachability {
-  /** Hosts that are currently unreachable, and the time of the first failure (epoch milliseconds). */
+  /** Hosts that are currently unreachable, each with the time of its first failure (epoch milliseconds). */
   unreached: Array<{ host: string; error: RankdError; since: number }>;
   /** Reachable hosts. The state of a host without recent calls is unknown. */
   reached: string[];
-  /** This machine's clock minus the platform's; absent if no response showed that. */
+  /** This machine's clock minus the platform's; absent if no response has reported the platform's time. */
   clockAheadMs?: number | undefined;
 }
 
-/** The entry in `surprises` for a list of roles without the base role. */
+/** The entry in `surprises` for a role list that omits the base role. */
 export const baseRoleOmitted = 'the list omits the base role';
 
-/** Giving a role, or taking one. */
+/** `assign` gives a role; `unassign` takes one away. */
 export type WriteKind = 'assign' | 'unassign';
 
 /**
- * The result of one check of the real platform. `differs`: rankd may not be able to handle the difference, so an
- * operator should look into it.
+ * The result of one check against the real platform. `differs` means that rankd may not be able to handle a difference,
+ * so an operator should investigate it.
  */
 export interface LiveFinding {
   check: string;
@@ -112,16 +113,16 @@ export interface LiveFinding {
   details: string[];
 }
 
-/** The rate at which the calls of one operation are admitted. */
+/** The pace for one operation's calls. */
 export interface Pace {
   operation: string;
   /** Calls per window. */
   limit: number;
-  /** Calls that could start now, minus those that other nodes on the same budget are waiting for. */
+  /** Calls that could start now, minus the calls waiting on other nodes that share the budget. */
   left: number;
   /** Calls in the wait queue. */
   waiting: number;
-  /** Admitted calls so far, and the sum of their waits in milliseconds. */
+  /** Calls admitted so far, and their total wait in milliseconds. */
   admitted: number;
   waitedMs: number;
 }
@@ -131,24 +132,25 @@ export interface RoleWrite {
   roleId: number;
 }
 
-/** The bounds of a platform call: its deadline, and the lane that it belongs to. */
+/** The bounds for a platform call, such as its deadline and its lane. */
 export interface CallContext {
   signal: AbortSignal;
   /** The caller does not need the result after this time (milliseconds on `Clock.monotonic()`). */
   deadlineAt: number;
   /** Calls in one lane are first come, first served. Lanes share the platform's budget fairly. */
   lane: string;
-  /** The room in the budget that was reserved for this call. */
+  /** The room in the budget that is reserved for this call. */
   reservation?: Reservation;
   /** Called before each attempt to write. If it rejects, the write is not sent, and fails with the same error. */
   fence?: () => Promise<WriteLease>;
   /**
-   * True if the caller reads the member after a refused write. An error because of the budget then leaves time for it.
+   * True if the caller reads the member after a refused write. A write that runs out of budget then fails early enough
+   * to leave time for that read.
    */
   readsAfter?: boolean;
 }
 
-/** The time in which a write may be sent. */
+/** Limits how long a write may still be sent. */
 export interface WriteLease {
   /** Returns the time left, in milliseconds, or `Infinity` if no other node can take over. */
   leftMs(): number;
@@ -156,32 +158,33 @@ export interface WriteLease {
   noteLate(): void;
 }
 
-/** The lease of a write that no other node can take over. */
+/** The lease for a write that no other node can take over. */
 export const unboundedLease: WriteLease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
 
 /**
- * Room in the platform's budget for a number of writes. Each write uses up its part. Dispose it to release the rest.
+ * Room in the platform's budget for a number of writes. Each write uses up its part. Dispose of the reservation to
+ * release the rest.
  */
 export type Reservation = Disposable;
 
-/** Returns the bounds of calls that time out `ms` milliseconds from now. Dispose them to release the timer. */
+/** Returns bounds for calls that time out `ms` milliseconds from now. Dispose of the bounds to release the timer. */
 export function callWithin(clock: Clock, ms: number, lane: string): CallContext & Disposable {
   const { at, ...deadline } = deadlineIn(clock, ms);
   return { ...deadline, deadlineAt: at, lane };
 }
 
-/** Returns the call with only a share (0..1) of its remaining time, for an optional step. */
+/** Returns bounds with only a share (0..1) of the call's remaining time, for an optional step. */
 export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
   const now = clock.monotonic();
   return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };
 }
 
-/** More empty pages in a row mean that the list is broken. */
+/** This many empty pages in a row mean that the list is broken. */
 const maxEmptyPages = 3;
 
 /**
  * Yields the pages of a list, each with its cursor, from the cursor `first` to the last page or the first repeated
- * cursor.
+ * cursor. Throws `platform_rejected` if the list keeps returning empty pages.
  */
 export async function* readPages<T>(
   read: (cursor: string | undefined) => Promise<Page<T>>,

@@ -3,13 +3,16 @@ import type { Store, StoredRole } from './store.ts';
 /** A database engine bound to the location of rankd's data. */
 export interface StoreEngine {
   /**
-   * Opens the store, and creates or migrates it first if necessary. Throws `conflict` if it would have to migrate while
-   * other nodes are using it. Also throws `no_permission`, `config_invalid` (the data is not rankd's), `schema_newer`
-   * and `store_unavailable`.
+   * Opens the store, and creates or migrates it first if necessary. Throws `conflict` if it would have to migrate data
+   * that other nodes are using or that is on a read-only file system. Also throws `no_permission`, `config_invalid`
+   * (the data is not rankd's), `schema_newer` and `store_unavailable`.
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
-  /** Returns the location of the data, as text for the operator. `isServer`: other machines can use the same data. */
+  /**
+   * Returns the location of the data, as text for the operator. `isServer` is true if other machines can use the same
+   * data.
+   */
   place(): Promise<{ text: string; isServer: boolean }>;
 }
 
@@ -27,57 +30,56 @@ export interface OpenOptions {
 /**
  * An operator's actions on a whole store.
  *
- * They throw `not_found` if there is no database (except `exists`, `findNames` and the methods of the daemon lock),
- * `config_invalid` if it is not rankd's, `schema_newer`, `no_permission` and `store_unavailable`.
+ * Checks, migrations and backups throw `not_found` if there is no database. All methods except `findNames` can throw
+ * `config_invalid` (the database is not rankd's), `schema_newer`, `no_permission` and `store_unavailable`.
  */
 export interface StoreOperations {
   /** True if there is a database. */
   exists(): Promise<boolean>;
   /** Checks the whole database. Reports damage instead of throwing an error. */
   check(): Promise<StoreReport>;
-  /** Returns facts about the server, or `undefined` if the database is a file. Throws if the server can't be used. */
+  /** Returns the server's details, or `undefined` if the database is a file. Throws if rankd can't use the server. */
   serverFacts(): Promise<ServerFacts | undefined>;
   /** Returns the server's identity, even if it has changed, or `undefined` if the database is a file. */
   server(): Promise<KnownServer | undefined>;
   /**
    * Migrates the database to the newest schema, even while daemons are using it: a daemon that does not support the new
-   * schema detects it (`Store.outgrown`). If a migration is necessary, `advise` is called with a recommended
-   * precaution.
+   * schema detects it (`Store.outgrown`). If a migration is necessary and makes no copy of the data, calls `advise`
+   * with a recommended precaution.
    */
   migrate(advise?: (advice: string) => void): Promise<Migration>;
-  /** Tries `migrate` and discards the result. */
+  /** Runs `migrate` as a trial, and discards the result. */
   tryMigration(): Promise<Migration>;
   /**
    * Copies a snapshot of the database to a file while others use it, and checks the copy before it gets its name.
-   * Throws `already_exists`, and `usage` if the path is one of rankd's own files or something other than a file or a
-   * folder.
+   * Throws `already_exists`, and `usage` if the path is one of rankd's own files, a folder or a special file.
    */
   backUp(target: BackupTarget): Promise<Backup>;
   /** Like `backUp`, but passes the copy to `send` in chunks. */
   streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
   /**
-   * Returns the contents of a backup. Throws `not_found`, and `backup_unusable` if the file is not a backup, is
-   * damaged, or has a schema that rankd did not create.
+   * Returns the contents of a backup. Throws `not_found` if there is no such file, and `backup_unusable` if it is not a
+   * backup, is damaged, or has a schema that rankd did not create.
    */
   examineBackup(file: string): Promise<ExaminedBackup>;
   /**
-   * Replaces the database with a copy of the backup. The caller holds the daemon lock. An interruption leaves either
-   * the old or the new database intact. Throws like `examineBackup`, and `conflict` if another process has the database
-   * open.
+   * Replaces the database with a copy of the backup. The caller has examined the backup and holds the daemon lock. An
+   * interruption leaves either the old or the new database intact. Throws `conflict` if another process has the
+   * database open, and `usage` if the backup is the database itself.
    */
   restore(request: RestoreRequest): Promise<Restored>;
   /** Returns names for shell completion, and none if the database can't be read. Never throws. */
   findNames(query: NamesQuery): Promise<Names>;
   /**
-   * Makes this process the only daemon on the data until the lock is disposed or the process ends. Throws `conflict` if
-   * another daemon has the lock.
+   * Makes this process the only daemon that uses the data, until the lock is disposed or the process ends. Throws
+   * `conflict` if another daemon has the lock.
    */
   lockDaemon(): Promise<AsyncDisposable>;
   /** True if a daemon in any process holds the lock. */
   isDaemonRunning(): Promise<boolean>;
 }
 
-/** The results of the checks. `schema` is `undefined` if it could not be read. */
+/** The results of `check`. `schema` is `undefined` if it could not be read. */
 export interface StoreReport {
   schema: number | undefined;
   /** The newest schema that this rankd supports. */
@@ -96,7 +98,7 @@ export interface StoreCheck {
 
 /**
  * The cluster behind an address, identified by the `system_identifier` that a server and its standbys share, or by
- * `unreported` if the user has no right to read it.
+ * `unreported` if the user has no permission to read it.
  */
 export interface KnownServer {
   /** The address, as text for the operator. */
@@ -105,20 +107,20 @@ export interface KnownServer {
   known: string | undefined;
   found: string;
   /**
-   * Makes the found cluster the known one, even for a running daemon of the data directory. Unless the database is
-   * empty, its audit records this.
+   * Makes the found cluster the known one, even for a daemon that is running on the data directory. Unless the database
+   * is empty, records this in its audit log.
    */
   accept(by: string): Promise<void>;
 }
 
-/** Facts about a server and the connection to it. */
+/** Details about a server and the connection to it. */
 export interface ServerFacts {
   version: string;
   user: string;
   database: string;
   isEncrypted: boolean;
   isOnThisMachine: boolean;
-  /** Connections go through a pooler. */
+  /** True if connections go through a pooler. */
   isPooled: boolean;
   /** True if the server syncs committed data to disk (`fsync`). */
   isSynced: boolean;
@@ -126,15 +128,15 @@ export interface ServerFacts {
   isCommitSynced: boolean;
   /** Settings of the user or the database that rankd overrides in its transactions. */
   overridden: readonly string[];
-  /** The time after which the server closes idle connections (milliseconds); 0: never. */
+  /** How long the server leaves idle connections open (milliseconds); 0 means forever. */
   idleSessionTimeoutMs: number;
-  /** True if the server proves its identity by a password, by a checked certificate, or by the owner of its socket. */
+  /** True if the server proves its identity with a password, with a certificate, or through the owner of its socket. */
   isProven: boolean;
   standbyCount: number;
   /** The number of standbys that a commit waits for. */
   synchronousCount: number;
   connections: { most: number; used: number };
-  /** The object that the user has no right to change: the schema or, if there is no schema, the database. */
+  /** The object that the user has no permission to change: the schema or, if there is no schema, the database. */
   lacks: 'schema' | 'database' | undefined;
   /** The server's clock minus this machine's. */
   aheadMs: number;
@@ -153,7 +155,7 @@ export interface Migration {
   note?: string;
 }
 
-/** The number of rows of each kind. */
+/** The number of rows in each of the main tables. */
 export interface RowCounts {
   keys: number;
   whitelist: number;
@@ -167,7 +169,7 @@ export interface BackupContents {
 }
 
 export interface ExaminedBackup extends BackupContents {
-  /** True if it has a digest, which matches. Without one, a changed byte can go undetected. */
+  /** True if the backup has a digest and matches it. Without a digest, a changed byte can go undetected. */
   hasDigest: boolean;
 }
 
@@ -186,7 +188,7 @@ export interface BackupTarget {
 export interface RestoreRequest {
   /** Absolute path of the backup. */
   file: string;
-  /** The actor in the audit. */
+  /** The actor recorded in the audit log. */
   by: string;
 }
 
@@ -196,11 +198,11 @@ export interface Restored {
 }
 
 export interface NamesQuery {
-  /** The first digits of the places. */
+  /** The first digits of the place ids. */
   placesLike: string;
-  /** Only the places of this key (id or name); without it, of every key that is not revoked. */
+  /** Only the places of this key (id or name). If absent, the places of every key that is not revoked. */
   placesOf?: string | undefined;
-  /** The first letters of the users' names, ignoring case; without it, no users are returned. */
+  /** The first letters of the users' names, ignoring case. If absent, no users are returned. */
   usersLike?: string;
 }
 
@@ -209,7 +211,7 @@ export interface Names {
   keys: Array<{ name: string; mode: string }>;
   /** Whitelisted places, ascending. */
   places: number[];
-  /** The roles of the served group as last read, or of the simulated group if none is served yet, ascending by rank. */
+  /** The served group's roles as last read, or the simulated group's if none is served yet, ascending by rank. */
   roles: StoredRole[];
   /** The names of users, ascending. */
   users: string[];
@@ -220,13 +222,13 @@ export type StoredRow = Readonly<Record<string, number | string | Uint8Array | n
 
 /** A snapshot of all data in a store. */
 export interface StoreContents {
-  /** Yields the rows of a table in pages, in the order of its key. */
+  /** Yields a table's rows in pages, in key order. */
   rows(table: string): AsyncIterable<StoredRow[]>;
-  /** Returns the highest row number that each table ever had, including removed rows. */
+  /** Returns the highest row number that each table has ever had, including removed rows. */
   numbers(): Promise<ReadonlyMap<string, number>>;
 }
 
-/** The number of rows copied from each table, and the newest event of the audit. */
+/** The number of rows copied from each table, and the newest audit event. */
 export interface CopiedContents {
   tables: ReadonlyMap<string, number>;
   head: { id: number; hash: string };
@@ -237,15 +239,19 @@ export interface CopyPlace {
   /** The location, as text for the operator, without any password. */
   text: string;
   /**
-   * Prevents daemons from starting until it is disposed, if the place has a daemon lock. Throws `conflict` if a daemon
-   * is running there.
+   * Prevents daemons from starting until the result is disposed, if the place has a daemon lock. Throws `conflict` if a
+   * daemon is using the place.
    */
   lockOutDaemons(): Promise<AsyncDisposable>;
-  /** Passes a snapshot of the data to `work`. Throws `not_found` if there is no data, and like `StoreOperations`. */
+  /**
+   * Passes a snapshot of the data to `work`. Throws `not_found` if there is no data, `conflict` if its schema is not
+   * the newest, and the same errors as `StoreOperations`.
+   */
   read<T>(work: (contents: StoreContents) => Promise<T>): Promise<T>;
   /**
    * Creates the database from the contents and compares the two. A failure leaves nothing behind. Throws
-   * `already_exists` if there is data already, and `conflict` if audit events are missing or altered.
+   * `already_exists` if there is data already, `usage` if the place is a backup file, and `conflict` if audit events
+   * are missing or altered.
    */
   fill(contents: StoreContents): Promise<CopiedContents>;
 }

@@ -41,7 +41,7 @@ export interface Store
     BudgetStore {
   /** The daemons that share this store; `undefined` if only one daemon can use it, as with SQLite. */
   readonly nodes: NodeStore | undefined;
-  /** Limits that are counted over all nodes; `undefined` if only one daemon can use the store. */
+  /** Limits that are counted across all nodes; `undefined` if only one daemon can use the store. */
   readonly limits: LimitStore | undefined;
   /** The clock that all users of this store share. */
   readonly clock: Clock;
@@ -53,7 +53,8 @@ export interface Store
   /** Resolves if the store responds and is still the one that was opened. */
   ping(): Promise<void>;
   /**
-   * Like `ping`, but also checks that the store accepts writes and, if daemons share it, that this node has its lease.
+   * Like `ping`, but also checks that the store accepts writes and, if daemons share it, that this node still holds its
+   * lease.
    */
   pingWrites(): Promise<void>;
   close(): Promise<void>;
@@ -63,13 +64,13 @@ export interface WorkspaceStore {
   /** Returns the only workspace, which is active and on the top plan at first. */
   getWorkspace(): Promise<Workspace>;
   /**
-   * Changes the workspace's id unless a key exists, because its game may know the current id. Resolves with the
-   * workspace.
+   * Changes the workspace's id. Does nothing if a key exists, because the key's game may know the current id. Resolves
+   * with the workspace.
    */
   adoptWorkspaceId(id: string): Promise<Workspace>;
   /**
-   * Changes the workspace as `judge` decides, together with its events. `judge` is synchronous and pure, and may run
-   * more than once.
+   * Changes the workspace as `judge` decides, together with the judge's events. `judge` is synchronous and pure, and
+   * may run more than once.
    */
   updateWorkspace(judge: (workspace: Workspace) => Verdict<Workspace>): Promise<Workspace>;
 }
@@ -78,9 +79,9 @@ export interface WhitelistStore {
   /** Returns the entries of this key, or of all keys, ascending by place. */
   listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
   /**
-   * Changes the whitelist of a key as `judge` decides, together with its events. `judge` gets the existing entries of
-   * these places, in the order of `placeIds`; it is synchronous and pure, and may run more than once. If it refuses,
-   * nothing changes, and the refusal is thrown. Throws `not_found` if there is no such key.
+   * Changes a key's whitelist as `judge` decides, together with the judge's events. `judge` receives the existing
+   * entries for these places, in the order of `placeIds`; it is synchronous and pure, and may run more than once. If it
+   * refuses, nothing changes, and the refusal is thrown. Throws `not_found` if there is no such key.
    */
   updateEntries(
     places: { keyId: string; placeIds: readonly number[] },
@@ -89,19 +90,21 @@ export interface WhitelistStore {
 }
 
 /**
- * The queue of requests to change a member, first come, first served over all nodes. Each node orders its own changes.
- * When a node ends, its positions end with it. If a release fails, the position is released within seconds after the
- * store responds again.
+ * The queue of requests to change a member, first come, first served across all nodes. Each node orders its own
+ * requests itself. When a node ends, its positions end with it. If a release fails, the position is released within
+ * seconds after the store responds again.
  */
 export interface MemberQueueStore {
   /**
-   * Joins the end of a member's queue. Requests that other nodes enqueue later wait for it. Resolves with the position.
+   * Joins the end of a member's queue. Requests that other nodes enqueue later wait for this one. Resolves with the
+   * position.
    */
   enqueue(rankeeId: number): Promise<string>;
-  /** Releases a position, if it was not released before. */
+  /** Releases a position. Does nothing if it was already released. */
   leave(position: string): Promise<void>;
   /**
-   * Returns whether no other live node has a request ahead of this position or, without one, anywhere in the queue.
+   * Resolves with `isNext`, which is true if no other live node has a request ahead of `position`. Without a
+   * `position`, uses the one that the next request would get.
    */
   queueStanding(query: {
     rankeeId: number;
@@ -116,7 +119,7 @@ export interface ServedGroup {
   configFile?: string;
 }
 
-/** Lasting facts about groups. A group is identified by its title, as in `RankChange.group`. */
+/** Stored data about groups. A group is identified by its title, as in `RankChange.group`. */
 export interface GroupStore {
   /** Returns the id of the group's base role, or `undefined` if it is unknown. */
   findBaseRole(group: string): Promise<number | undefined>;
@@ -128,13 +131,13 @@ export interface GroupStore {
   storeServedGroup(served: ServedGroup): Promise<void>;
   /** Returns the stored roles of the group in no particular order. */
   findRoles(group: string): Promise<StoredRole[]>;
-  /** Replaces the stored roles of the group, which only fill lists to choose from. */
+  /** Replaces the group's stored roles. */
   storeRoles(group: string, roles: readonly StoredRole[]): Promise<void>;
-  /** Returns the roles that each entry of a setting meant when rankd first read it, in no particular order. */
+  /** Returns the roles that each entry in a setting meant when rankd first read it, in no particular order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
   /**
-   * Replaces the group's meanings as `judge` decides, together with its events. `judge` is synchronous and pure, and
-   * may run more than once.
+   * Replaces the group's meanings as `judge` decides, together with the judge's events. `judge` is synchronous and
+   * pure, and may run more than once.
    */
   updateMeanings(group: string, judge: (stored: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
 }
@@ -146,12 +149,12 @@ export interface AuditFilter {
   since?: number | undefined;
   /** Exclusive, in epoch milliseconds. */
   until?: number | undefined;
-  /** The whole actor, or the part before the colon: `cli` is every operator in a shell. */
+  /** The whole actor, or the part before the colon: `cli` selects every operator in a shell. */
   by?: string | undefined;
-  /** The whole action, or the part before the dot: `key` is every `key.…`. */
+  /** The whole action, or the part before the dot: `key` selects every `key.…` action. */
   action?: string | undefined;
   subject?: string | undefined;
-  /** Only events about this key or about actions with it. */
+  /** Only events about this key, or about actions performed with it. */
   keyId?: string | undefined;
   afterId?: number;
   beforeId?: number;
@@ -161,9 +164,9 @@ export interface AuditFilter {
 
 /** A part of the audit chain as stored, with the beginning and end of the whole chain. */
 export interface ChainPage {
-  /** The link before the first row of the chain. */
+  /** The link before the first row in the chain. */
   anchor: ChainLink;
-  /** In order of their ids. */
+  /** In id order. */
   rows: AuditRow[];
   /** The id of the newest row ever written. */
   lastId: number;
@@ -173,8 +176,8 @@ export interface ChainPage {
 export interface RetentionStore {
   /**
    * Reads the oldest `limit` changes after `cursor` and removes those that ended before `before` (epoch milliseconds),
-   * together with their ended holds. Open changes stay. `next` is the cursor of the next step, absent after the last
-   * one.
+   * together with their ended holds. Never removes open changes. `next` is the cursor for the next step, absent after
+   * the last one.
    */
   pruneChanges(step: {
     before: number;
@@ -183,31 +186,34 @@ export interface RetentionStore {
   }): Promise<{ removed: number; next?: string }>;
   /**
    * Removes at most `limit` events from the beginning of the chain, up to the event `upToId`, and anchors the chain to
-   * the last removed one. Resolves with their number. Throws `conflict` if one was altered, because retention must not
-   * remove evidence.
+   * the last removed one. Resolves with the number of removed events. Throws `conflict` if an event was altered,
+   * because retention must not remove evidence.
    */
   pruneAudit(step: { upToId: number; limit: number }): Promise<number>;
 }
 
-/** The records of people on the platform. */
+/** Records about people on the platform. */
 export interface PersonStore {
-  /** Counts the records that mention a user as ranker or as member, and returns whether one of the changes is open. */
+  /** Counts the records that mention a user as ranker or as member, and returns whether any of the changes is open. */
   mentionsOf(userId: number): Promise<Mentions>;
   /**
-   * Returns the members of the newest `limit` changes whose name is neither in the change nor stored at `since` (epoch
-   * milliseconds) or later.
+   * Returns the members of the newest `limit` changes, without those whose name is in the change or was stored at
+   * `since` (epoch milliseconds) or later.
    */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
-  /** Returns users with this name in a change or a stored name, ignoring case, in order of their newest changes. */
+  /**
+   * Returns the users who have this name in a change or as their stored name, ignoring case. Users with the newest
+   * changes come first.
+   */
   usersNamed(name: string, query: { limit: number }): Promise<number[]>;
   /** Returns the names of these users that were stored at `since` (epoch milliseconds) or later, by user id. */
   userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
-  /** Stores the name of a user, `undefined` if there is no such user, and removes all names stored before `since`. */
+  /** Stores a user's name (`undefined` if there is no such user), and removes all names stored before `since`. */
   storeUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
-   * Stores a request as `judge` decides, together with its events, unless one with this id exists. `judge` gets whether
-   * any record names the user; it is synchronous and pure, and may run more than once. Resolves with the stored
-   * request.
+   * Stores an erasure request as `judge` decides, together with the judge's events, unless one with this id exists.
+   * `judge` receives true if any record names the user; it is synchronous and pure, and may run more than once.
+   * Resolves with the stored request.
    */
   recordErasure(
     request: Pick<ErasureRequest, 'id' | 'userId'>,
@@ -217,10 +223,10 @@ export interface PersonStore {
   waitingErasures(): Promise<ErasureRequest[]>;
   /**
    * Forgets a person in one transaction. Rewrites each change, hold and waiting request that names the person, replaces
-   * the user id in the audit with the pseudonym, removes the salts, the stored name and linked people in Discord, and
-   * adds the events of `judge`. `judge` is synchronous and pure, may run more than once, and gets every mention in the
-   * audit. If it refuses, nothing changes, and the refusal is thrown. The replaced values disappear from the store's
-   * files once no process has them open.
+   * the user id in the audit log with the pseudonym, removes the salts, the stored name and linked people in Discord,
+   * and adds the judge's events. `judge` receives every mention in the audit log; it is synchronous and pure, and may
+   * run more than once. If it refuses, nothing changes, and the refusal is thrown. The replaced values disappear from
+   * the store's files once no process has them open.
    */
   forgetPerson(
     forgetting: ForgottenUser,
@@ -232,11 +238,11 @@ export interface PersonStore {
   ): Promise<Mentions>;
 }
 
-/** A link that logs in to the operator's page once. */
+/** A single-use link that logs in to the operator's page. */
 export interface LoginLink {
   /** The operator who made it: `web:<user>@<host>`. */
   by: string;
-  /** True if its session can change nothing. */
+  /** True if its session can't change anything. */
   isViewOnly: boolean;
   /** The duration of its session. */
   lifeMs: number;
@@ -256,13 +262,12 @@ export interface DiscordStore {
   /** Returns all people in no particular order. */
   listDiscordPeople(): Promise<DiscordPerson[]>;
   /**
-   * Returns the newest Roblox name in the history for linked users. An engine may read only the newest changes of each
-   * user.
+   * Returns each linked user's newest Roblox name in the history. An engine may read only each user's newest changes.
    */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
   /**
-   * Adds or changes a person as `judge` decides, together with its events, or throws its refusal. `judge` is
-   * synchronous and pure, and may run more than once.
+   * Adds or changes a person as `judge` decides, together with the judge's events, or throws the judge's refusal.
+   * `judge` is synchronous and pure, and may run more than once.
    */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;
 }
@@ -273,22 +278,22 @@ export interface AuditStore {
   /** Returns events, newest first unless `oldestFirst` is set. */
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
   /**
-   * Returns the time of the newest backup in the audit (epoch milliseconds), or `undefined`. Fast for an audit of any
-   * length.
+   * Returns the time of the newest backup recorded in the audit log (epoch milliseconds), or `undefined`. Fast for a
+   * log of any length.
    */
   lastBackupAt(): Promise<number | undefined>;
-  /** Returns at most `limit` rows after `afterId`, in order, together with the ends of the chain, in one snapshot. */
+  /** Returns at most `limit` rows after `afterId`, in order, together with the chain's ends, in one snapshot. */
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
   /**
-   * Returns all mentions that `forgetPerson` emptied, together with the ends of the chain, in one snapshot. The
-   * mentions outlive their events: `pruneAudit` removes them only with the event that emptied them.
+   * Returns all mentions that `forgetPerson` has emptied, together with the chain's ends, in one snapshot. The mentions
+   * outlive their events: `pruneAudit` removes them only with the event that emptied them.
    */
   emptiedMentions(): Promise<{ anchorId: number; lastId: number; mentions: EmptiedMention[] }>;
 }
 
 export type { KeyRecord, NewSecret } from '../core/model.ts';
 
-/** An allowed request with a secret. */
+/** The use of a secret by an allowed request. */
 export interface KeyUse {
   secretId: string;
   placeId: number | undefined;
@@ -305,7 +310,7 @@ export interface KeySelection {
   after?: string;
   /** Only keys that are neither revoked nor expired at this time (epoch milliseconds). */
   acceptedAt?: number;
-  /** True for only keys of a simulated group, false for all other keys. */
+  /** True selects only keys for a simulated group; false selects only the others. */
   isSimulated?: boolean;
   limit?: number;
 }
@@ -316,20 +321,19 @@ export interface KeySelection {
  */
 export interface KeyStore {
   /**
-   * Detects changes of keys, places and the workspace by other handles. Called once for all requests in a turn of the
-   * event loop, before their calls of `lookUpKey`. Returns `undefined` if there is nothing to wait for, as with SQLite.
-   * Throws or rejects with `store_unavailable`.
+   * Detects changes that other handles made to keys, places and the workspace. Called once for all requests in one turn
+   * of the event loop, before they call `lookUpKey`. Returns `undefined` if there is nothing to wait for, as with
+   * SQLite. Throws or rejects with `store_unavailable`.
    */
   freshen(): Promise<void> | undefined;
   /**
-   * Returns the record of the key that has or had a secret with this hash, or `undefined` if there is none; or a
-   * promise of either. The record is at least as new as the latest `freshen`. It is shared, so callers must not change
-   * it.
+   * Returns the record of the key that has or had a secret with this hash, or `undefined` if there is none. May return
+   * a promise. The record is at least as new as the latest `freshen`. It is shared, so callers must not change it.
    */
   lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
-   * Stores a new key as `judge` decides, together with its events. `judge` gets the unrevoked key that already has the
-   * name.
+   * Stores a new key as `judge` decides, together with the judge's events. `judge` receives the unrevoked key that
+   * already has the name, if any.
    */
   createKey(key: NewKey, judge: (namesake: Key | undefined) => Verdict<NewKey>): Promise<Key>;
   /**
@@ -339,12 +343,12 @@ export interface KeyStore {
   findKey(idOrName: string): Promise<Key | undefined>;
   /** Returns the selected keys, oldest first. */
   listKeys(selection?: KeySelection): Promise<Key[]>;
-  /** Changes a key as `judge` decides, together with its events. Throws `not_found` if there is no such key. */
+  /** Changes a key as `judge` decides, together with the judge's events. Throws `not_found` if there is no such key. */
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
-   * Applies the declared keys and their places as `judge` decides. If there are clashes, changes nothing and resolves
-   * with them. If several daemons share the store, a key stays as long as any node declares it. `stillDeclared` has the
-   * keys that other nodes declare and this one does not, or declares differently.
+   * Applies the declared keys and their places as `judge` decides. If declarations clash, changes nothing and resolves
+   * with the clashes. If several daemons share the store, a key stays as long as any node declares it. `stillDeclared`
+   * lists the keys that other nodes declare and that this node omits or declares differently.
    */
   declareKeys(
     declared: readonly NewDeclaration[],
@@ -354,7 +358,7 @@ export interface KeyStore {
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
 }
 
-/** A daemon as registered with the other daemons. */
+/** A daemon as it registers with the other daemons. */
 export interface ShownNode {
   name: string;
   /** Called with each heartbeat. */
@@ -369,9 +373,9 @@ export interface ShownNode {
 
 /** An operator's command to a daemon on any machine. */
 export interface NodeCommand {
-  /** `relearn` is a reload that also resolves again which roles the settings mean. */
+  /** `relearn` is a reload that also re-resolves which roles the settings mean. */
   does: 'reload' | 'relearn' | 'logout';
-  /** The actor in the audit. */
+  /** The actor recorded in the audit log. */
   by: string;
 }
 
@@ -381,9 +385,9 @@ export interface NodeStore {
   showNode(node: ShownNode): Promise<void>;
   /** True if this handle's latest read, at most a second ago, found no other daemon. */
   readonly isAlone: boolean;
-  /** Returns all daemons by name, including those that crashed within the last day and were not restarted. */
+  /** Returns all daemons in name order, including those that crashed within the last day and were not restarted. */
   listNodes(): Promise<SeenNode[]>;
-  /** Takes a task unless another live node has it. True if this node has it now. */
+  /** Takes a task unless another live node has it. Resolves with true if this node now has it. */
   hasTask(task: string): Promise<boolean>;
   /** Sends a command to a node, which runs it within seconds if it is alive. Resolves with an id for `outcomeOf`. */
   askNode(nodeId: string, command: NodeCommand): Promise<string>;
@@ -393,26 +397,29 @@ export interface NodeStore {
 
 /** A token bucket that all nodes share. */
 export interface SharedLimit {
-  /** Identifies it among all limits. */
+  /** Identifies the limit among all limits. */
   name: string;
   perMinute: number;
   burst: number;
 }
 
-/** The number of tokens that one node has spent, and the age of the first, from which the limit refills. */
+/**
+ * The number of tokens that one node has spent, and how long ago it spent the first one. The limit refills from that
+ * moment.
+ */
 export interface Spent {
   count: number;
   agoMs: number;
 }
 
 /**
- * The limits of callers, counted over all nodes that share the store. If the server loses the counts, all limits are
- * full.
+ * Callers' limits, counted across all nodes that share the store. If the server loses the counts, all limits are full
+ * again.
  */
 export interface LimitStore {
   /**
-   * Takes one token from each limit in turn, up to the first empty one. Concurrent calls of several nodes exceed no
-   * limit. Resolves with the result for each limit that was tried, and the tokens left in it.
+   * Takes one token from each limit in turn, up to the first empty one. Concurrent calls by several nodes never exceed
+   * a limit. Resolves with the result and the tokens left for each limit tried.
    */
   takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
   /**
@@ -424,7 +431,7 @@ export interface LimitStore {
   forgetFullLimits(): Promise<void>;
 }
 
-/** The facts for opening an account that the ledger does not have. */
+/** The data for opening an account that the ledger does not have. */
 export interface OpeningFacts<Account> {
   /** The ledger's time. */
   now: number;
@@ -442,12 +449,12 @@ export interface AccountName<Account> {
 
 /**
  * Stores how much of each platform operation's budget is spent. An account is a plain record, serializable as JSON.
- * Changes of one account never interleave, on any node.
+ * Changes to one account never interleave, on any node.
  */
 export interface BudgetLedger {
   /**
    * Applies `change` to the account at the ledger's time, and resolves with its result. `change` is synchronous,
-   * mutates only the account, and may run more than once, each time on the current account; the last run counts.
+   * mutates only the account, and may run more than once, each time on the current account; only the last run counts.
    */
   change<Account extends object, Result>(
     name: AccountName<Account>,

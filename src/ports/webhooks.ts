@@ -5,7 +5,7 @@ import type { OutboxEvent } from '../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../core/webhooks/webhook.ts';
 import type { DeclaredEdit, NewWebhookDeclaration, WebhookFacts } from '../core/webhooks/webhook-changes.ts';
 
-/** An edit of webhooks: the new and changed ones, and the ids of removed ones. */
+/** An edit to the webhooks: the new and changed ones, and the ids of removed ones. */
 export interface WebhookEdit {
   put: readonly Webhook[];
   remove: readonly string[];
@@ -40,21 +40,22 @@ export interface OutboxPage {
 }
 
 /**
- * The webhooks, and the progress of each. The audit is their outbox: an event gets the next number in the transaction
- * that stores it, so a reader misses no event behind its cursor.
+ * The webhooks and their delivery progress. The audit log is their outbox: each event gets the next number in the
+ * transaction that stores it, so a reader's cursor never skips an event.
  */
 export interface WebhookStore {
   /** Returns all webhooks, ascending by name. */
   listWebhooks(): Promise<Webhook[]>;
   /**
-   * Changes webhooks as `judge` decides, together with its events. A webhook is removed with its deliveries. `judge` is
-   * synchronous and pure, and may run more than once. If it refuses, nothing changes, and the refusal is thrown.
+   * Changes webhooks as `judge` decides, together with the judge's events. Removing a webhook also removes its
+   * deliveries. `judge` is synchronous and pure, and may run more than once. If it refuses, nothing changes, and the
+   * refusal is thrown.
    */
   updateWebhooks(judge: (webhooks: Webhook[], newestEvent: number) => Verdict<WebhookEdit>): Promise<void>;
   /**
-   * Changes the webhooks of a configuration like `updateWebhooks`, and stores this node's declarations. If several
-   * daemons share the store, a webhook stays as long as any node declares it. Resolves with the webhooks that other
-   * nodes declare and this one does not, or declares differently.
+   * Changes the webhooks that the configuration declares, in the same way as `updateWebhooks`, and stores this node's
+   * declarations. If several daemons share the store, a webhook stays as long as any node declares it. Resolves with
+   * the webhooks that other nodes declare and that this node omits or declares differently.
    */
   declareWebhooks(judge: (facts: WebhookFacts) => Verdict<DeclaredEdit>): Promise<StillDeclared[]>;
   /**
@@ -62,7 +63,7 @@ export interface WebhookStore {
    */
   webhookDeclarations(): Promise<NodeDeclarations<NewWebhookDeclaration> | undefined>;
   /**
-   * Stores the outcome of delivery attempts as `judge` decides, given the webhook and its deliveries of these events.
+   * Stores the outcome of delivery attempts as `judge` decides, given the webhook and its deliveries for these events.
    * `judge` is synchronous and pure, and may run more than once. Does nothing if the webhook no longer exists.
    */
   recordProgress(
@@ -72,8 +73,8 @@ export interface WebhookStore {
   /** Returns at most `limit` deliveries of a webhook, ordered by event. */
   listDeliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   /**
-   * Removes deliveries that ended before this time (epoch milliseconds), and all but the newest `keep` successful ones
-   * of each webhook.
+   * Removes deliveries that ended before this time (epoch milliseconds), and each webhook's successful ones except the
+   * newest `keep`.
    */
   trimDeliveries(step: { before: number; keep: number }): Promise<void>;
   /** Returns the events after this number that have one of these actions, in order. */

@@ -48,7 +48,7 @@ export const maxWaitMs = 600_000;
 /** The highest limit that rankd accepts, because it records each call in a window. */
 const maxCalls = 10_000;
 
-/** The rate limit as the headers of one response report it. */
+/** The rate limit that one response's headers report. */
 export interface RateReading {
   /** Calls per window. */
   limit?: number | undefined;
@@ -95,8 +95,8 @@ function whole(text: string | null | undefined): number | undefined {
 }
 
 /**
- * Masks `key` (printable ASCII) in a text, even if some of its characters are escaped as in JSON. The text can't be
- * parsed first, because errors and the log often quote truncated JSON.
+ * Returns a function that masks `key` (printable ASCII) in a text, even if some of its characters are escaped as in
+ * JSON. The text can't be parsed first, because errors and the log often quote truncated JSON.
  */
 export function keyMask(key: string): (text: string) => string {
   const characters = Array.from(key, (one) => {

@@ -3,7 +3,7 @@ import type { CallContext, Clock } from '../../ports/index.ts';
 import { withShare } from '../../ports/platform.ts';
 import type { ListedRole, Membership } from './resources.ts';
 
-/** Stores the id of the group's base role between starts. */
+/** Stores the id of the group's base role across restarts. */
 export interface BaseRoleMemory {
   find(): Promise<number | undefined>;
   keep(roleId: number): Promise<void>;
@@ -23,9 +23,9 @@ const restMs = 30_000;
 const publicListShare = 0.25;
 
 /**
- * Finds the base role of the group. Open Cloud's role list does not mark it, and the rank does not identify it: in most
- * groups, a custom role also has rank 1 (see `RankOne`). The id is found once and stored, because it
- * never changes while the group exists.
+ * Finds the group's base role. Open Cloud's role list does not mark it, and the rank does not identify it, because in
+ * most groups, a custom role also has rank 1 (see `RankOne`). The id is found once and stored, because it never changes
+ * while the group exists.
  */
 export class BaseRole {
   readonly #clock: Clock;
@@ -47,11 +47,12 @@ export class BaseRole {
   }
 
   /**
-   * Resolves with the id of the base role, which the list may omit; with all candidates if Roblox does not show which
-   * of them it is. Asks Roblox only if the id is unknown and not exactly one role has rank 1.
+   * Resolves with the base role's id, even if the list omits the role, or with all candidates if Roblox does not reveal
+   * the base role. Asks Roblox only if the stored id is missing or unlisted, and the list does not have exactly one
+   * role with rank 1.
    */
   async among(listed: ListedRole[], call: CallContext): Promise<number[]> {
-    this.#id ??= await this.#memory.find().catch(() => undefined); // a failing store reports that elsewhere
+    this.#id ??= await this.#memory.find().catch(() => undefined); // store failures are reported elsewhere
     const known = this.#id;
     const isListed = (id: number) => listed.some((role) => role.id === id);
     if (known !== undefined && (known === this.#omitted || isListed(known))) return [known];
@@ -73,7 +74,7 @@ export class BaseRole {
   }
 
   /**
-   * Learns the base role from a member without other roles: `roles` is empty, and `role` names it. Source:
+   * Learns the base role from a member without other roles: `roles` is empty, and `role` names the base role. Source:
    * GroupService.GetRolesInGroupAsync, and observed live.
    */
   noteMembership({ roles, role }: Membership): void {
@@ -106,7 +107,7 @@ export class BaseRole {
 
   /**
    * Reads some members of each candidate. The base role is the candidate that its members' role lists omit. If Roblox
-   * lists the base role like any other, it is the candidate that all of these members hold.
+   * lists the base role like any other, it is the candidate that all the members read hold.
    */
   async #askMembers(candidates: number[], call: CallContext): Promise<number | undefined> {
     const holders = new Map<number, Membership[]>();

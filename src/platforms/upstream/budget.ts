@@ -4,39 +4,41 @@ import { maxWaitMs, type RateReading } from './answer.ts';
  * The platform reports the end of a window in whole seconds: two ends that differ by less belong to the same window.
  */
 const sameWindowMs = 2_000;
-/** The reported end is rounded up to this: Open Cloud's headers are Envoy's. */
+/** The platform rounds the reported end up to a multiple of this, because its headers come from Envoy. */
 const roundingMs = 1_000;
 /**
  * Heavy lanes leave this share of the slots free at the start of a window, and less and less until its end. Otherwise a
  * later caller would find all slots spent.
  */
 const headroomShare = 0.1;
-/** Heavy lanes may start calls up to this many times faster than evenly over a window. */
+/** Heavy lanes may start calls up to this many times faster than an even spread over a window. */
 const heavyHaste = 10;
-/** The number of first calls that are spaced out: if an unreported limit applies, few calls exceed it. */
+/**
+ * The number of first calls that are spaced out, so that few calls exceed a limit that the platform does not report.
+ */
 const cautiousCalls = 50;
 /**
- * While the headers are in doubt: the share of the pace that remains after a refusal, and the share of the limit that a
- * window adds.
+ * While the headers are in doubt, each refusal multiplies the pace by `decrease`, and each window adds `increase` of
+ * the limit.
  */
 const decrease = 0.5;
 const increase = 0.25;
 /** The pace does not fall below this share of the limit. */
 const leastShare = 1 / 60;
 /**
- * Slots of one node with release times within this share of a window are released together, at the latest of these
+ * One node's slots whose release times lie within this share of a window are released together, at the latest of these
  * times. This limits the size of a shared account.
  */
 const grainShare = 1 / 200;
 
 /**
  * Limits how many calls of one operation may start, and when. It is a plain record that a ledger can store; the
- * functions below change it. Times are milliseconds of the ledger's clock.
+ * functions below change it. Times are in milliseconds on the ledger's clock.
  *
- * Each call spends a slot. Until the platform reports the end of its window, a slot stays spent for a whole window: no
- * window of the platform's, whenever it begins, then exceeds the limit. After that, the platform's count and end apply,
- * until it refuses a call although its own count has calls left. Then another limit is in force (Open Cloud's page on
- * rate limits allows for that): calls start one at a time, at a pace that each refusal halves and that rises slowly.
+ * Each call spends a slot. Until the platform reports the end of its window, a slot stays spent for a whole window, so
+ * that no platform window exceeds the limit, whenever it begins. After that, the platform's count and end apply, until
+ * it refuses a call although its own count has calls left. Then a different limit must be in force (Open Cloud's page
+ * on rate limits allows for that): calls start one at a time, at a pace that each refusal halves and that rises slowly.
  * Once the pace is back at the limit, the platform's count applies again.
  */
 export interface Account {
@@ -49,8 +51,8 @@ export interface Account {
   /** The release times of the spent slots, ascending. */
   spent: Release[];
   /**
-   * No call starts before this. After a closure it advances with every start, until the platform reports its count
-   * again.
+   * No call starts before this time. After a closure, it advances with every start, until the platform reports its
+   * count again.
    */
   opensAt: number;
   closedUntil: number;
@@ -60,15 +62,15 @@ export interface Account {
   windowEndsAt?: number;
   /** True if the platform rounds the end of its window down. */
   roundsDown: boolean;
-  /** Calls in flight, of all nodes. */
+  /** Calls in flight on all nodes. */
   inFlight: number;
   /** The number of calls that the platform must still accept before calls may start in a burst. */
   caution: number;
-  /** Set while the headers are in doubt: the pace in calls per window at that time. */
+  /** Set while the headers are in doubt: the pace in calls per window at the time `since`. */
   doubt?: { pace: number; since: number };
-  /** The calls of each lane. */
+  /** Call counts by lane. */
   shares: ShareCounts;
-  /** The calls of each lane of each node. */
+  /** Call counts by node and lane. */
   asked: ShareCounts;
   /** The nodes that use this account. */
   nodes: Record<string, NodeDemand>;
@@ -78,7 +80,7 @@ export interface Account {
 export interface NodeDemand {
   at: number;
   inFlight: number;
-  /** Its waiting calls. */
+  /** The number of its waiting calls. */
   waiting: number;
 }
 
@@ -119,7 +121,7 @@ export function isUnknown(account: Account, now: number): boolean {
   return stillSpent(account, now).some((release) => release.for === 'guess');
 }
 
-/** Returns the schedule of the next calls. */
+/** Returns the schedule for the next calls. */
 export function schedule(account: Account, now: number): Schedule {
   const releases = soonestReleases(account, now);
   let startsAt = Math.max(now, account.opensAt);
@@ -153,7 +155,7 @@ export function schedule(account: Account, now: number): Schedule {
   return { next, take };
 }
 
-/** Returns the spent slots with their earliest release times: the call of a reserved slot may start now. */
+/** Returns the spent slots with their earliest release times, because a reserved slot's call may start now. */
 function soonestReleases(account: Account, now: number): Release[] {
   const spent = stillSpent(account, now);
   const soonest = releaseAt(account, now);
@@ -171,7 +173,7 @@ export interface Schedule {
   take(isHeavy?: boolean): number;
 }
 
-/** Returns the number of calls that could start at once. */
+/** Returns the number of calls that could start now. */
 export function left(account: Account, now: number): number {
   if (now < account.closedUntil) return 0;
   return Math.max(0, account.limit - slotsOf(stillSpent(account, now)));
@@ -193,9 +195,9 @@ function paceAfter(account: Account, now: number, isHeavy: boolean): void {
 }
 
 /**
- * Spends a slot for a call that starts at any time until `until`. Returns the slot's release time: a whole window
- * later, or the end of the platform's window if the call is sure to start in it. `startReserved` or `returnSlot` must
- * follow.
+ * Spends a slot for a call that may start at any time up to `until`. Returns the slot's release time: a whole window
+ * later, or the end of the platform's window if the call is certain to start in it. `startReserved` or `returnSlot`
+ * must follow.
  */
 export function reserveSlot(account: Account, now: number, { by, until }: { by: string; until: number }): number {
   return addRelease(account, { at: releaseAt(account, Math.max(now, until)), slots: 1, by, for: 'reserved' });
@@ -207,7 +209,7 @@ export function startReserved(account: Account, now: number, slot: { by: string;
   spend(account, now, slot);
 }
 
-/** Records the start of a call whose slot was granted earlier. */
+/** Records the late start of a call, so that its slot counts from now instead of from when it was granted. */
 export function startLate(account: Account, now: number, { by }: { by: string }): void {
   returnSlot(account, { by });
   addRelease(account, { at: releaseAt(account, now), slots: 1, by });
@@ -266,8 +268,8 @@ export function isUnpaced(account: Account, now: number): boolean {
 }
 
 /**
- * Returns the time at which one of `free` slots may be taken before others become free. Heavy lanes wait until they
- * have to leave fewer slots free; they always leave one.
+ * Returns when a call may take one of `free` slots if no other slot becomes free first. The fewer slots are free, the
+ * longer heavy lanes wait, and they never take the last one.
  */
 function freeAt(
   { limit, windowMs }: Account,
@@ -280,14 +282,14 @@ function freeAt(
 }
 
 /**
- * Adopts the platform's count. It may lack calls in flight, and responses can arrive out of order: within a window the
- * count only rises, and includes our own calls since the window began. The reported end is rounded up, so the earliest
- * report is nearest to it; the end never moves back, so a call that was promised a slot in the next window gets it. The
- * count lacks reserved slots.
+ * Adopts the platform's count. The count may omit calls in flight, and responses can arrive out of order, so within a
+ * window it only rises and always includes our own calls since the window began. The reported end is rounded up, so the
+ * earliest report is nearest to it; the end never moves to a later time, so a call that was promised a slot in the next
+ * window gets it. The count does not include reserved slots.
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;
-  // At most a window, as more would be an epoch or an error.
+  // At most a window, because a longer time would be an epoch timestamp or an error.
   const endsAt = now + Math.min(resetMs + (account.roundsDown ? roundingMs : 0), account.windowMs);
   const { windowEndsAt = Number.NEGATIVE_INFINITY } = account;
   const isSameWindow = Math.abs(endsAt - windowEndsAt) <= Math.min(sameWindowMs, account.windowMs / 2);
@@ -363,7 +365,7 @@ export function slotsOf(releases: readonly Release[]): number {
   return releases.reduce((sum, { slots }) => sum + slots, 0);
 }
 
-/** By lane, the number of requested calls in two periods of a window's length. */
+/** The number of requested calls by lane in the current and the previous period. A period is as long as a window. */
 export interface ShareCounts {
   current: Record<string, number>;
   previous: Record<string, number>;
@@ -372,9 +374,9 @@ export interface ShareCounts {
 }
 
 /**
- * Counts a call of a node's lane. Returns true if the lane is now heavy: it has asked for more than its fair share of a
- * window's slots, with one share left for a new lane. Refused calls count too; otherwise a lane with excessive demand
- * would become light again later in the window, and overtake the others.
+ * Counts a call in a node's lane. Returns true if the lane is now heavy: it has requested more than its fair share of a
+ * window's slots, where one share is left for a new lane. Refused calls count too; otherwise a lane with excessive
+ * demand would become light again later in the window, and overtake the others.
  */
 export function countsAsHeavy(
   { shares, asked, limit, windowMs }: Account,
@@ -392,7 +394,7 @@ export function laneOfNode(node: string, lane: string): string {
   return `${node} ${lane}`;
 }
 
-/** Counts a call of the lane. Returns its number of calls over about the last window. */
+/** Counts a call in the lane. Returns the lane's number of calls over roughly the last window. */
 function countCall(
   counts: ShareCounts,
   { lane, now, windowMs }: { lane: string; now: number; windowMs: number },
@@ -408,7 +410,7 @@ function countCall(
   return callsOf(counts, lane, { now, windowMs });
 }
 
-/** Returns the lane's number of calls over about the last window. */
+/** Returns the lane's number of calls over roughly the last window. */
 export function callsOf(
   counts: ShareCounts,
   lane: string,

@@ -37,20 +37,20 @@ export interface UpstreamOptions {
   surprises: Surprises;
   reach: Reach;
   proxy?: OutboundProxy | undefined;
-  /** True if a read with a response of the wrong shape is retried until its deadline. */
+  /** True if a read whose response has the wrong shape is retried until its deadline. The default is true. */
   isPatient?: boolean | undefined;
   tuning?: Partial<UpstreamTuning>;
 }
 
 export interface UpstreamTuning {
-  /** The timeout of one attempt. */
+  /** The timeout for each attempt. */
   perTryTimeoutMs: number;
-  /** The longest wait before the second attempt. It doubles for each further one, up to `maxBackOffMs`. */
+  /** The longest wait before the second attempt. It doubles with each later attempt, up to `maxBackOffMs`. */
   backOffMs: number;
   maxBackOffMs: number;
   /**
-   * No attempt begins with less time left than this, or than the platform's estimated response time: the outcome of a
-   * write would be unknown.
+   * No attempt begins with less time left than this, or than the platform's estimated response time, because a write's
+   * outcome would be unknown.
    */
   shortestTryMs: number;
   maxBodyBytes: number;
@@ -75,22 +75,22 @@ export interface UpstreamRequest<T> {
   body?: unknown;
   /** True if the request changes something on the platform. */
   isWrite?: boolean;
-  /** Called if the platform refuses the request because another one holds a lock. */
+  /** Called if the platform refuses the request because another request holds a lock. */
   onLocked?: () => void;
   /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
   /** True if the request is not worth a retry. */
   isTriedOnce?: boolean;
-  /** The expected shape of the response. A different shape is only recorded. */
+  /** The expected shape of the response. Differences are only recorded. */
   schema: SchemaName;
   /**
-   * Turns the JSON of the response (for a write, `undefined` if it is not JSON) into the result. Throws if it has the
+   * Converts the response's JSON (for a write, `undefined` if it is not JSON) into the result. Throws if it has the
    * wrong shape.
    */
   parse(json: unknown): T;
 }
 
-/** A call that times out in less time than this proves nothing about the platform. */
+/** A call that times out sooner than this proves nothing about the platform. */
 const conclusiveMs = 2_000;
 
 /** An attempt without a usable response. */
@@ -181,8 +181,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Waits for admission. A change that has begun may start later than others, because it had time when it reserved its
-   * slots.
+   * Waits for admission. A write of a change that has begun may start closer to its deadline, because there was enough
+   * time when its slots were reserved.
    */
   #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
     const shortestTryMs = call.reservation === undefined ? this.shortestTryMs(gate) : this.#tuning.shortestTryMs;
@@ -217,8 +217,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Parses a successful response. An unreadable response to a read is retried; a daemon also retries one of the wrong
-   * shape.
+   * Parses a successful response. A read is retried if its response is unreadable and, in a daemon, also if the
+   * response has the wrong shape.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;

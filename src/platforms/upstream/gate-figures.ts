@@ -34,7 +34,7 @@ export class GateFigures {
     if (remaining !== undefined && resetMs !== undefined) this.#reported = { remaining, until: now + resetMs };
   }
 
-  /** The remaining calls by the platform's last report; 0 once that has expired. */
+  /** The remaining calls according to the platform's last report; 0 once that has expired. */
   remaining(now: number): number {
     return now < this.#reported.until ? this.#reported.remaining : 0;
   }

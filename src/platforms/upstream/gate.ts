@@ -28,7 +28,7 @@ export interface GateOptions {
   operation: string;
   /** The operation's name in errors, e.g. `giving roles`. */
   name: string;
-  /** Calls per window, until the platform's headers report another limit. */
+  /** Calls per window, until the platform's headers report a different limit. */
   limit: number;
   /** One minute by default. */
   windowMs?: number;
@@ -43,7 +43,7 @@ export interface GateOptions {
   node: string;
 }
 
-/** The bounds within which a slot is reserved. */
+/** The bounds for reserving a slot. */
 type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 
 /** Enough for the usual number of concurrent callers, while a burst does not open hundreds of connections. */
@@ -53,27 +53,30 @@ const defaultMaxInFlight = 64;
  */
 const maxMarginMs = 100;
 /**
- * While this gate's copy of the shared account is younger than this, a reserved call may start, or another be refused,
- * without asking the ledger.
+ * While this gate's copy of the shared account is younger than this, the gate may start a reserved call, or refuse any
+ * call, without asking the ledger.
  */
 const freshMs = 250;
-/** The longest pause between two requests to the ledger while a call waits here: other nodes must know about it. */
+/**
+ * The longest pause between two requests to the ledger while a call waits here, because other nodes must know that it
+ * is waiting.
+ */
 const maxPauseMs = 1_000;
-/** The first pause if slots are free but belong to other nodes. It doubles each time. */
+/** The first pause if slots are free but belong to other nodes. It doubles with each retry. */
 const retryMs = 20;
 const maxRetryMs = 160;
 /** A call that starts later than this after its grant is counted from its start. */
 const maxStartMs = 10;
 /** The pause after the ledger did not respond. */
 const afterFailureMs = 250;
-/** Slots are scarce if a smaller share of the limit is free. */
+/** Slots are scarce if less than this share of the limit is free. */
 const scarceShare = 0.1;
 /** The maximum number of updates stored for a ledger that does not respond. */
 const maxPending = 2_000;
 
 /**
  * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between
- * lanes, and heavy lanes last. A call of a change that has begun (`call.reservation` is set) is never heavy.
+ * lanes, and heavy lanes last. A call for a change that has begun (`call.reservation` is set) is never heavy.
  *
  * The gate has its own queue; `grant` decides how many of its calls may start. If several nodes share the budget, the
  * account is in a ledger, and this gate has a copy. At most one request to the ledger is in flight; later calls join
@@ -89,8 +92,8 @@ export class Gate {
   readonly #queue = new WaitQueue();
   readonly #figures = new GateFigures();
   /**
-   * The account, or the latest copy of the ledger's with this node's updates since then; and the lead of the ledger's
-   * time over `Clock.monotonic()`.
+   * `account` is the account, or the latest copy of the ledger's account plus this node's later updates. `aheadMs` is
+   * the lead of the ledger's clock over `Clock.monotonic()`.
    */
   #seen: { account: Account; at: number; aheadMs: number };
   /** Updates not yet sent to the ledger. */
@@ -146,7 +149,7 @@ export class Gate {
    * Resolves when the call may be sent; the caller must `leave` afterwards. A call with an unused `slot` uses it, and
    * is admitted before all calls without one. Throws `platform_busy` as soon as it is certain that the call can't start
    * before `call.deadlineAt`, and when `call.signal` is aborted; `platform_unavailable` if it could start now but its
-   * time is over.
+   * time is over; and the ledger's error if the ledger does not respond.
    */
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
     if (call.signal.aborted) return Promise.reject(tooLate(this.#name, this.#waitMs));
@@ -163,9 +166,9 @@ export class Gate {
   }
 
   /**
-   * Spends a slot for a later call, once one is free. The caller enters with it before `deadlineAt`, or releases it.
-   * Throws `platform_busy` as soon as it is certain that no slot comes free in time; `platform_unavailable` if only the
-   * deadline prevents it.
+   * Spends a slot for a later call, once one is free. The caller must enter with it before `deadlineAt`, or release it.
+   * Throws `platform_busy` as soon as it is certain that no slot becomes free in time; `platform_unavailable` if only
+   * the deadline prevents it; and the ledger's error if the ledger does not respond.
    */
   async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
     const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
@@ -174,7 +177,7 @@ export class Gate {
     return slot;
   }
 
-  /** Throws like `reserve` if no slot comes free in time, even if no other call waits. */
+  /** Throws the same errors as `reserve` if no slot would become free in time even without waiting calls. */
   refuseIfLate({ deadlineAt }: Pick<CallContext, 'deadlineAt'>): void {
     if (this.#isFresh && this.#clock.monotonic() + this.#waitMs > deadlineAt) throw tooLate(this.#name, this.#waitMs);
   }
@@ -193,7 +196,10 @@ export class Gate {
     this.#update((account, now) => finish(account, reading, now));
   }
 
-  /** Like `leave`, for a call refused with 429. Returns true if calls were left by the platform's own count. */
+  /**
+   * Does the same as `leave` for a call that was refused with 429. Returns true if the platform's own count had calls
+   * left.
+   */
   leaveRefused(reading: RateReading): boolean {
     const remainingBefore = this.#figures.remaining(this.#clock.monotonic());
     this.leave(reading);
@@ -286,8 +292,8 @@ export class Gate {
   }
 
   /**
-   * Counts a call of the lane. Returns true if the lane is heavy. It remains heavy while its heavy calls wait, so that
-   * no later call of the lane overtakes them.
+   * Counts a call in the lane. Returns true if the lane is heavy. The lane remains heavy while its heavy calls wait, so
+   * that no later call of the lane overtakes them.
    */
   #countsAsHeavy(lane: string): boolean {
     const call = { lane, node: this.#node };
@@ -389,7 +395,7 @@ export class Gate {
     return { kind, isBegun, isHeavy, until: this.#seen.aheadMs + deadlineAt, slotAt: slot?.freeAt ?? 0 };
   }
 
-  /** Admits a call that was granted its slot, unless it has left the queue: then it returns the slot. */
+  /** Admits a call that was granted its slot. If the call has already left the queue, returns the slot instead. */
   #admit(call: QueuedCall | undefined, { freeAt, grantedAt }: { freeAt: number; grantedAt: number }): void {
     if (call === undefined) return;
     const by = this.#node;
@@ -404,7 +410,7 @@ export class Gate {
     call.admit();
   }
 
-  /** Handles a ledger that does not respond: refuses all waiting calls except those of changes that have begun. */
+  /** Handles a ledger that does not respond: refuses all waiting calls except those for changes that have begun. */
   #fail(error: RankdError): void {
     this.#isFailing = true;
     for (const call of [...this.#queue.inOrder()]) if (!call.isBegun) this.#refuse(call, error);
@@ -469,7 +475,10 @@ export class Gate {
     return this.#clock.monotonic() + this.#seen.aheadMs;
   }
 
-  /** False if other nodes may have returned slots in the meantime, so that no call is refused for lack of slots. */
+  /**
+   * False if the copy of the account may be outdated. No call is then refused for lack of slots, because other nodes
+   * may have returned some.
+   */
   get #isFresh(): boolean {
     return this.#ledger === undefined || this.#clock.monotonic() - this.#seen.at <= freshMs;
   }
@@ -479,13 +488,13 @@ export class Gate {
   }
 }
 
-/** Returns the schedule of a budget without limits. */
+/** Returns the schedule for a budget without limits. */
 function allAtOnce(now: number): Schedule {
   return { next: () => now, take: () => now };
 }
 
 /**
- * Returns the error of a call that could start in `waitMs`. At 0, the reason is the call's deadline, not the budget.
+ * Returns the error for a call that could start in `waitMs`. At 0, the call's deadline is the reason, not the budget.
  */
 function tooLate(name: string, waitMs: number): RankdError {
   if (waitMs > 0) return limited(`before ${name} again`, waitMs);
@@ -493,7 +502,7 @@ function tooLate(name: string, waitMs: number): RankdError {
   return new RankdError('platform_unavailable', message);
 }
 
-/** Returns the error of a waiting call whose signal was aborted. The next call could start in `waitMs`. */
+/** Returns the error for a waiting call whose signal was aborted. The next call could start in `waitMs`. */
 function endedWhileWaiting(name: string, waitMs: number, cause: unknown): RankdError {
   const message = `The request ended while it was waiting for Roblox's rate limit (${name}); nothing was sent.`;
   return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)), cause });

@@ -14,10 +14,10 @@ import {
 
 /** A node's demand expires after this, so a node repeats it while one of its calls waits. */
 const demandMs = 2_000;
-/** No call is in flight for longer than this: calls of a dead node drop out of the count. */
+/** No call is in flight for longer than this, so a dead node's calls are then no longer counted. */
 const longestCallMs = 15_000;
 
-/** A node's request for slots of the budget. */
+/** A node's request for budget slots. */
 export interface GrantRequest {
   node: string;
   /** Its calls in flight. */
@@ -35,7 +35,7 @@ export interface Ask {
    */
   kind: 'start' | 'reserve' | 'reserved';
   isHeavy: boolean;
-  /** True for a call of a change that has begun: it need not leave slots to other nodes. */
+  /** True for a call that belongs to a change that has begun. It need not leave slots to other nodes. */
   isBegun: boolean;
   until: number;
   slotAt: number;
@@ -80,7 +80,7 @@ function noteDemand(account: Account, now: number, { node, ...demand }: Omit<Gra
   account.inFlight = Object.values(account.nodes).reduce((sum, one) => sum + one.inFlight, 0);
 }
 
-/** Returns the number of calls that are waiting at other nodes. */
+/** Returns the number of calls that are waiting on other nodes. */
 export function waitingElsewhere({ nodes }: Account, now: number, node: string): number {
   const others = Object.entries(nodes).filter(([id]) => id !== node);
   return others.reduce((sum, [, other]) => sum + waitingAt(other, now), 0);
@@ -91,9 +91,9 @@ function waitingAt({ at, waiting }: NodeDemand, now: number): number {
 }
 
 /**
- * Returns the number of free slots that a node may take now. Each slot goes to the node whose lanes have the fewest in
- * this window, among the nodes with waiting calls, or with calls expected before the window ends at their recent pace.
- * Leftover slots go to any caller. A busy node therefore leaves slots for the demand of the others.
+ * Returns the number of free slots that a node may take now. Each slot goes to the node whose lanes have the fewest
+ * slots in this window, among the nodes with waiting calls, or with calls expected before the window ends at their
+ * recent pace. Leftover slots go to any caller. A busy node therefore leaves slots for the demand of the others.
  */
 function shareOf(account: Account, node: string, now: number): number {
   const { limit, windowMs, windowEndsAt = now, asked } = account;

@@ -4,9 +4,9 @@ import { Gate } from './gate.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 
 /**
- * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open
- * Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection and the calls without a key have no documented
- * limit.
+ * The operations that rankd uses, each with its limit: calls per minute for a key's owner, across all of the owner's
+ * keys (Open Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection and the calls without a key have no
+ * documented limit.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -52,7 +52,7 @@ export class WriteReservation implements Reservation {
 
   /**
    * Reserves a slot for each of `kinds`. The writes follow one another and each takes `answerMs`, so each must start
-   * that much before the next. Throws `platform_busy`, and reserves nothing, if not all slots come free in time;
+   * that much before the next. Throws `platform_busy`, and reserves nothing, if not all slots become free in time;
    * `platform_unavailable` if there is no time. If slots are scarce, every change reserves them one by one in the same
    * order, so that two changes never each hold a slot that the other waits for.
    */

@@ -4,7 +4,7 @@ import { shorten } from '../../base/text.ts';
 import { refusedKey } from '../../core/credential.ts';
 import type { Answer } from './answer.ts';
 
-/** An unsuccessful response of the platform. */
+/** An unsuccessful response from the platform. */
 export interface Refusal {
   status: number;
   body: string;
@@ -16,9 +16,9 @@ export interface Refusal {
 const recoveryMs = 5_000;
 
 /**
- * True if a retry of the same call can succeed. Source: Open Cloud's page on errors. The texts also occur with other
- * statuses, and other clients retry them: `FailedToAcquireLock`, `TooManyRequests`, `Migration in progress. Please try
- * again`.
+ * True if a retry of the same call can succeed. Source: Open Cloud's page on errors. Responses with any status but 401
+ * and one of these texts are also retried, as other clients do: `FailedToAcquireLock`, `TooManyRequests`, `Migration in
+ * progress. Please try again`.
  */
 export function isTransient(refusal: Words): boolean {
   const { status } = refusal;
@@ -45,8 +45,8 @@ function wordsOf({ body }: Words): string {
 
 /**
  * Returns the RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the
- * platform did not carry it out. A transient refusal is `outcome_unknown`, because the platform can send it after it
- * carried out the write; `platform_busy` is the exception.
+ * platform did not carry it out. A transient refusal other than `platform_busy` becomes `outcome_unknown`, because the
+ * platform may send it after it has carried out the write.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
@@ -60,7 +60,9 @@ export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean 
   return rejected(refusal);
 }
 
-/** The error of a write of the base role. rankd never gives or takes a role that it knows to be the base role. */
+/**
+ * The error for giving or taking the base role. rankd never gives or takes a role that it knows to be the base role.
+ */
 export class BaseRoleError extends RankdError {
   constructor(refusal: Refusal) {
     super('platform_rejected', `Roblox reports that every member has this role (${quote(refusal)}).`, {
@@ -69,7 +71,7 @@ export class BaseRoleError extends RankdError {
   }
 }
 
-/** The error of a read that the platform forbids. The key may be valid nevertheless. */
+/** The error for a read that the platform forbids. The key may still be valid. */
 export class ForbiddenRead extends RankdError {
   constructor(refusal: Refusal) {
     super('platform_credential', `The Roblox key is not allowed to read this (${quote(refusal)}).`, {
@@ -78,19 +80,19 @@ export class ForbiddenRead extends RankdError {
   }
 }
 
-/** Returns the error of a write that may have reached the platform, without a response that shows its effect. */
+/** Returns the error for a write that may have reached the platform, but got no response that shows its effect. */
 export function unknownOutcome(what: string, rest: Pick<RankdErrorOptions, 'cause' | 'connection'> = {}): RankdError {
   const message = `The change was sent to Roblox, but its outcome is unknown: ${what}.`;
   return new RankdError('outcome_unknown', message, rest);
 }
 
-/** Returns the error of a call that did not reach the platform and changed nothing. */
+/** Returns the error for a call that did not reach the platform and changed nothing. */
 export function unreached({ words, hint, cause: connection }: ConnectionFailure, cause: unknown): RankdError {
   const message = `Roblox can't be reached: ${words}. Nothing was changed.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs: recoveryMs, hint, connection, cause });
 }
 
-/** Returns the error of a read whose response has an unexpected shape. */
+/** Returns the error for a read whose response has an unexpected shape. */
 export function unfamiliar(flaws: string[], cause: unknown): RankdError {
   const shown = flaws.length > 0 ? ` (${flaws.slice(0, maxFlaws).join(', ')})` : '';
   const message = `Roblox's response has an unexpected shape${shown}. Nothing was changed.`;
@@ -103,13 +105,13 @@ export function unfamiliar(flaws: string[], cause: unknown): RankdError {
 
 const maxFlaws = 3;
 
-/** Returns the error of a call that got no usable response and changed nothing. */
+/** Returns the error for a call that got no usable response and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
   const message = `Roblox gave no usable response (${what}). Nothing was changed; try again later.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
 }
 
-/** The error of a call that the platform refuses because of the key. */
+/** The error for a call that the platform refuses because of the key. */
 export class RefusedKey extends RankdError {
   /** The refusal as the platform phrased it. */
   readonly refusal: string;
@@ -123,8 +125,8 @@ export class RefusedKey extends RankdError {
 }
 
 /**
- * Returns the error of a 403. With "permission denied", it concerns the acting account's permissions; otherwise the
- * key, the address or a challenge.
+ * Returns the error for a write that was refused with 403. With "permission denied", the cause is the acting account's
+ * permissions; otherwise, it is the key, the address or a challenge.
  */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
@@ -141,7 +143,7 @@ function busy({ retryAfterMs }: Refusal): RankdError {
   return limited('before it takes this again', retryAfterMs ?? recoveryMs);
 }
 
-/** Returns the error of a call beyond Roblox's rate limit. `until` names the event that ends the wait. */
+/** Returns the error for a call beyond Roblox's rate limit. `until` names the event that ends the wait. */
 export function limited(until: string, waitMs: number): RankdError {
   const retryAfterMs = Math.ceil(waitMs);
   const seconds = Math.ceil(retryAfterMs / 1000);
@@ -170,7 +172,7 @@ function isAboutBaseRole({ status, body }: Refusal): boolean {
 
 /**
  * True if the refusal means that the user is not in the group. Roblox does not document this refusal; 400 and 404 both
- * occur. A 404 with an error body of the platform concerns the member unless it names something else; a 400 only if it
+ * occur. A 404 with the platform's error body concerns the member unless it names something else; a 400 only if it
  * names the user as the problem.
  */
 function isAboutMember({ status, body }: Refusal): boolean {
@@ -194,7 +196,9 @@ function quote({ status, body }: Refusal): string {
   return `${[status, code].filter((part) => part !== undefined).join(' ')}${message === '' ? '' : `: ${message}`}`;
 }
 
-/** The statuses and codes of Open Cloud's page on errors; 502 and 504 come from the gateways in front of it. */
+/**
+ * The statuses and codes that Open Cloud's page on errors documents; 502 and 504 come from the gateways in front of it.
+ */
 const statuses = new Set([200, 400, 401, 403, 404, 409, 429, 499, 500, 501, 502, 503, 504]);
 const codes = new Set([
   ...['INVALID_ARGUMENT', 'PERMISSION_DENIED', 'NOT_FOUND', 'ABORTED', 'RESOURCE_EXHAUSTED'],

@@ -52,7 +52,7 @@ export function parseRole(json: unknown): ListedRole {
 }
 
 /**
- * The power behind each permission of a role. Other permissions give no power over members or over the group's
+ * The power that each role permission grants. Other permissions grant no power over members or over the group's
  * property.
  */
 const powerOf: Readonly<Record<string, Power>> = {
@@ -89,7 +89,7 @@ export interface Membership {
   userId: number;
   /** The highest of the roles; absent if the response does not name it. */
   role: number | undefined;
-  /** All of them, possibly without the base role. The field did not exist before March 2026. */
+  /** All role ids, possibly without the base role's. The field did not exist before March 2026. */
   roles: number[] | undefined;
   joinedAt: number | undefined;
 }
@@ -126,8 +126,8 @@ export function parseBaseRoleId(json: unknown): number | undefined {
 }
 
 /**
- * Parses a response of usernames/users, which has no equivalent in Open Cloud. `asked` is the requested name, which may
- * be a previous one; `name` is the current name. Source: the OpenAPI document of users.roblox.com.
+ * Parses a usernames/users response, which has no equivalent in Open Cloud. `asked` is the requested name, which may be
+ * a previous one; `name` is the current name. Source: the OpenAPI document of users.roblox.com.
  */
 export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: string }> {
   return list(record(json)['data'])
@@ -150,8 +150,8 @@ export function parseUserName(json: unknown): string {
 }
 
 /**
- * Parses the introspection of an API key. An expiry in the year 1 means no expiry. `canWrite` is absent if the response
- * has no scopes in a known shape.
+ * Parses an API key's introspection response. An expiry in the year 1 means no expiry. `canWrite` is absent if the
+ * response has no scopes in a known shape.
  */
 export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);

@@ -66,7 +66,7 @@ export const committedSchemas = {
   ]),
   AssignRoleGroupMembershipRequest: object({ role: text }, ['role']),
   UnassignRoleGroupMembershipRequest: object({ role: text }, ['role']),
-  /** Introspection of a key; from the guide to API keys, and from responses published by others. */
+  /** The response to key introspection, from the guide to API keys and from responses published by others. */
   ApiKey: object(
     {
       name: text,
@@ -137,7 +137,10 @@ export const committedSchemas = {
 
 export type SchemaName = keyof typeof committedSchemas;
 
-/** Returns the differences between a response and its schema, without duplicates: list positions are not numbered. */
+/**
+ * Returns the differences between a response and its schema, without list positions, so that each difference appears
+ * only once.
+ */
 export function departures(json: unknown, name: SchemaName): string[] {
   const found = mismatches(json, name, committedSchemas);
   return [...new Set(found.map((flaw) => flaw.replaceAll(/\[\d+\]/g, '[]')))];

@@ -43,7 +43,7 @@ export class WriteSender {
     const request = this.#request(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) }, signal);
     request.on('response', found.resolve);
     request.on('error', found.reject);
-    request.on('close', () => found.reject(new Error('the connection ended without a response'))); // by an upgrade
+    request.on('close', () => found.reject(new Error('the connection ended without a response'))); // e.g. by an upgrade
     onceConnected(request, () => {
       if (lease.leftMs() < leastLeaseMs) return void request.destroy(withoutLease());
       isSent = true;

@@ -7,7 +7,7 @@ export interface UserNamesOptions {
   clock: Clock;
   /** Asks the platform for the users with these names, at most `maxNames`. The response omits unknown names. */
   ask: (names: string[], call: CallContext) => Promise<Array<NamedUser & { asked: string }>>;
-  /** The timeout of one request. */
+  /** The timeout for one request. */
   timeoutMs: number;
 }
 
@@ -27,7 +27,7 @@ const maxRemembered = 1_000;
 /** A name that callers are waiting for. */
 interface Wanted {
   name: string;
-  /** The lanes that ask for it. The name is queued in each of them, so no lane waits behind the names of another. */
+  /** The lanes that ask for it. The name is queued in each of them, so no lane waits behind another lane's names. */
   lanes: Set<string>;
   /** The latest deadline of its callers, on `Clock.monotonic()`. */
   deadlineAt: number;

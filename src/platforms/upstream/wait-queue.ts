@@ -72,7 +72,7 @@ export class WaitQueue {
 
 /**
  * First come, first served within a lane; lanes take turns. The order is fixed when an item is added, because callers
- * were promised their place: an item that leaves early delays no other.
+ * were promised their position: an item that leaves early delays no other.
  */
 export class FairQueue<T> {
   /** In the order of service. Each round has at most one item from each lane. */

@@ -3,12 +3,12 @@ import type { CallContext, Clock } from '../../ports/index.ts';
 
 /** The spacing of writes to one membership after Roblox has refused one because of a lock. */
 export const lockMs = 300;
-/** The time for which writes stay spaced after such a refusal. */
+/** How long writes stay spaced after such a refusal. */
 const rememberedMs = 600_000;
 
 /**
- * Spaces the writes to one membership for a while after any write was refused because of a lock. Otherwise they follow
- * each other at once, so an ordinary change takes no longer than its calls.
+ * Spaces the writes to one membership for a while after any write was refused because of a lock. Otherwise, writes
+ * follow each other at once, so an ordinary change takes no longer than its calls.
  */
 export class WriteSpacing {
   readonly #clock: Clock;
