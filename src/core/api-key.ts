@@ -11,7 +11,7 @@ export interface FreshSecret {
   stored: NewSecret;
 }
 
-/** Creates the secret of a new API key. */
+/** Creates a new API key's secret. */
 export function mintKey(mode: KeyMode): FreshSecret {
   const body = `rk_${mode}_${base62(30, (below) => crypto().randomInt(below))}`;
   const secret = body + checksum(body);

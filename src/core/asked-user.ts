@@ -4,7 +4,7 @@ import type { NamedUser } from './model.ts';
 /** A user as typed: an id or a user name. */
 export type AskedUser = number | string;
 
-/** Parses a user id, a user name or the address of a profile page; `undefined` for any other text. */
+/** Parses a user id, a user name or a profile page address; `undefined` for any other text. */
 export function userIn(text: string): AskedUser | undefined {
   const id = idIn(text) ?? idInAddress('user', text);
   const name = text.replace(/^@/, '');
@@ -23,7 +23,7 @@ export function isUserName(text: string): boolean {
 }
 
 /**
- * Returns the refusal if the given name is only a previous name of the user. The platform also finds users by previous
+ * Returns the refusal if the given name is one of the user's previous names. The platform also finds users by previous
  * names, but another user may take such a name, and ranking the wrong person is worse than an extra question.
  */
 export function refusalOfPreviousName(given: string, { id, name }: NamedUser): RankdError | undefined {

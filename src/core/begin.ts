@@ -125,7 +125,7 @@ function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: Begin
   return firstRefusal(recheck, asOfNow);
 }
 
-/** Returns the refusal that pauses the key, if the change would exceed a limit of the circuit breaker. */
+/** Returns the refusal that pauses the key, if the change would exceed one of the circuit breaker's limits. */
 function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }: BeginFacts): BeginVerdict | undefined {
   const { keyId } = change;
   if (keyId === undefined) return undefined;

@@ -42,7 +42,7 @@ const passing = new Set<ErrorCode>([
   'shutting_down',
 ]);
 
-/** The possible codes of an ended change. */
+/** The codes that an ended change can have. */
 export const changeCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...refusals,
   ...passing,

@@ -3,7 +3,7 @@ import { changeEvent, type DomainEvent } from './events.ts';
 import { type HoldsOfMember, holdsAfter } from './holds.ts';
 import type { ChangeState, Hold, RankChange } from './model.ts';
 
-/** The outcome of a change; `unknown` if it could not be confirmed. */
+/** A change's outcome; `unknown` if it could not be confirmed. */
 export interface ChangeOutcome {
   state: Exclude<ChangeState, 'pending'>;
   code: ErrorCode | null;
@@ -52,8 +52,8 @@ interface Ended {
 }
 
 /**
- * Makes the outcome of an ended change unknown again, after a later read contradicted it. `wanted` has the change's
- * target roles, because the record of a refused change has the roles that were found.
+ * Makes an ended change's outcome unknown again, after a later read contradicted it. `wanted` has the change's target
+ * roles, because a refused change's record has the roles that were found.
  */
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
@@ -65,7 +65,7 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
 }
 
 /**
- * Makes the outcome of an ended change unknown again, because a stalled process may have written to the platform late.
+ * Makes an ended change's outcome unknown again, because a stalled process may have written to the platform late.
  * `wanted` has the change's target roles.
  */
 export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {

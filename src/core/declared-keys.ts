@@ -56,7 +56,7 @@ export type DeclarationVerdict =
       events: DomainEvent[];
     };
 
-/** Compares the keys of the configuration with those in the store, and returns the changes to both. */
+/** Compares the configuration's keys with those in the store, and returns the changes to both. */
 export function judgeDeclarations(
   declared: readonly NewDeclaration[],
   actor: Actor,

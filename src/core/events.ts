@@ -116,7 +116,7 @@ export function erasureRequested({ id, userId, doneAt }: ErasureRequest, actor: 
   return { ...event('person.request', id, { isKnown }, actor), ...(isKnown && { people: { rankeeId: userId } }) };
 }
 
-/** Returns the event for the start or the completion of a list of rank changes. */
+/** Returns the event for the start or completion of a list of rank changes. */
 export function rankList(
   listId: string,
   detail: { does: 'begin' | 'end'; content: string; members: number },
@@ -125,7 +125,7 @@ export function rankList(
   return event('rank.list', listId, detail, actor);
 }
 
-/** Returns the event for the start of a run of `rankd history undo`, or for its end with the result in `detail`. */
+/** Returns the event for the start of a `rankd history undo` run, or for its end with the result in `detail`. */
 export function historyUndone(
   { undoId, does }: { undoId: string; does: 'begin' | 'end' },
   {
@@ -150,7 +150,7 @@ export function keyCreated(
   return event('key.create', id, detail, actor);
 }
 
-/** Returns the event for a key of the simulated group that became valid for the real one. */
+/** Returns the event for a key from the simulated group that became valid for the real one. */
 export function keyAdopted(keyId: string, actor: Actor): DomainEvent {
   return event('key.adopt', keyId, {}, actor);
 }

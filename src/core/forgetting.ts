@@ -103,8 +103,8 @@ function withoutPerson(change: RankChange, { userId, pseudonym, byPerson }: Forg
 }
 
 /**
- * Removes the person from the hold. An open hold of the person is forfeited, because no user id is left to restore
- * roles to.
+ * Removes the person from the hold. The person's open hold is forfeited, because no user id is left to restore roles
+ * to.
  */
 function holdWithout(hold: Hold, { userId, pseudonym, byPerson }: ForgettingActor, { at }: Actor): Hold {
   const { reason: _, ...rest } = hold;

@@ -280,7 +280,7 @@ function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-/** Reverts the effect of the change on the hold that it refers to. */
+/** Reverts the change's effect on the hold that it refers to. */
 function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Actor): HoldUpdate {
   if (part?.does === 'begin')
     return isOpenHold(own) ? endedByChange(own, 'superseded', { id, message }, actor) : nothing;
@@ -290,7 +290,7 @@ function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Ac
     : endedByChange(own, was.as, { id: was.by, message }, actor);
 }
 
-/** Schedules the retry of a failed return. A final refusal makes the hold stuck. */
+/** Schedules a retry after a failed return. A final refusal makes the hold stuck. */
 export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, actor: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
   const isPassing = canStillPass(why.code) || why.code === 'member_not_found';

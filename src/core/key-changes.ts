@@ -34,7 +34,7 @@ export interface KeyEdit {
   /** null resumes the key. */
   pausedAt?: number | null;
   resumedAt?: number;
-  /** null makes a key of the simulated group valid for every group. */
+  /** null makes a key from the simulated group valid for every group. */
   isSimulated?: null;
   /** A new secret. Older ones are accepted until `olderUntil`, or until their own expiry if that is earlier. */
   secret?: NewSecret & { olderUntil: number };

@@ -36,7 +36,7 @@ export interface Group {
 
 /** A user's request to be forgotten, which the platform passes on to the experiences that the user has visited. */
 export interface ErasureRequest {
-  /** The id of the platform's notification. */
+  /** The platform notification's id. */
   id: string;
   /** A pseudonym once the request is done. */
   userId: number;
@@ -46,7 +46,7 @@ export interface ErasureRequest {
   doneAt?: number;
 }
 
-/** A place of an experience. */
+/** A place in an experience. */
 export interface Place {
   id: number;
   name: string;
@@ -132,7 +132,7 @@ export interface KeyRules {
   /** The key may change ranks in this direction only; absent: in both. */
   direction?: Direction;
   selfRank?: 'deny';
-  /** True for the key of a game that ranks on its own: its changes need no player as ranker. */
+  /** True for the key of a game that changes ranks on its own: its changes need no player as ranker. */
   isSystem?: boolean;
   /** True if the key may give and take privileged roles even if these are reserved for the operator. */
   isPrivileged?: boolean;
@@ -172,9 +172,9 @@ export interface KeySecret {
   /** The part that may be shown, e.g. `rk_live_3kf…Zp9`. */
   masked: string;
   createdAt: number;
-  /** Set on the old secret of a rotation: when the newer one was created. */
+  /** Set on a rotation's old secret: when the newer one was created. */
   replacedAt?: number;
-  /** Set on the old secret of a rotation: when it expires. */
+  /** Set on a rotation's old secret: when it expires. */
   expiresAt?: number;
   /** When and where the secret was last accepted, as last saved by a daemon. */
   lastUsedAt?: number;
@@ -217,11 +217,11 @@ export interface NewSecret {
 export interface KeyRecord {
   workspace: Workspace;
   key: Key;
-  /** The id of the secret, e.g. for `recordKeyUses`. */
+  /** The secret's id, e.g. for `recordKeyUses`. */
   secretId: string;
   /** Set if a newer secret replaced this one in a rotation (`since`). It is accepted until `until`. */
   retiring?: { since: number; until: number };
-  /** The whitelist entry of the requested place. */
+  /** The requested place's whitelist entry. */
   entry?: WhitelistEntry | undefined;
 }
 

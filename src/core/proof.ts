@@ -7,7 +7,7 @@ export const proofHeader = 'x-rankd-proof';
 
 const question = /^[\w-]{1,64}$/;
 
-/** The headers of a challenge, as the daemon received them. */
+/** A challenge's headers, as the daemon received them. */
 export interface Challenge {
   question: unknown;
   authorization: string | undefined;

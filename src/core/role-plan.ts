@@ -29,7 +29,7 @@ export interface RolePlan {
 /**
  * Plans the steps that make `target` a member's highest role.
  *
- * With a ladder, the target replaces all other roles of the ladder; roles off the ladder stay. Without a ladder, the
+ * With a ladder, the target replaces all other roles on the ladder; roles off the ladder stay. Without a ladder, the
  * target replaces the roles above it and the roles at the member's highest rank; lower roles stay. Every member has the
  * base role: it is never written, and a member reaches it by losing the others.
  */

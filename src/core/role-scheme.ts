@@ -93,8 +93,8 @@ export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
 }
 
 /**
- * Returns the ids of a member's roles for the records, ascending, including roles that the group's list omits. The base
- * role is included whether the platform lists it or not.
+ * Returns a member's role ids for the records, ascending, including roles that the group's list omits. The base role is
+ * included whether the platform lists it or not.
  */
 export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[] {
   const guest = roles.find(({ kind }) => kind === 'guest');

@@ -21,12 +21,12 @@ export function steps({ from, to }: Goal): Step[] {
   ];
 }
 
-/** Returns the goal of a compensation. */
+/** Returns the goal for a compensation. */
 export function reversed({ from, to }: Goal): Goal {
   return { from: to, to: from };
 }
 
-/** True if `seen` (role ids) shows the effect of the step. */
+/** True if `seen` (role ids) shows the step's effect. */
 export function hasTakenEffect(step: Step, seen: number[]): boolean {
   return seen.includes(step.roleId) === (step.kind === 'assign');
 }
@@ -92,7 +92,7 @@ export function sideEffects(
   };
 }
 
-/** The numbers of consecutive changes in which unrelated roles vanished, or appeared. */
+/** How many changes in a row made unrelated roles vanish, and how many made them appear. */
 export interface Streaks {
   vanished: number;
   appeared: number;

@@ -4,13 +4,13 @@ import { memberTitle, untilWhen } from './describe.ts';
 import { endingChange, isOpenHold, leavesAlone } from './holds.ts';
 import type { EndedState, Hold, HoldEnd, HoldPart, RankChange, Role } from './model.ts';
 
-/** The result of an undo for the member: the roles (ids) to restore, and the changes to the holds. */
+/** An undo's result for the member: the roles (ids) to restore, and the changes to the holds. */
 export interface RestoredHolds {
   roles: number[];
   part: HoldPart | undefined;
   /** True if a hold is reopened or ended, even if the member already has the roles. */
   changesHolds: boolean;
-  /** The end of the message, about a hold that is in force again or whose time is up. */
+  /** The end of the message: the hold is in force again, or its time is up. */
   sentence: string;
 }
 

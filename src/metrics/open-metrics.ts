@@ -17,7 +17,7 @@ export interface Metrics {
   ): Promise<MetricsListener>;
 }
 
-/** Creates the metrics of one daemon. */
+/** Creates the metrics for one daemon. */
 export function openMetrics(clock: Pick<Clock, 'monotonic'>): Metrics {
   const meters = createMeters();
   return {

@@ -36,8 +36,8 @@ export function usersIn(text: string, source: string): AskedLine[] {
 }
 
 /**
- * Looks up the users of a list and returns each once, in the order of their first lines. Throws `usage` with the lines
- * whose users were not found.
+ * Looks up a list's users and returns each once, in the order of their first lines. Throws `usage` with the lines whose
+ * users were not found.
  */
 export async function findListed(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,

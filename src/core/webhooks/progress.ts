@@ -32,7 +32,7 @@ interface Judged {
   events: DomainEvent[];
 }
 
-/** Returns the effect of a request on the webhook and on its deliveries. */
+/** Returns a request's effect on the webhook and its deliveries. */
 export function progressOf(attempt: Attempt): Judged {
   const { outcome, now, webhook } = attempt;
   switch (outcome.kind) {

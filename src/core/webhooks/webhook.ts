@@ -38,7 +38,7 @@ export interface Webhook {
   createdAt: number;
   /** Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; then only the configuration can change it. */
   declaredIn?: string;
-  /** The time of the first failure; absent while the target responds. */
+  /** When the target first failed; absent while it accepts events. */
   failingSince?: number;
   /** The number of failed attempts since the last success. */
   failedTries: number;

@@ -36,7 +36,7 @@ type StepPorts = Pick<Ranking, 'platform' | 'clock' | 'trust'>;
 
 export interface StepRun {
   userId: number;
-  /** All roles of the group. */
+  /** All of the group's roles. */
   roles: Role[];
   /** The role ids held before the first step. */
   before: number[];

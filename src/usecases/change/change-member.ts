@@ -169,7 +169,7 @@ async function compensate(
 ): Promise<ChangeResult> {
   if (done.length === 0) return { ...resultOf(error), isInDoubt };
   await recordCompensating(app, change.id, error);
-  // A set, because `done` contains the step of a lost role twice.
+  // A set, because `done` contains a lost role's step twice.
   const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]);
   const steps = [...undone].map(inverse).reverse();
   // until reads can no longer lag, a stale read from before the change would look like a revert

@@ -51,8 +51,8 @@ interface Claim extends AsyncDisposable {
 }
 
 /**
- * Claims the Idempotency-Key of a command, if it has one, until the claim is disposed. Throws `idempotency_in_progress`
- * if the same request is still running, and `idempotency_mismatch` if the key belongs to another request.
+ * Claims the command's Idempotency-Key, if it has one, until the claim is disposed. Throws `idempotency_in_progress` if
+ * the same request is still running, and `idempotency_mismatch` if the key belongs to another request.
  */
 export async function claimIdempotencyKey(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,

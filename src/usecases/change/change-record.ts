@@ -14,7 +14,7 @@ import type { ChangeCommand, HoldAsked, Ranking } from './ranking.ts';
 /** Longer than any Roblox name. Without a limit, a leaked key's refused requests could fill the database. */
 const maxStoredCharacters = 100;
 
-/** Returns the record of a change that is requested now and has no plan yet. */
+/** Returns the record for a change that was just requested and has no plan yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
   {

@@ -28,7 +28,7 @@ export async function makeLateReads(
 
 /**
  * Runs `work` in a process that ends after it. Makes the late reads that become due during the work, and hands the rest
- * over to a daemon. If no daemon takes them, makes them before it returns, unless `stop` is aborted.
+ * over to a daemon. If no daemon takes them, makes them itself before it returns, unless `stop` is aborted.
  */
 export async function withLateReads<T>(
   app: Ranking,

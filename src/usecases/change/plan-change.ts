@@ -119,8 +119,8 @@ async function nextOf(
 }
 
 /**
- * Returns the target of a plan that assumes the member's roles. Its role is confirmed while the member is read; a wrong
- * guess only costs another read.
+ * Returns the target of a plan that is based on guessed roles; `undefined` if the plan fails. The target is confirmed
+ * while the member is read; a wrong guess only costs another read.
  */
 export function guessed(plan: () => RolePlan): Role | undefined {
   try {

@@ -175,7 +175,7 @@ export class PlatformTrust {
     this.#report({ level: 'error', message, facts: { ...facts, problem: 'trust' } });
   }
 
-  /** Reports the effects of a change on roles that it does not name. */
+  /** Reports a change's effects on roles that the change does not name. */
   noteSideEffects(userId: number, effects: SideEffects): void {
     const { vanished, appeared } = effects;
     this.#streaks = streaksAfter(this.#streaks, effects);

@@ -29,7 +29,7 @@ export interface DryRun {
   approved: ApprovedChange | undefined;
 }
 
-/** Runs every check of a rank change in order, and returns the results. Changes and records nothing. */
+/** Runs every check for a rank change in order, and returns the results. Changes and records nothing. */
 export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
   const { request, key, placeId, kind, hold } = command;
@@ -72,7 +72,7 @@ async function checkAccess(
   }
 }
 
-/** Replaces the message of a refused key with the reason, which only the operator may see. */
+/** Replaces a refused key's message with the reason, which only the operator may see. */
 function forOperator(refusal: RankdError | undefined): RankdError | undefined {
   if (refusal?.code !== 'invalid_key' || refusal.details === undefined) return refusal;
   const { code, details, hint } = refusal;

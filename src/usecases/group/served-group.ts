@@ -39,9 +39,7 @@ export async function servesRealGroup({ store }: { store: Pick<Store, 'findServe
   return (await store.findServedGroup()) !== undefined;
 }
 
-/**
- * Stores the real group that the store serves, and the path of its configuration. Does nothing for a simulated group.
- */
+/** Stores the real group that the store serves, and its configuration's path. Does nothing for a simulated group. */
 export async function storeServedGroup(
   { store }: { store: Pick<Store, 'findServedGroup' | 'storeServedGroup'> },
   { config: { platform }, file }: { config: Pick<Config, 'platform'>; file: string | undefined },

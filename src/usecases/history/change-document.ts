@@ -126,7 +126,7 @@ function holdPartDocument({ hold }: RankChange) {
   } as const;
 }
 
-/** Returns the requester of the change: the player, or the operator as `ann@host`. */
+/** Returns the change's requester: the player, or the operator as `ann@host`. */
 export function whoAsked(change: RankChange): string {
   const { keyId, by, rankerId, rankerName } = change;
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
@@ -138,7 +138,7 @@ function isFromDiscord({ by }: RankChange): boolean {
   return by.startsWith(discordPrefix);
 }
 
-/** Returns the origin of the change: a key's name, `discord/` with a key's name, `undo`, `page` or `shell`. */
+/** Returns the change's origin: a key's name, `discord/` with a key's name, `undo`, `page` or `shell`. */
 export function originOf({ change, keyName }: ChangeView): string {
   const { keyId, undoId, by } = change;
   if (isFromDiscord(change)) return `discord/${keyName ?? keyId}`;

@@ -51,7 +51,7 @@ export async function showChange(ports: Ports, id: string): Promise<ChangeView> 
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
 }
 
-/** Returns the currently stored version of the change: a late read may have made it unknown. */
+/** Returns the change as currently stored: a late read may have made it unknown. */
 export async function asStored({ store }: Pick<Ports, 'store'>, change: RankChange): Promise<RankChange> {
   return (await store.findChange(change.id)) ?? change;
 }
@@ -85,7 +85,7 @@ export async function countOpenChanges({ store }: Pick<Ports, 'store'>): Promise
   return (await store.openChanges()).length;
 }
 
-/** Counts all open changes, and today's changes of the group with this title, or of all groups. */
+/** Counts all open changes, and today's changes in the group with this title, or in all groups. */
 export async function countChanges({ store, clock }: Ports, group?: string): Promise<ChangeCounts> {
   const midnight = new Date(clock.now()).setHours(0, 0, 0, 0);
   return { openChanges: await countOpenChanges({ store }), today: await store.countChanges(midnight, group) };

@@ -117,8 +117,8 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
 }
 
 /**
- * Moves the end of a hold by `forMs`, or to `endsAt`. Throws `not_suspended`, `conflict` if the hold is ending, and
- * `usage` if it has no end date or the new end is not allowed.
+ * Moves a hold's end by `forMs`, or to `endsAt`. Throws `not_suspended`, `conflict` if the hold is ending, and `usage`
+ * if it has no end date or the new end is not allowed.
  */
 export async function extendHold(
   app: Ranking,

@@ -4,7 +4,7 @@ import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';
 import type { Ports, Store } from '../../ports/index.ts';
 
-/** The hash and the mode of a secret, which need no lookup. */
+/** A secret's hash and mode, which can be determined without a lookup. */
 export interface KeyFingerprint {
   /** SHA-256, in hex. */
   hash: string;

@@ -16,7 +16,7 @@ export interface KeyInspection {
   isUnused: boolean;
   /** True if it expires within two weeks. */
   expiresSoon: boolean;
-  /** The old secret of a rotation, if it expires within a few hours and was used since the new one was created. */
+  /** A rotation's old secret, if it expires within a few hours and was used since the new one was created. */
   retiring?: KeySecret | undefined;
   /** True if at least one place may use it. */
   hasPlace: boolean;

@@ -7,7 +7,7 @@ import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 import { isInCharge } from './nodes.ts';
 
-/** The outcome of a reload of `file`, requested by `by`. */
+/** The outcome of reloading `file`; `by` requested the reload. */
 type Reload = { by: string; file: string } & ({ refused: string } | { applied: string[]; needRestart: string[] });
 
 /**

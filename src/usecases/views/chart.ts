@@ -130,7 +130,7 @@ interface Period {
   until: number;
 }
 
-/** Returns all tallies of a period; `undefined` if part of it is not counted yet. */
+/** Returns all tallies in a period; `undefined` if part of it is not counted yet. */
 function talliesIn(slices: Slices, { from, until }: Period): ChangeTally[] | undefined {
   const found: ChangeTally[] = [];
   for (let at = startOfSlice(from); at < until; at += sliceMs) {

@@ -38,7 +38,7 @@ interface PageRun {
 
 interface PlannedRun extends Pick<PageRun, 'id' | 'members'> {
   work: (control: { stop: AbortSignal; report: (done: number) => void }) => Promise<RunResult>;
-  /** Returns the result of a run that failed. */
+  /** Returns the result for a run that failed. */
   failed: (error: RankdError) => RunResult;
 }
 

@@ -89,7 +89,7 @@ export async function deliverTo(
 
 /** Discord's rate limit for all of its webhooks together. */
 export class DiscordLimits {
-  /** The end of a pause (`Clock.monotonic()`). */
+  /** When the pause ends (`Clock.monotonic()`). */
   heldUntil = 0;
 }
 
@@ -123,8 +123,9 @@ async function toProgram(round: Round): Promise<boolean> {
 }
 
 /**
- * Returns the next event: an alarm, else a retry that later events have overtaken, else a new event, else a redelivery.
- * A thief cannot delay alarms by causing many other events. Returns `again` after it gave up on an event.
+ * Returns the next event, by priority: an alarm, a retry that later events have overtaken, a new event, a redelivery.
+ * Alarms are first so that a thief cannot delay them by causing many other events. Returns `again` after it gave up on
+ * an event.
  */
 async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | undefined> {
   const { app, webhook } = round;

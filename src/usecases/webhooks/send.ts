@@ -142,7 +142,7 @@ export async function readDiscordWebhook(
   return { name: fieldIn(answer.text, 'name'), channelId: fieldIn(answer.text, 'channel_id') };
 }
 
-/** Returns a text field of a response. Long responses are cut off, so the JSON may be incomplete. */
+/** Returns a text field from a response. Long responses are cut off, so the JSON may be incomplete. */
 function fieldIn(text: string, name: string): string {
   const found = new RegExp(`"${name}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(text)?.[1];
   return found === undefined ? '?' : String(JSON.parse(found));

@@ -57,7 +57,7 @@ export function webhookTestDocument({ webhook, outcome, ms }: TestOutcome) {
   return { webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error };
 }
 
-/** Returns the JSON document for a redelivery, with the number of its events. */
+/** Returns the JSON document for a redelivery, with its number of events. */
 export function redeliveryDocument(webhook: string, events: readonly unknown[], { dryRun }: { dryRun: boolean }) {
   return { webhook, events: events.length, dryRun };
 }
