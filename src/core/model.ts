@@ -115,7 +115,7 @@ export const usualScopes: readonly Scope[] = ['verify', 'rank'];
 
 export type KeyMode = 'live' | 'test';
 
-/** Up or down, by the member's highest rank. */
+/** The directions of a rank change, by the member's highest rank. */
 export const directions = ['promote', 'demote'] as const;
 export type Direction = (typeof directions)[number];
 
@@ -129,7 +129,7 @@ export interface KeyRules {
   maxRankRole?: number;
   /** The role (id) that defines `minRank`: its current rank applies. */
   minRankRole?: number;
-  /** The key may change ranks in this direction only; absent: in both. */
+  /** The only direction in which the key may change ranks; absent if both are allowed. */
   direction?: Direction;
   selfRank?: 'deny';
   /** True for the key of a game that changes ranks on its own: its changes need no player as ranker. */
@@ -289,7 +289,7 @@ export interface RankChange extends RankRequest {
   state: ChangeState;
   /** The reason it was not applied, or null. */
   code: ErrorCode | null;
-  /** The message to the caller. */
+  /** The message for the caller. */
   message: string;
   /** The role for `newRankId`; absent if there was no such role. */
   roleId?: number;

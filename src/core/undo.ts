@@ -6,7 +6,7 @@ export type UndoVerdict =
   | { kind: 'put_back'; earliest: RankChange; between: RankChange[]; undoId: string | undefined }
   /** Every selected change has been undone already, by the undo `undoId`. */
   | { kind: 'already'; undoId: string | undefined }
-  /** The newest change that was not undone is not selected. */
+  /** The newest change that has not been undone (`by`) is not selected. */
   | { kind: 'changed_since'; by: RankChange };
 
 /** True if the change altered the member's roles, or began or ended a hold. */

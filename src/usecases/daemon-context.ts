@@ -21,11 +21,11 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly requests: OpenRequests;
   /** The number of connections that began with a protocol other than HTTP/1.1, by protocol. */
   readonly foreign: ForeignProtocols;
-  /** The reason rankd is not calling the platform; `undefined` while the credential works. */
+  /** Returns the reason rankd is not calling the platform, or `undefined` while the credential works. */
   readonly deadCredential: () => RankdError | undefined;
-  /** When the platform was last read and last written successfully, in epoch milliseconds; 0 if never. */
+  /** Returns when the platform was last read and last written successfully, in epoch milliseconds; 0 if never. */
   readonly platformWorkedAt: () => { read: number; write: number };
-  /** The platform's latest report on its credential. */
+  /** Returns the platform's latest report on its credential. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;

@@ -26,7 +26,7 @@ export interface Webhook {
   events: string[];
   /** The Discord role that alarms mention. */
   mention?: string;
-  /** True if a game may select it by its address. */
+  /** True if a game may select the webhook by its address. */
   isForGames?: boolean;
   state: 'enabled' | 'disabled';
   /** The reason it is disabled. */

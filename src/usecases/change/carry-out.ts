@@ -77,7 +77,7 @@ async function takeSteps(
     const lost = lostRole(done, seen);
     done.push(step);
     if (lost === undefined) continue;
-    // The member may now hold fewer roles than before and after the change.
+    // The member may now hold fewer roles than either before or after the change.
     ports.trust.noteLost(run.userId, lost.roleId);
     left.unshift(lost);
   }
@@ -234,7 +234,7 @@ export function fenceOf(
   };
 }
 
-/** Long enough for the node that took over, or for the next recovery round, to end the change. */
+/** The time limit for retries: long enough for the new holder, or for the next recovery round, to end the change. */
 const tryForMs = 120_000;
 const tryEveryMs = 1_000;
 /** A live node renews its lease with one of its next heartbeats, well before the last check. */

@@ -36,7 +36,7 @@ export type MemberChange =
 /** A new list, or one that an earlier command began. */
 export interface PlannedList {
   id: string;
-  /** SHA-256 (hex) of the request, and of the members or the role that they hold. */
+  /** SHA-256 (hex) of the request and either the members or the role that they hold. */
   content: string;
   /** True if an earlier command began the list and did not reach every member. */
   isContinued: boolean;

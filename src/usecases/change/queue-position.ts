@@ -21,7 +21,7 @@ export class QueuePosition implements AsyncDisposable {
     this.#app = app;
     this.#rankeeId = rankeeId;
     this.#turn = app.turns.enqueue(rankeeId, lane);
-    if (!this.#turn.isFirst) this.#join().catch(() => undefined); // `#isNext` throws the error
+    if (!this.#turn.isFirst) this.#join().catch(() => undefined); // `#isNext` rethrows the error
   }
 
   /**

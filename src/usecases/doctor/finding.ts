@@ -34,7 +34,7 @@ export function findingsDocument(findings: Finding[]) {
 }
 
 /**
- * Returns the findings of `work`. Converts an error into a finding, so one check never prevents the others. An
+ * Returns the findings from `work`. Converts an error into a finding, so one check never prevents the others. An
  * unreachable platform is reported under `platform` rather than `check`.
  */
 export async function examined(check: string, work: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
@@ -47,7 +47,7 @@ export async function examined(check: string, work: () => Finding[] | Promise<Fi
   }
 }
 
-/** `ok` is false if any check FAILs. Differences alone leave it true. */
+/** `ok` is false if any check FAILs. Differences alone do not make it false. */
 export function liveDocument(checks: LiveFinding[]) {
   return { ok: checks.every(({ result }) => result !== 'FAIL'), checks };
 }

@@ -109,7 +109,7 @@ function unpublished(key: string): Finding {
   );
 }
 
-/** Games send place ids, which never match an entry with a universe id. */
+/** Warns about a place without an entry. Games send place ids, which never match an entry with a universe id. */
 function unlisted(key: string, place: number): Finding {
   return warn(
     'whitelist',

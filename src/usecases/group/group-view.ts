@@ -173,8 +173,8 @@ export class GroupView {
   }
 
   /**
-   * Checks that the roles are current. Call it while the member is being read, so that it adds no delay. Reads the list
-   * and, individually, the role to give. If they contradict each other, re-reads both, then throws
+   * Ensures that the roles are current. Call it while the member is being read, so that it adds no delay. Reads the
+   * list and, individually, the role to give. If they contradict each other, re-reads both, then throws
    * `platform_unavailable`. Returns false if the role differs from `target`: the caller must replan.
    */
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {

@@ -83,7 +83,7 @@ export async function listGroupRoles(
 
 export interface MemberRoles {
   userId: number;
-  /** The member's highest rank, on the ladder if there is one; 0 if there is none. */
+  /** The member's highest rank, counting only the ladder if there is one; 0 if the member has no such rank. */
   rank: number;
   /** The role with that rank. */
   highest: Role | undefined;

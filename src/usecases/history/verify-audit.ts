@@ -118,7 +118,7 @@ async function walk(
     for (const row of rows) {
       see(row);
       if (row.id <= anchor.id) {
-        report({ kind: 'changed', id: row.id }); // inserted after retention has removed all rows
+        report({ kind: 'changed', id: row.id }); // inserted after retention had removed these rows
         continue;
       }
       const found = breakBetween(head, row);

@@ -11,7 +11,7 @@ export async function existingKey(
   return key === undefined || key.revokedAt !== undefined ? undefined : { key, differs: differences(key, request) };
 }
 
-/** Describes each difference between the key and the request. Does not compare expiry times. */
+/** Describes each difference between the key and the request. Compares whether each has an expiry, but not its time. */
 function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };
   const asked: Definition = { ...withRules({}, rules), mode, scopes, expires: expiresAt !== undefined };

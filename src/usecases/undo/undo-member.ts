@@ -39,7 +39,7 @@ export type MemberUndo =
   | { state: 'put_back' | 'would_put_back'; change: RankChange }
   /** The member already holds the earlier roles. */
   | { state: 'already' }
-  /** Someone else has changed the member since, outside rankd if `byChange` is absent. The member is not changed. */
+  /** Someone else has changed the member, outside rankd if `byChange` is absent, so the undo changes nothing. */
   | { state: 'changed_since'; byChange?: string }
   | { state: 'left_group' }
   /** `unknown`: the undo was not confirmed, or an earlier change is not reconciled yet. */

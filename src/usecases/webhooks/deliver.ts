@@ -27,7 +27,7 @@ interface Delivering extends Sending {
 
 /** The in-memory state of a webhook between two rounds. */
 export interface Progress {
-  /** The events up to these sequence numbers are not for the webhook. The cursors are stored only occasionally. */
+  /** No event up to these sequence numbers is left for the webhook. The cursors are stored only occasionally. */
   scannedTo: { alarms: number; log: number };
   /** When gathering events for a channel ends (`Clock.monotonic()`); absent if there are no events. */
   gathering?: { until: number; digests: number } | undefined;

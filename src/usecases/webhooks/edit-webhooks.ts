@@ -115,8 +115,8 @@ interface WebhookSetting {
 }
 
 /**
- * Changes a webhook from the next delivery on. Throws `not_found`, and `conflict` if the webhook is declared or the new
- * address is of a different kind.
+ * Changes a webhook, effective from its next delivery. Throws `not_found`, and `conflict` if the webhook is declared or
+ * the new address is of a different kind.
  */
 export async function setWebhook(
   { store, clock }: Tools,

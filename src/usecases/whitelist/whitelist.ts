@@ -22,7 +22,7 @@ export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
 
 type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
 
-/** Returns all places of an experience. Throws `not_found` if Roblox lists none, and the platform's errors. */
+/** Returns all places in an experience. Throws `not_found` if Roblox lists none, and the platform's errors. */
 export async function placesOf(
   { platform }: Pick<Ports, 'platform'>,
   universeId: number,
