@@ -28,7 +28,7 @@ export interface AppOptions {
   config: Config;
   /** Absolute path. */
   dataDir: string;
-  /** Replacements for the configured ports; the caller closes them. */
+  /** Used instead of the configured ports; the caller closes them. */
   overrides?: Partial<Ports & { sender: WebhookSender }>;
   watch?: Instrumentation;
 }
@@ -51,7 +51,7 @@ export async function openRanking(
   };
 }
 
-/** Compares the real platform's responses with those that rankd expects; see `checkLive`. */
+/** Compares the real platform's responses with what rankd expects; see `checkLive`. */
 export async function checkLivePlatform(
   { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl }: OpenCloudConfig,
   rest: Pick<LiveCheckOptions, 'clock' | 'signal' | 'memberId'>,
@@ -62,23 +62,25 @@ export async function checkLivePlatform(
 
 /** The application behind the HTTP API. Disposing it closes the opened resources in reverse order. */
 export interface ServedApp extends LiveContext, AsyncDisposable {
-  /** The longest deadline of any configuration so far, in milliseconds, because running requests retain theirs. */
+  /**
+   * The longest deadline in any configuration so far, in milliseconds, because a running request retains its deadline.
+   */
   readonly maxDeadlineMs: number;
   /**
-   * Applies a configuration, unless `check` throws for the resulting context. Running requests continue with their
-   * original context.
+   * Applies a configuration, unless `check` throws for the new context. Running requests continue with their original
+   * context.
    */
   applyConfig(
     config: Config,
     check: (candidate: DaemonContext) => Promise<void>,
     options?: ApplyOptions,
   ): Promise<void>;
-  /** Stores the roles that the initial configuration's role names mean. */
+  /** Stores the roles that the initial configuration's role names resolve to. */
   takeEffect(): Promise<void>;
 }
 
 export interface ApplyOptions {
-  /** True to resolve all role names again, instead of only new ones. */
+  /** True to re-resolve all role names, instead of resolving only new ones. */
   relearns?: boolean;
 }
 
@@ -137,7 +139,7 @@ export async function openApp(
   };
 }
 
-/** Creates the sender for webhooks. Loads its modules with the first request. */
+/** Creates the webhook sender, which loads its modules on the first request. */
 export function openWebhookSender(clock: Clock): WebhookSender {
   const loaded = async () => (await import('./webhooks/http-sender.ts')).httpWebhookSender(clock);
   return {
@@ -220,7 +222,7 @@ function rulesOf(
 /** Longer than the lag of reads on any platform. */
 const recentMs = 60_000;
 
-/** Creates the state of this process's work, initially empty. */
+/** Creates this process's state, initially empty. */
 function processState(
   { clock }: Ports,
   report: (alarm: Alarm) => void,

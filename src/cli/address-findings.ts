@@ -11,7 +11,7 @@ import { isoDay } from '../base/time.ts';
 import { proofHeader, proofOf, questionHeader } from '../core/proof.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
-/** Checks the public address of rankd: its name, its certificate, and the program that answers. */
+/** The checks for rankd's public address: its name, its certificate, and the program that responds. */
 
 const requestTimeoutMs = 5_000;
 const dayMs = 86_400_000;
@@ -19,13 +19,13 @@ const dayMs = 86_400_000;
 const soonDays = 14;
 
 interface SoughtDaemon {
-  /** The secret that its proofs are made with. */
+  /** The secret that the daemon makes its proofs with. */
   identity: string;
   /** Its address on this machine. */
   url: string;
 }
 
-/** `daemon`: the running daemon of this data directory, if any. */
+/** Checks the public address. `daemon`: this data directory's running daemon, if any. */
 export async function addressFindings(url: string, daemon: SoughtDaemon | undefined): Promise<Finding[]> {
   const target = new URL(url);
   const { port, protocol } = target;
@@ -46,7 +46,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   return [...findings, ...ofTls, answerFinding(visit, { daemon, isProven, isStripped: !isProven && isProof() })];
 }
 
-/** Checks that the address for Discord reaches this daemon, which must refuse an unsigned request. */
+/** Checks that the address for Discord reaches this daemon. The daemon must refuse an unsigned request. */
 export async function discordAddressFinding(url: string, daemon: SoughtDaemon): Promise<Finding> {
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
@@ -61,7 +61,9 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
   return fail('discord', `requests to ${endpoint} reach a different program`, fix);
 }
 
-/** Game servers can call only these ports: https://create.roblox.com/docs/cloud-services/http-service */
+/**
+ * Checks the port. Game servers can call only these ports: https://create.roblox.com/docs/cloud-services/http-service
+ */
 function portFindings(port: string): Finding[] {
   const number = Number(port || 443);
   const isOpen = number === 80 || number === 443 || (number >= 1024 && number !== 1194);
@@ -171,7 +173,7 @@ function certificateFinding(
 
 const automatic = 'Caddy and the tunnels get certificates automatically';
 
-/** By OpenSSL's error code: a detail that its message lacks, and the fix for the owner of the certificate. */
+/** By OpenSSL error code: a detail that OpenSSL's message lacks, and the fix for the certificate's owner. */
 const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]

@@ -25,7 +25,7 @@ import { TerminalLine, whileWaiting } from './output/terminal.ts';
 import { jsonLine, printableLines } from './output/text.ts';
 import { refuseRoot } from './refuse-root.ts';
 
-/** Variables that can affect even a command that needs no configuration. */
+/** The variables that affect even commands that need no configuration. */
 const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 
 /** The context of a command: its options, its output, and the parts of the application that it opens. */
@@ -51,7 +51,8 @@ export class Cli {
   }
 
   /**
-   * Creates a console that runs more commands in this process, and a copy of this command that uses its environment.
+   * Creates a console that runs more commands in this process, and a copy of this command that uses the console's
+   * environment.
    */
   onConsole(): { console: Console; cli: Cli } {
     const run = this.#run;
@@ -63,7 +64,7 @@ export class Cli {
     return this.program.opts();
   }
 
-  /** The actor in the audit. */
+  /** The actor recorded in the audit log. */
   get by(): string {
     return this.io.operator;
   }
@@ -131,16 +132,14 @@ export class Cli {
     this.printAsIs(document, text && `${text}\n`);
   }
 
-  /** Formats the parts for standard output. */
+  /** Formats `parts` for standard output. */
   shown(parts: Array<string | Shown>): string {
     const screen = screenOf(this.io, systemClock.now());
     const texts = parts.map((part) => (typeof part === 'string' ? printableLines(part) : part(screen)));
     return texts.filter((text) => text !== '').join('\n');
   }
 
-  /**
-   * Prints a name for scripts. On a terminal, only with -q, because a message already has it.
-   */
+  /** Prints a name for scripts. On a terminal, prints it only with -q, because a message already contains it. */
   printName(document: Record<string, unknown>, name: string): void {
     this.print(document, this.io.stdoutIsTerminal && !this.options.quiet ? '' : name);
   }
@@ -151,7 +150,7 @@ export class Cli {
     this.io.stdout(this.#shape(document, text));
   }
 
-  /** Prints the result like `print`, but rejects if it could not be written. */
+  /** Prints the result like `print`, but rejects if the output can't be written. */
   async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
     this.line.clear();
     await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));
@@ -170,7 +169,7 @@ export class Cli {
     this.#whereStored = undefined;
   }
 
-  /** Prints a message next to the result; prints nothing with -q and --json. */
+  /** Prints a message that is not part of the result; prints nothing with -q or --json. */
   say(text: string): void {
     if (this.options.quiet || this.options.json) return;
     this.line.clear();
@@ -185,7 +184,7 @@ export class Cli {
     this.io.stderr(this.options.json ? jsonLine(document) : `${printableLines(text)}\n`);
   };
 
-  /** Reports the user, rank or key that a name means; with `--json`, as `resolved` in the document. */
+  /** Reports the user, rank or key that a name resolved to; with `--json`, as `resolved` in the document. */
   sayResolved(text: string, facts: Record<string, unknown>): void {
     this.#resolved.push(facts);
     this.say(text);
@@ -223,7 +222,7 @@ export class Cli {
     return loaded;
   }
 
-  /** Runs `work` on the store, without the platform. If `isWriting`, like `withWrites`. */
+  /** Runs `work` on the store, without the platform. If `isWriting`, makes the same checks as `withWrites`. */
   async withStore<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>,
     { isWriting = false } = {},
@@ -317,8 +316,8 @@ export class Cli {
   }
 
   /**
-   * Runs work that writes to a store that the running daemon uses. If no daemon responds, this command records the new
-   * audit heads. If that fails, it only warns, because its work is done.
+   * Runs `work`, which writes to the store that the running daemon uses. If no daemon responds, records the new audit
+   * heads itself. If recording fails, only warns, because the work is done.
    */
   async #whileNoting<T>(
     ports: Pick<Ports, 'store' | 'clock'>,
@@ -335,8 +334,8 @@ export class Cli {
   }
 
   /**
-   * For a data directory whose daemon did not respond: `silent` if that daemon is running, otherwise the names of the
-   * daemons on other machines that serve the store.
+   * Call this after the data directory's daemon did not respond. Returns `silent` if that daemon is running anyway;
+   * otherwise, the names of daemons on other machines that serve the store.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
     if (await this.operations.isDaemonRunning()) return 'silent';
@@ -354,7 +353,7 @@ export class Cli {
     }
   }
 
-  /** True if the daemon, or without a daemon the configuration, uses a simulated group. */
+  /** True if the daemon uses a simulated group or, without a daemon, if the configuration does. */
   async simulates(): Promise<boolean> {
     const daemon = await askStatus(this.dataDir);
     if (daemon !== undefined) return daemon.simulated;
@@ -362,7 +361,7 @@ export class Cli {
     return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
   }
 
-  /** Never throws: a broken configuration must not stop a command that does not need one. */
+  /** Loads the configuration. Never throws, because a broken configuration must not stop a command that needs none. */
   async #configAround(): Promise<DaemonAndConfig['config']> {
     const sources = this.configSources;
     const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
@@ -375,9 +374,7 @@ export class Cli {
     }
   }
 
-  /**
-   * Runs `work` like `withRanking`, but read-only, so settings that no longer fit the group cause only a warning.
-   */
+  /** Runs `work`, which only reads, like `withRanking`. Settings that no longer fit the group cause only warnings. */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
       const { misfits } = await app.group.scheme(call);

@@ -32,7 +32,7 @@ interface CommandSpec<Args extends Arguments, Opts extends Options> {
   args?: Args;
   /** By the name of the value in `run`: `dryRun` for `--dry-run`. */
   options?: Opts;
-  /** The part of the help text between the options and the examples. */
+  /** Help text between the options and the examples. */
   help?: string;
   examples: string[];
   run(cli: Cli, ...given: [...ValuesIn<Args>, ValuesOf<Opts>]): unknown;
@@ -107,7 +107,7 @@ export function neededOption<Value>(
   return new Option(flags, about).argParser(parse).makeOptionMandatory() as Typed<Option, Value>;
 }
 
-/** An option without a value: false unless it is given. `--no-check` is true unless it is given. */
+/** An option without a value: false unless it is given. An option such as `--no-check` is true unless it is given. */
 export function flag(flags: string, about: string): Typed<Option, boolean> {
   return new Option(flags, about) as Typed<Option, boolean>;
 }

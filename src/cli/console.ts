@@ -7,11 +7,12 @@ import { ExitCode, formatError } from './output/errors.ts';
 export type RunLine = (line: string[], io: Io) => Promise<number>;
 
 /**
- * A daemon's console, for hosts without a shell: runs each line of standard input as a command in this process. Commands
- * print only to standard output, and the log goes to standard error, so a printed secret is never in the log.
+ * A daemon's console, for hosts without a shell. It runs each line of standard input as a command in this process.
+ * Commands print only to standard output, and the log goes to standard error, so the log never contains a printed
+ * secret.
  */
 export class Console implements AsyncDisposable {
-  /** The environment of the commands and of the daemon, whose hints are then lines for this console. */
+  /** The environment for the commands and the daemon. Its hints show commands as lines for this console. */
   readonly io: Io;
   /** Resolves with the cause once the console begins to stop. */
   readonly stopped: Promise<string>;
@@ -67,7 +68,7 @@ export class Console implements AsyncDisposable {
     await this.#commands;
   }
 
-  /** Prevents further commands from starting. */
+  /** Prevents more commands from starting. */
   #end(cause: string): void {
     this.#isStopping = true;
     this.#stop.resolve(cause);
@@ -92,8 +93,8 @@ export class Console implements AsyncDisposable {
   }
 
   /**
-   * Prints the question on a separate line, because hosting panels show only complete lines. The next line is the
-   * answer.
+   * Asks a question. Prints it on a separate line, because hosting panels show only complete lines. The next input line
+   * is the answer.
    */
   async #ask(question: string): Promise<string> {
     this.io.stdout(`${question.trimEnd()}\n`);
@@ -106,7 +107,7 @@ export class Console implements AsyncDisposable {
   }
 }
 
-/** Overrides fields of `base`. The other fields are read from `base` on access. */
+/** Returns a copy of `base` with some fields overridden. The other fields are read from `base` on access. */
 function derived(base: Io, changed: Partial<Io>): Io {
   return Object.create(base, Object.getOwnPropertyDescriptors(changed)) as Io;
 }

@@ -11,13 +11,13 @@ import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 /** Commands use the store directly, even while a daemon serves it. These checks detect whether the two disagree. */
 
 export interface DaemonAndConfig {
-  /** The daemon of the data directory; `undefined` if none responds. */
+  /** The data directory's daemon; `undefined` if none responds. */
   daemon: DaemonStatus | undefined;
-  /** The configuration for a new daemon; `none` if there is none, or if a daemon responded. */
+  /** The configuration that a new daemon would use; `none` if there is none, or if a daemon responded. */
   config: Config | 'none' | 'unreadable';
 }
 
-/** True if the daemon, or without one a daemon started here, would change ranks in a simulated group. */
+/** True if the daemon changes ranks in a simulated group or, without a daemon, if one started here would. */
 export async function isSimulatedHere(
   ports: Pick<Ports, 'store'>,
   { daemon, config }: DaemonAndConfig,
@@ -30,9 +30,9 @@ export async function isSimulatedHere(
 }
 
 /**
- * Resolves with the daemon's status; `undefined` if none responds. Throws `store_unavailable` if the daemon has lost its
- * database, because it would not see the command's writes. Call it after opening the store, which detects later changes
- * of its files itself.
+ * Resolves with the daemon's status; `undefined` if none responds. Throws `store_unavailable` if the daemon has lost
+ * its database, because it would not see the command's writes. Call this after opening the store, which detects later
+ * changes to its files itself.
  */
 export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus | undefined> {
   const daemon = await askStatus(dataDir);
@@ -83,7 +83,10 @@ export async function namingDaemon(dataDir: string, error: unknown): Promise<unk
   });
 }
 
-/** Returns the file that commands read here, if the daemon reads a different one and so ignores edits of this file. */
+/**
+ * Returns the configuration file that commands read here, if the daemon reads a different one and so ignores edits to
+ * it.
+ */
 export function otherConfigHere(
   { configSources }: { configSources: ConfigLocationSources },
   daemonFile: string | null,
@@ -93,7 +96,9 @@ export function otherConfigHere(
   return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;
 }
 
-/** `daemonFile` is null if the daemon has no configuration file. */
+/**
+ * Returns the message if the daemon does not read `file`. `daemonFile` is null if the daemon has no configuration file.
+ */
 export function notItsFile(daemonFile: string | null, file: string): string {
   const its =
     daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;

@@ -5,11 +5,11 @@ import type { NewFile } from '../base/files.ts';
 import { suggest } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 
-/** A model that is inserted into a game. */
+/** A model to insert into a game. */
 export interface Model {
   name: string;
   scripts: GameScript[];
-  /** Its place in the game, as Studio's Explorer names it. */
+  /** Where it goes in the game, as named in Studio's Explorer. */
   place: string;
   /** The command that a player types for a promotion, if it has commands. */
   typed?: string;
@@ -29,7 +29,7 @@ export const systemNames: readonly string[] = Object.keys(described).filter(
   (name) => described[name]?.typed !== undefined,
 );
 
-/** Scripts without a described place go next to Rankd. */
+/** Creates a model. By default, its place is next to Rankd. */
 export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(described[name] ?? { place: 'ServerScriptService' }) };
 }
@@ -54,18 +54,21 @@ export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
   return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
 }
 
-/** The values in a game's scripts. */
+/** The values for a game's scripts. */
 export interface GameValues {
   /** The address where games reach rankd. */
   url: string;
-  /** The name of the game's secret with the key. */
+  /** The name of the game secret that contains the key. */
   secret: string;
   groupId?: number | undefined;
   /** The lowest group rank that may use the commands. */
   minGroupRank?: number | undefined;
 }
 
-/** Returns the public address, from the command line or else the configuration. `command`: for the hint. */
+/**
+ * Returns the public address, from the command line or else the configuration. Throws `usage` if there is none.
+ * `command`: for the hint.
+ */
 export function gameUrl(url: string | undefined, { server }: Pick<Config, 'server'>, command: string): string {
   const known = url ?? server.publicUrl;
   if (known !== undefined) return known;
@@ -74,12 +77,12 @@ export function gameUrl(url: string | undefined, { server }: Pick<Config, 'serve
   });
 }
 
-/** The Rankd module as a single script. */
+/** Returns the Rankd module's source with the values, for use as a single script. */
 export function standalone({ source }: GameScript, { url, secret }: GameValues): string {
   return withFields(source, { url, secret });
 }
 
-/** Sets the values in the Config script below the Rankd module. */
+/** Returns the Rankd module with the values set in the Config script below it. */
 export function configured(rankd: GameScript, values: GameValues): GameScript {
   const children = rankd.children.map((child) =>
     child.name === 'Config' ? { ...child, source: withFields(child.source, { ...values }) } : child,

@@ -1,12 +1,12 @@
 import type { System, SystemUser } from '../base/system.ts';
 
-/** A command's environment: its input, its outputs, and the user who runs it. `process-io.ts` has the real one. */
+/** A command's environment: its input, its outputs, and the user who runs it. The real one is in `process-io.ts`. */
 export interface Io {
   /** Writes results. */
   stdout(text: string): void;
   /** Resolves once the output buffer has room, so that streaming results needs little memory. */
   drained(): Promise<void>;
-  /** Writes binary results, or results that must not be lost. Rejects if the output is closed. */
+  /** Writes binary results, or results that must not be lost. Rejects if the output has been closed. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
   /** Writes messages other than results: progress, hints, errors. */
   stderr(text: string): void;
@@ -14,7 +14,7 @@ export interface Io {
   log(line: string): void;
   /** True while the buffer of unread log lines is full. */
   isLogFull(): boolean;
-  /** True if a person can read the output and answer questions. */
+  /** True if someone can read the output and answer questions. */
   isTerminal: boolean;
   /** True if `stderr` is a terminal, where a line can be overwritten. */
   showsProgress: boolean;
@@ -26,9 +26,11 @@ export interface Io {
   ask(question: string): Promise<string>;
   /** Asks for a secret without showing the typed text. */
   askHidden(question: string): Promise<string>;
-  /** Printed if the person presses Ctrl-C at a question, such as "Nothing was written." */
+  /** Printed after Ctrl-C at a question, e.g. "Nothing was written." */
   farewell?: string | undefined;
-  /** Calls `listener` with each line of standard input, without its end, until the result is disposed. */
+  /**
+   * Calls `listener` with each line of standard input, without the line break, until the returned object is disposed.
+   */
   readLines(listener: (line: string) => void): Promise<Disposable>;
   /** Reads all of standard input. */
   readStdin(): Promise<string>;
@@ -46,19 +48,19 @@ export interface Io {
   /** The user who runs this process; `undefined` on Windows. */
   user: SystemUser | undefined;
   nodeVersion: string;
-  /** The options of Node.js on the command line. */
+  /** The Node.js options on the command line. */
   nodeOptions: readonly string[];
   pid: number;
   /** The absolute paths of Node.js and of rankd's script. */
   command: [node: string, rankd: string];
-  /** The command for `rankd` here, e.g. `npx rankd`. */
+  /** The command that starts rankd here, e.g. `npx rankd`. */
   readonly typedAs: string;
   /** The folder with rankd's own files. */
   packageDir: string;
   home: string;
-  /** The default data directory of a service on this system, if it has one. */
+  /** A machine-wide service's default data directory, if this system has one. */
   serviceDataDir: string | undefined;
-  /** The actor in the audit: `cli:<user>@<host>`. */
+  /** The actor recorded in the audit log: `cli:<user>@<host>`. */
   operator: string;
   /** Resolves with the name of the first signal that asks to stop. */
   stopSignal: Promise<string>;

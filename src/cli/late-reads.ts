@@ -5,8 +5,8 @@ import { withLateReads } from '../usecases/change/late-read.ts';
 import type { Cli } from './cli.ts';
 
 /**
- * Runs work that changes ranks, and has each change verified by a later read: by the daemon of the data directory, or
- * else here, before the result is printed. A signal skips the wait.
+ * Runs `work`, which changes ranks. Each change is then verified with a later read, by the data directory's daemon or,
+ * without one, by this command before it prints the result. A stop signal skips that wait.
  */
 export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
   const stopping = new AbortController();

@@ -9,7 +9,7 @@ import { loadSqlite } from '../stores/engine.ts';
 import { examined, type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 import { openGroupIn } from './windows-access.ts';
 
-/** Checks this machine: Node.js, the data directory, free disk space, the port, the clock. */
+/** The checks for this machine: Node.js, the data directory, free disk space, the port, the clock. */
 
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
@@ -39,7 +39,7 @@ function isTrue(works: () => unknown): boolean {
   }
 }
 
-/** Dependencies for reading permissions; Windows has access lists instead of modes. */
+/** Dependencies for reading permissions. Windows has access lists instead of modes. */
 interface AccessSources {
   system?: System;
   readAccessList(path: string): Promise<string | undefined>;
@@ -62,7 +62,7 @@ async function accessFindings(
   dataDir: string,
   { system = thisSystem, readAccessList }: AccessSources,
 ): Promise<Finding[]> {
-  isInDataDir(dataDir, 'any-file'); // throws if this user can't read the directory
+  isInDataDir(dataDir, 'any-file'); // throws if this user can't access the directory
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
   if (isOnReadOnlyFileSystem(dataDir)) {
@@ -106,7 +106,7 @@ function fileSystemFinding(dataDir: string): Finding {
   return warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
 }
 
-/** Throws if a trial write fails, which also detects quotas and failing disks. */
+/** Checks the free disk space. Throws if a trial write fails, which also detects quotas and failing disks. */
 function roomFindings(dataDir: string): Finding[] {
   requireSpace(dataDir);
   const { bavail, bsize } = statfsSync(dataDir);

@@ -13,10 +13,10 @@ import { commandFor } from './output/help.ts';
 import { runCli } from './program.ts';
 import { Signals } from './signals.ts';
 
-/** The process's input, outputs and signals. Only this file and main.ts use `process`. */
+/** Handles this process's signals. Only this file and main.ts use the global `process`. */
 const signals = new Signals(process, thisSystem, () => io.isTerminal && !isatty(1));
 const readerGone = Promise.withResolvers<void>();
-/** True once a command handles failed writes of its results itself. */
+/** True once a command handles failed writes to standard output itself. */
 let hearsOfOutput = false;
 
 // `bin/rankd.js` may run in an older Node.js and start this process; it stops when that parent is killed
@@ -29,10 +29,10 @@ process.stderr.on('error', () => undefined);
 /** Buffered and written once per turn of the event loop: a write per line would cost as much as a request. */
 let logged = '';
 process.on('exit', writeLog);
-process.on('exit', () => process.exit()); // exits before Node.js closes a database that was left open on purpose
+process.on('exit', () => process.exit()); // exits before Node.js closes a database that was deliberately left open
 /** The limit for unread log output, in bytes. */
 const maxWaitingLog = 1_048_576;
-/** How long a stopped daemon waits until its log has been read. */
+/** The maximum time that a stopped daemon waits for its log to be read. */
 const lastWordsMs = 1_000;
 
 const packageDir = join(import.meta.dirname, '..');
@@ -115,7 +115,10 @@ function stdoutBytes(chunk: Uint8Array): Promise<void> {
   });
 }
 
-/** Stops this process once its parent has ended: a signal to `npx` ends npm and its shell, but does not reach rankd. */
+/**
+ * Under npx, stops this process once its parent has ended: a signal to `npx` ends npm and its shell, but does not reach
+ * rankd.
+ */
 function stopWithNpx(): void {
   if (process.env['npm_command'] !== 'exec') return;
   const parent = process.ppid;
@@ -198,7 +201,7 @@ function processUser(): SystemUser | undefined {
   return geteuid && getegid && { uid: geteuid(), gid: getegid() };
 }
 
-/** Falls back to the user id, because containers may run as a user without a name. */
+/** Returns the user's name, or else the user id, because containers may run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -69,10 +69,10 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   }
 }
 
-/** The argument that `rankd.cmd` passes after a double click, which opens a new window. */
+/** The argument that `rankd.cmd` passes if a double click opened it in a new window. */
 const windowWord = '__window';
 
-/** Offers to set rankd up or, once it is set up, to start it. */
+/** Offers to set up rankd or, once it is set up, to start it. */
 async function greetInWindow(io: Io): Promise<number> {
   if (!io.isTerminal) return runCli([], io);
   const { env, cwd } = io;
@@ -98,7 +98,7 @@ const firstHelp = `rankd changes the ranks of one Roblox group for your games.
 All commands: rankd --help
 `;
 
-/** In the order of `rankd --help`. */
+/** All commands, in the order shown by `rankd --help`. */
 const commands = [
   serveCommand,
   initCommand,
@@ -156,7 +156,8 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     );
   const cli = new Cli(io, program, { line, run: runCli });
   program.hook('preAction', async (_, command) => {
-    if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init creates the file
+    // init creates the file
+    if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources);
     await cli.chooseDataDir();
     if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
   });
@@ -192,7 +193,7 @@ const severalUsers = (path: string) => `several members: put one on each line of
 const addressApart = (path: string) =>
   `the address is as sensitive as a password, so it is never an argument: ${path} NAME asks for it, or give --url-file FILE`;
 
-/** Hints for commands that people often use in a different form. */
+/** Hints for common mistakes, by command. */
 const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['promote', 'demote', 'set'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),
@@ -200,7 +201,7 @@ const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
 };
 
-/** Describes an argument that has only one possible value, such as `dashboard logout`. */
+/** The message for an argument that has only one possible value, as in `dashboard logout`. */
 const loneWord = "unknown command '$1'; only $2 can follow.";
 
 /** Converts commander's message to one sentence with a hint. */

@@ -6,8 +6,9 @@ import { withoutKeys } from '../core/api-key.ts';
 import type { Io } from './io.ts';
 
 /**
- * Throws `no_permission` if root uses another user's data directory, or would create one in another user's folder: with
- * links, the owner could make root read or overwrite any file. `line`: the typed arguments, for the hint.
+ * Throws `no_permission` if root uses another user's data directory, or would create one in another user's folder,
+ * because that user could place links there that make root read or overwrite any file. `line`: the typed arguments, for
+ * the hint.
  */
 export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'system'>, line: readonly string[]): void {
   if (io.user?.uid !== rootId) return;
@@ -23,7 +24,7 @@ export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'syste
 
 const rootId = 0;
 
-/** Returns the path or its nearest existing parent. `undefined` if it can't be read, which is reported later. */
+/** Returns the path or its nearest existing parent. `undefined` if neither can be read, which is reported later. */
 function existing(path: string): { path: string; uid: number } | undefined {
   let stats: Stats | undefined;
   try {
@@ -34,7 +35,9 @@ function existing(path: string): { path: string; uid: number } | undefined {
   return stats === undefined ? existing(dirname(path)) : { path, uid: stats.uid };
 }
 
-/** Returns the command to run as that user. sudo drops variables unless they are preserved explicitly. */
+/**
+ * Returns the sudo command that runs `line` as the owner. sudo drops variables unless they are preserved explicitly.
+ */
 function asOwner(name: string, { env, system }: Pick<Io, 'env' | 'system'>, line: readonly string[]): string {
   const settings = Object.keys(env).filter((variable) => /^RANKD_\w+$/.test(variable));
   const keep = settings.length === 0 ? [] : [`--preserve-env=${settings.sort().join(',')}`];

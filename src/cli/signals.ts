@@ -17,13 +17,13 @@ export class Signals {
     for (const signal of stopSignals) process.on(signal, () => this.stopOn(signal));
     process.on('SIGHUP', () => {
       if (this.#stage === 'command') return this.#exit(129);
-      // a closed terminal also sends SIGHUP; the daemon then stops, because it could not be stopped by hand
+      // a closed terminal also sends SIGHUP; the daemon then stops, because Ctrl-C can no longer reach it
       if (hangUp === 'stop' || isTerminalGone()) this.#stopWith('SIGHUP');
       else this.#reload?.();
     });
   }
 
-  /** Resolves with the first stop signal. Once this is read, a first signal no longer ends the process. */
+  /** Resolves with the first stop signal. Once this has been accessed, the first signal no longer ends the process. */
   get stop(): Promise<string> {
     this.#stage = 'serving';
     return this.#stop.promise;
@@ -43,7 +43,8 @@ export class Signals {
   }
 
   /**
-   * Ends the process at once if nothing waits for the signal, or at a second signal: open changes are reconciled later.
+   * Ends the process immediately if no code waits for the signal, or if it is the second one. Open changes are
+   * reconciled later.
    */
   stopOn(signal: NodeJS.Signals): void {
     if (this.#stage === 'serving') this.#stopWith(signal);

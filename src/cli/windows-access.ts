@@ -1,7 +1,7 @@
 import { win32 } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Reads the access list of a file or folder on Windows as text (SDDL); `undefined` if that fails. */
+/** Reads a file's or folder's access list on Windows, as text (SDDL); `undefined` if that fails. */
 export async function readAccessList(
   path: string,
   env: Record<string, string | undefined>,
@@ -38,7 +38,7 @@ export function openGroupIn(sddl: string): string | undefined {
   return undefined;
 }
 
-/** Abbreviations and ids: https://learn.microsoft.com/windows/win32/secauthz/sid-strings */
+/** The names of large groups, by abbreviation or id: https://learn.microsoft.com/windows/win32/secauthz/sid-strings */
 const openGroups: Record<string, string> = {
   WD: 'Everyone',
   'S-1-1-0': 'Everyone',
@@ -52,10 +52,10 @@ const openGroups: Record<string, string> = {
   DU: 'every user of the domain',
 };
 
-/** Types of entries that allow access; the others deny or audit it. */
+/** Types of entries that allow access; other types deny or audit it. */
 const allowing = new Set(['A', 'XA']);
 
-/** FILE_READ_DATA and FILE_WRITE_DATA, or rights that include one of them. */
+/** True for FILE_READ_DATA, FILE_WRITE_DATA, or rights that include one of them. */
 function reachesData(rights: string): boolean {
   if (/^0x/i.test(rights)) return (Number(rights) & 0x3) !== 0 || (Number(rights) & 0xd0000000) !== 0;
   return (rights.match(/../g) ?? []).some((right) => ['GA', 'GR', 'GW', 'FA', 'FR', 'FW', 'CC', 'DC'].includes(right));

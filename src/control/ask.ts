@@ -14,7 +14,7 @@ import {
   sessionHeader,
 } from './control.ts';
 
-/** A healthy daemon responds far sooner. */
+/** Much longer than a healthy daemon needs. */
 const answerTimeoutMs = 3_000;
 
 /** Requests the daemon's status; `undefined` if there is no daemon, or it does not respond in time. */
@@ -22,13 +22,13 @@ export async function askStatus(dataDir: string): Promise<DaemonStatus | undefin
   return ask<DaemonStatus>({ dataDir, path: '/status' }, answerTimeoutMs);
 }
 
-/** Requests the secret of the daemon's proofs; `undefined` if no daemon responds in time. */
+/** Requests the secret that the daemon makes its proofs with; `undefined` if no daemon responds in time. */
 export async function askIdentity(dataDir: string): Promise<string | undefined> {
   const what = { dataDir, path: '/identity' };
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
 }
 
-/** Makes the daemon reload its configuration; `undefined` if it does not respond in time. */
+/** Makes the daemon reload its configuration; `undefined` if no daemon responds in time. */
 export function askReload(
   { dataDir, by, relearns }: { dataDir: string; by: string; relearns: boolean },
   timeoutMs: number,
@@ -65,7 +65,7 @@ function askDashboard<Answer>(
   return ask<Answer>({ dataDir, path, method: 'POST', headers }, dashboardTimeoutMs);
 }
 
-/** The first request loads the page. */
+/** Longer than `answerTimeoutMs`, because the first request loads the page's code. */
 const dashboardTimeoutMs = 10_000;
 
 interface Asking extends RequestOptions {
@@ -77,13 +77,13 @@ async function ask<Answer>(what: Asking, timeoutMs: number): Promise<Answer | un
   return answer?.status === 200 ? (JSON.parse(answer.body) as Answer) : undefined;
 }
 
-/** `undefined` if no daemon responds in time. */
+/** Sends a request to the daemon; `undefined` if no daemon responds in time. */
 async function exchangeWithDaemon({ dataDir, ...what }: Asking, timeoutMs: number) {
   const socketPath = controlPath(dataDir);
   return socketPath === undefined ? undefined : exchange({ ...what, socketPath }, timeoutMs).catch(() => undefined);
 }
 
-/** Sends one request without a body. Rejects with Node's error if there is no response in time. */
+/** Sends one request without a body. Rejects with a Node.js error if there is no response in time. */
 export async function exchange(
   what: RequestOptions,
   timeoutMs: number,

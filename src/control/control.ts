@@ -8,27 +8,27 @@ import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 /** The daemon's operations for commands. Results are sent as JSON. */
 export interface Control {
   status(): Promise<DaemonStatus>;
-  /** The secret of its proofs (`src/core/proof.ts`). */
+  /** Returns the secret that the daemon makes its proofs with (`src/core/proof.ts`). */
   identity(): Promise<{ identity: string }>;
-  /** `by`: the actor in the audit. */
+  /** Reloads the configuration. `by`: the actor recorded in the audit log. */
   reload(by: string): Promise<ReloadOutcome>;
-  /** Reloads, and resolves all role names again. */
+  /** Reloads the configuration and re-resolves all role names. */
   relearn(by: string): Promise<ReloadOutcome>;
-  /** Asks for a late read of a change that a command reported as applied. */
+  /** Verifies, with a late read, a change that a command reported as applied. */
   lateRead(changeId: string): Promise<LateReadOutcome>;
   /** Creates a link to the page, and starts serving the page. */
   dashboardLink(asked: AskedLink): Promise<LinkOutcome>;
-  /** Ends all sessions of the page. `by`: the actor in the audit. */
+  /** Ends all of the page's sessions. `by`: the actor recorded in the audit log. */
   dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
 
 /** A requested link to the page. */
 export interface AskedLink {
-  /** The actor in the audit. */
+  /** The actor recorded in the audit log. */
   by: string;
   /** True for a session that can't change anything. */
   isViewOnly: boolean;
-  /** The length of the session. */
+  /** The session's length. */
   hours: number;
 }
 
@@ -46,21 +46,24 @@ export type ReloadOutcome =
   | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
   | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
 
-/** `isTaken`: true if the daemon makes the late read. */
+/** `isTaken`: true if the daemon accepts the task. */
 export interface LateReadOutcome {
   isTaken: boolean;
 }
 
-/** The id of the change for a late read. */
+/** The header with the change's id, for a late read. */
 export const changeHeader = 'x-rankd-change';
 
-/** The operator, percent-encoded. Trusted, because any user who can open the socket could also write the audit. */
+/**
+ * The header with the operator, percent-encoded. It is trusted, because any user who can open the socket could also
+ * write to the audit log.
+ */
 export const operatorHeader = 'x-rankd-operator';
 
-/** The session of a link: its hours, and `view` if it can't change anything. */
+/** The header with a link's session: its hours, and `view` if it can't change anything. */
 export const sessionHeader = 'x-rankd-session';
 
-/** In the data directory, unless that can't contain a socket. */
+/** The socket's name. It is in the data directory, unless that can't contain a socket. */
 export const socketName = 'daemon.sock';
 
 /**
@@ -78,12 +81,12 @@ export function controlPath(dataDir: string): string | undefined {
   return address !== undefined && (!thisSystem.hasSocketFiles || isPrivate(dirname(address))) ? address : undefined;
 }
 
-/** Reads the address that the latest daemon stored. */
+/** Returns the address that the latest daemon stored; `undefined` if there is none. */
 export function addressIn(dataDir: string): string | undefined {
   try {
     return readFileSync(join(dataDir, addressName), 'utf8').trim() || undefined;
   } catch {
-    return undefined; // for any error, no socket is known
+    return undefined; // whatever the error, no socket is known
   }
 }
 

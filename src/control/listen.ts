@@ -23,16 +23,17 @@ import {
 
 export interface Place {
   dataDir: string;
-  /** Names candidate folders for the socket. */
+  /** Some of its variables name folders that can contain the socket. */
   env: Record<string, string | undefined>;
 }
 
 /**
  * Answers commands on a socket in the data directory or, if that can't contain one, in a private temporary folder; on
- * Windows, on a named pipe. Needs no key, because only rankd's user and administrators can write to it (a pipe's default
- * access list lets others at most read:
- * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). Replaces an existing socket: the
- * caller holds the daemon's lock, so it is left over from an earlier daemon. Logs a warning if no socket can be created.
+ * Windows, on a named pipe. Requires no key, because only rankd's user and administrators can write to it (a pipe's
+ * default access list lets others at most read:
+ * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). Replaces an existing socket:
+ * the caller holds the daemon's lock, so it is left over from an earlier daemon. Logs a warning if no socket can be
+ * created.
  */
 export async function listenForCommands(
   { log, ...place }: Place & { log: Logger },
@@ -52,7 +53,7 @@ export async function listenForCommands(
   return { [Symbol.asyncDispose]: path === undefined ? async () => undefined : closing(server, path, dataDir) };
 }
 
-/** Stores the socket's path unless it is in the data directory. Returns the reason if that fails. */
+/** Stores the socket's path unless the socket is in the data directory. If that fails, returns the reason. */
 function whyNotStored(dataDir: string, path: string): string | undefined {
   if (dirname(path) === dataDir) return undefined;
   const file = join(dataDir, addressName);
@@ -110,7 +111,7 @@ function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: stri
 
 const folderPrefix = 'rankd-socket-';
 
-/** The limit of macOS; Linux allows 107. Node.js 22.14 silently truncates longer paths. */
+/** The limit on macOS; Linux allows 107. Node.js 22.14 silently truncates longer paths. */
 const maxPathBytes = 103;
 
 async function listenOn(server: Server, path: string): Promise<void> {
@@ -129,7 +130,7 @@ function removeOld(dataDir: string): void {
   if (address !== undefined) removeFolderOf(address);
 }
 
-/** Removes the folder that `pathIn` made for a socket. */
+/** Removes the folder that `pathIn` created for a socket. */
 function removeFolderOf(socket: string): void {
   if (!basename(dirname(socket)).startsWith(folderPrefix)) return;
   try {
@@ -140,8 +141,8 @@ function removeFolderOf(socket: string): void {
 }
 
 /**
- * Leaves the server open until the process ends if another daemon has replaced the socket: closing would remove the other
- * daemon's file.
+ * Returns a function that closes the server. If another daemon has replaced the socket, the server stays open until the
+ * process ends, because closing it would remove the other daemon's file.
  */
 function closing(server: HttpServer, path: string, dataDir: string): () => Promise<void> {
   const ours = numberOf(path);
@@ -162,7 +163,7 @@ function numberOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
-/** Reads use GET; all other operations use POST. */
+/** The operations by request. Reads use GET; all others use POST. */
 const operations = {
   'GET /status': { name: 'status', about: () => '' },
   'GET /identity': { name: 'identity', about: () => '' },

@@ -3,7 +3,7 @@ import { appendTo } from '../base/files.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
 
-/** Records audit heads while a daemon is running, including the heads of events by commands. */
+/** Records audit heads while a daemon is running, including the heads for events that commands recorded. */
 export class AuditHeadWriter {
   #lastId: number | undefined;
   #isFailing = false;
@@ -12,7 +12,10 @@ export class AuditHeadWriter {
     return this.#isFailing;
   }
 
-  /** Appends new heads to the configured file; the first call appends only the newest. Throws like `noteHeads`. */
+  /**
+   * Appends new heads to the configured file; the first call appends only the newest. Throws the same errors as
+   * `noteHeads`, and `config_invalid` if the first call can't use the file.
+   */
   async note(app: Pick<DaemonContext, 'store' | 'clock' | 'headFile'>): Promise<void> {
     if (app.headFile === undefined) return;
     if (this.#lastId === undefined) await requireWritable(app.headFile);
@@ -33,7 +36,7 @@ export class AuditHeadWriter {
   }
 }
 
-/** Throws an error that names the setting if the file can't be written, which stops the start. */
+/** If the file can't be written, throws an error that names the setting. The daemon then does not start. */
 async function requireWritable(headFile: string): Promise<void> {
   await appendTo(headFile, '').catch((error: unknown) => {
     const { code, message, hint, cause } = asRankdError(error);

@@ -23,7 +23,7 @@ interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigra
   portFrom?: string | undefined;
   /** The hint for a port that is taken. */
   portHint?: string | undefined;
-  /** Called before the API's server listens, to add routes. */
+  /** Adds routes. Called before the API's server listens. */
   beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
 
@@ -137,14 +137,17 @@ export class LazyDashboard implements AsyncDisposable {
     if (path !== undefined) await (await this.#load()).mount(server, path);
   }
 
-  /** `url`: the API's address. Throws like `Dashboard.open`. */
+  /**
+   * Serves the page if `dashboard.enabled` or `dashboard.path` is set. `url`: the API's address. Throws the same errors
+   * as `Dashboard.open`.
+   */
   async openIfEnabled(url: string): Promise<void> {
     const { path } = this.#options.config;
     if (path !== undefined) this.#dashboard?.listensWith(Number(new URL(url).port || 80), path);
     else if (this.#options.config.enabled) await (await this.#load()).open();
   }
 
-  /** Never rejects. */
+  /** Creates a login link. Never rejects. */
   async link({ by, isViewOnly, hours }: AskedLink): Promise<LinkOutcome> {
     try {
       return { state: 'made', ...(await (await this.#load()).link(by, { isViewOnly, lifeMs: hours * 3_600_000 })) };

@@ -14,7 +14,7 @@ import { auditReload } from '../usecases/upkeep/operator-events.ts';
 
 interface LiveConfigOptions {
   app: ServedApp;
-  /** The configuration at the start. */
+  /** The configuration that the daemon started with. */
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
   /** Called with each applied configuration. Resolves with warnings for the operator, one sentence each. */
@@ -47,7 +47,7 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded;
   }
 
-  /** The file that `reload` would read; `undefined` if there is none. */
+  /** The file that a reload would read; `undefined` if there is none. */
   get file(): string | undefined {
     return this.#loaded.fileNow();
   }
@@ -57,13 +57,13 @@ export class LiveConfig implements AsyncDisposable {
     return this.#isRefused;
   }
 
-  /** Settings that changed since the start and need a restart. */
+  /** Settings that have changed since the daemon started and need a restart. */
   get needRestart(): string[] {
     return this.#needRestart;
   }
 
   /**
-   * Reloads the configuration, one reload at a time. Also records the outcome in the log and the audit. Never rejects.
+   * Reloads the configuration, one reload at a time. Records the outcome in the log and the audit log. Never rejects.
    */
   reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome> {
     const outcome = this.#last.then(() => this.#applyConfig(by, options));
@@ -72,7 +72,7 @@ export class LiveConfig implements AsyncDisposable {
   }
 
   /**
-   * Declares the configuration's keys and webhooks again after other daemons with declarations have ended. Never
+   * Re-declares the configuration's keys and webhooks after other daemons with declarations have stopped. Never
    * rejects.
    */
   redeclare(): Promise<void> {
@@ -159,7 +159,7 @@ async function recordRefused(app: DaemonContext, asked: Asked, cause: unknown): 
   await auditReload(app, { ...asked, refused: asRankdError(cause).message });
 }
 
-/** Checks the credential at once, instead of at the next change. */
+/** Checks the credential now, instead of at the next change. */
 async function checkCredential(app: DaemonContext): Promise<string[]> {
   using call = callWithin(app.clock, credentialTimeoutMs, 'credential');
   try {
@@ -168,7 +168,7 @@ async function checkCredential(app: DaemonContext): Promise<string[]> {
     return warnings;
   } catch (error) {
     const { message } = asRankdError(error);
-    if (isRankdError(error, 'platform_credential')) return [message]; // the log already has it
+    if (isRankdError(error, 'platform_credential')) return [message]; // already logged
     app.log.warn({ err: error, problem: 'group' }, 'the credential could not be checked yet');
     return [`the credential could not be checked yet: ${message}`];
   }

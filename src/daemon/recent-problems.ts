@@ -1,7 +1,7 @@
 import { isoTime } from '../base/time.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 
-/** Problems that last until they are fixed: values of the `problem` field of a log line. */
+/** Problems that last until they are fixed: values of a log line's `problem` field. */
 type Lasting =
   | 'audit heads'
   | 'configuration'
@@ -24,13 +24,13 @@ interface Problem {
   changeId: string | undefined;
 }
 
-/** The daemon's current state, which shows whether a problem is over. */
+/** The daemon's current state, which determines whether a problem is over. */
 export interface Standing {
   lasting: Record<Lasting, boolean>;
   /** Ids of keys that their breaker has paused. */
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
-  /** The times of the last successful read from and write to the platform, in epoch milliseconds. */
+  /** When the last read from and write to the platform succeeded, in epoch milliseconds. */
   platformWorkedAt: { read: number; write: number };
   /** True if the database accepts writes. */
   storeWorks: () => Promise<boolean>;
@@ -40,7 +40,8 @@ export interface Standing {
 }
 
 /**
- * The latest distinct warnings and errors of the log, for `rankd status`. A repeated problem replaces its earlier line.
+ * The latest distinct warnings and errors from the log, for `rankd status`. A repeated problem replaces its earlier
+ * line.
  */
 export class RecentProblems {
   #kept: Problem[] = [];
@@ -59,8 +60,8 @@ export class RecentProblems {
   }
 
   /**
-   * Returns the problems that are not over: a success of the same kind ends a problem, and most end after a day. `now`:
-   * in epoch milliseconds.
+   * Returns the problems that are not over. A success of the same kind ends a problem, and most end after a day. `now`:
+   * epoch milliseconds.
    */
   async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
@@ -72,7 +73,7 @@ export class RecentProblems {
   }
 }
 
-/** The `problem` field of a log line about a key that its breaker paused. */
+/** The `problem` field in a log line about a key that its breaker paused. */
 const pausedKey = 'paused key';
 const maxKept = 5;
 const momentKeptMs = 86_400_000;
@@ -136,9 +137,9 @@ const everyMs = 86_400_000;
 
 /** Logs warnings about calls to the platform. Call `warn` every second. */
 export class PlatformWarnings {
-  /** By kind: the last logged surprise, and the time (`Clock.monotonic()`) until which further ones are not logged. */
+  /** By kind: when the last logged surprise occurred, and until when (`Clock.monotonic()`) no other one is logged. */
   readonly #logged = new Map<string, { lastAt: number; until: number }>();
-  /** The hosts that were logged as unreachable, with the logged message. */
+  /** The hosts that were logged as unreachable, each with its logged message. */
   #unreached = new Map<string, string>();
 
   warn({ current }: LiveContext): void {

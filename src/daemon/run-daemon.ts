@@ -27,7 +27,7 @@ import { reportToServiceManager } from './systemd.ts';
 
 export interface RunOptions {
   started: LoadedConfig;
-  /** Loads the configuration again. */
+  /** Reloads the configuration. */
   load: () => Promise<LoadedConfig>;
   /** Absolute path. */
   dataDir: string;
@@ -35,13 +35,13 @@ export interface RunOptions {
     pid: number;
     nodeVersion: string;
     env: Record<string, string | undefined>;
-    /** Writes a line of the log. */
+    /** Writes a log line. */
     log(line: string): void;
     /** True while the buffer of unread log lines is full. */
     isLogFull(): boolean;
     /** The folder with rankd's own files. */
     packageDir: string;
-    /** The command for `rankd` here. */
+    /** The command that starts rankd here. */
     typedAs: string;
   };
   logLevelOf: (config: Config) => LogLevel;
@@ -57,7 +57,7 @@ export interface RunOptions {
 /** Disposing it stops the daemon. */
 interface RunningDaemon extends AsyncDisposable {
   daemon: Daemon;
-  /** `by`: the actor in the audit. Never rejects. */
+  /** Reloads the configuration. `by`: the actor recorded in the audit log. Never rejects. */
   reload(by: string): Promise<ReloadOutcome>;
   /**
    * Notifies the service manager that the daemon is ready, and stops the daemon on the signal. Throws `schema_newer` if a
@@ -66,7 +66,7 @@ interface RunningDaemon extends AsyncDisposable {
   stopOn(signal: Promise<string>): Promise<void>;
 }
 
-/** Starts a daemon with its log, reloads, and the socket for commands. */
+/** Starts a daemon with its log, its reloads, and its socket for commands. */
 export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   return openAll(async (closers) => {
     const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated, onNew } = options;
@@ -113,7 +113,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         configuration: live.isRefused,
         credential: app.deadCredential() !== undefined,
         group: !app.group.isReadable,
-        roles: false, // they are listed separately
+        roles: false, // the status lists role problems separately
         'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
         'plain http': !app.requests.hasSeenTls,
         'audit heads': daemon.heads.isFailing,
@@ -195,7 +195,9 @@ async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): 
 
 const checkSchemaEveryMs = 1_000;
 
-/** Ignores an unreadable database, which requests report. */
+/**
+ * Returns the error if a newer rankd has migrated the database. Ignores an unreadable database, which requests report.
+ */
 function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
   try {
     return store.outgrown();
@@ -208,7 +210,7 @@ function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): R
 const isTrue = () => true;
 const isFalse = () => false;
 
-/** True if the change is open, or if that can't be read. */
+/** True if the change is open, or if the store can't be read. */
 async function isOpenChange({ store }: DaemonContext, id: string): Promise<boolean> {
   try {
     const change = await store.findChange(id);
@@ -230,7 +232,7 @@ function problemOf(work: Promise<void>): Promise<string | undefined> {
   );
 }
 
-/** True if there are any, or if that can't be read. */
+/** True if the list is not empty, or if it can't be read. */
 function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   return found.then(
     ({ length }) => length > 0,
@@ -238,7 +240,7 @@ function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   );
 }
 
-/** Warns about keys from the simulation: a game would only see that its key is refused. */
+/** Warns about keys from the simulation, because their games would only see that the key is refused. */
 async function warnOfSimulatedKeys(app: DaemonContext): Promise<string[]> {
   const keys = await keysOfSimulation(app, app.group, { limit: maxKeysNamed });
   if (keys.length === 0) return [];

@@ -50,7 +50,7 @@ export async function showNode({ daemon: { app, url }, live, page, startedAt }: 
   });
 }
 
-/** Logs and audits that the database lost confirmed events. */
+/** Records in the log and the audit log that the database lost confirmed events. */
 async function recordLost(
   { store, clock, log, name }: Pick<Daemon['app']['current'], 'store' | 'clock' | 'log'> & { name: string },
   range: { fromId: number; toId: number },
@@ -65,7 +65,7 @@ async function recordLost(
     .catch((error: unknown) => log.error({ err: error }, 'store.lost could not be recorded in the audit'));
 }
 
-/** Removes excerpts, because a file's content must not leave its machine. */
+/** Removes the excerpts, because a file's content must not leave its machine. */
 function withoutExcerpts(outcome: ReloadOutcome): ReloadOutcome {
   return outcome.state === 'refused' ? { ...outcome, withExcerpts: outcome.message } : outcome;
 }

@@ -16,7 +16,7 @@ import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../use
 import type { AuditHeadWriter } from './audit-head-writer.ts';
 import { PlatformWarnings } from './recent-problems.ts';
 
-/** The intervals at which the daemon checks for abandoned changes, and reconciles all open ones. */
+/** The intervals between checks for abandoned changes, and between reconciliations of all open ones. */
 const checkAbandonedEveryMs = 500;
 const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
@@ -74,7 +74,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
       sweeping,
       ...flushing,
     ]);
-    // a store that is not writable must not prevent an orderly stop
+    // a read-only store must not prevent an orderly stop
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be stored`));
     }
@@ -82,7 +82,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
   };
 }
 
-/** Logs platform problems, even while the start waits for the platform. Returns a function that stops it. */
+/** Logs platform problems, even while the daemon's start waits for the platform. Returns a function that stops it. */
 export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
   const warnings = new PlatformWarnings();
@@ -93,7 +93,9 @@ export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   };
 }
 
-/** Starts rounds of reconciliation regularly, without waiting for earlier rounds, which may wait for the platform. */
+/**
+ * Starts reconciliation rounds regularly, without waiting for earlier rounds, which may be waiting for the platform.
+ */
 async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const { store, log, clock } = live.current;
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
@@ -143,7 +145,9 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
   ]);
 }
 
-/** True if a host has been unreachable since the last successful read, so that the check can detect its recovery. */
+/**
+ * True if a host has become unreachable since the last successful read. A credential check then detects the recovery.
+ */
 function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
   const { unreached } = platform.reachability();
   return unreached.some(({ since }) => since > platformWorkedAt().read);
@@ -164,7 +168,7 @@ async function every(
 }
 
 /**
- * Ends suspensions and temporary ranks as they fall due. Call `endDue` every few seconds, and `sweep` every few
+ * Ends suspensions and temporary ranks when they are due. Call `endDue` every few seconds, and `sweep` every few
  * minutes.
  */
 class HoldWorker {
@@ -172,8 +176,7 @@ class HoldWorker {
   readonly #stop: AbortSignal;
   readonly #wallClock: WallClock;
   /**
-   * The context of the last round, if its credential worked. A different one means that failed holds can be retried
-   * now.
+   * The last round's context, if its credential worked. A different context means that failed holds can be retried now.
    */
   #seen: DaemonContext | undefined;
 
@@ -214,14 +217,14 @@ function sentenceOf(jumpedMs: number): string {
 const pollWebhooksMs = 250;
 /** The poll interval without webhooks. */
 const pollWithoutWebhooksMs = 1_000;
-/** The pause after an internal error, so that a lost store does not fill the log. */
+/** The pause after an internal error, so that an unreachable store does not fill the log. */
 const retryWebhooksMs = 5_000;
 /** The maximum number of concurrent deliveries. */
 const maxRounds = 8;
 
 /**
- * Delivers events until `stop` is aborted. Polls the store: this takes microseconds, does not slow rank changes, and
- * finds events that commands have written.
+ * Delivers events until `stop` is aborted. Polls the store, because this takes microseconds, does not slow rank
+ * changes, and finds events that commands have written.
  */
 export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promise<void> {
   const rounds = new Map<string, Promise<void>>();
@@ -243,7 +246,7 @@ export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promi
 
 interface Work {
   rounds: Map<string, Promise<void>>;
-  /** The webhook that has waited longest comes first. */
+  /** Delivery progress by webhook. The webhook that has waited longest comes first. */
   known: Map<string, Progress>;
   limits: DiscordLimits;
   stop: AbortSignal;

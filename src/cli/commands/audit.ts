@@ -123,7 +123,7 @@ async function list(cli: Cli, options: ValuesOf<typeof listOptions>): Promise<vo
   });
 }
 
-/** Rejects a misspelled action, which would find no events and look like good news. */
+/** Rejects a misspelled action. It would find no events, which looks like good news. */
 function refuseUnknownAction(action: string | undefined): void {
   if (action === undefined || auditActions.some((one) => one === action || one.startsWith(`${action}.`))) return;
   const names = [...auditActions, ...new Set(auditActions.map((one) => one.replace(/\..*/, '')))];
@@ -184,14 +184,15 @@ function isMove(value: unknown): value is { from: unknown; to: unknown } {
   return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
 }
 
-/** The columns of an event as plain text. */
+/** Returns an event's columns as plain text. */
 function rowOf(event: AuditEvent): string[] {
   const { at, by, action, subject, detail } = eventDocument(event);
   return [at, by, action, subject, JSON.stringify(detail)];
 }
 
 async function verify(cli: Cli, { head, headFile }: { head?: string; headFile?: string }): Promise<void> {
-  const notedHeads = headFile === undefined ? undefined : await headsIn(resolve(cli.io.cwd, headFile)); // first, so that the chain contains every head
+  // read before the audit log, so that the chain contains every head
+  const notedHeads = headFile === undefined ? undefined : await headsIn(resolve(cli.io.cwd, headFile));
   const questions = { hasRetention: () => hasRetention(cli), notedHead: head, notedHeads };
   const verified = () => cli.withStore((ports) => verifyAudit(ports, questions));
   const verdict = await whileWorking(cli.line, 'reading the audit', verified);

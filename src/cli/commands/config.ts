@@ -104,13 +104,13 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   }
 }
 
-/** Reads the stored meanings of the role entries, which the daemon uses as well. */
+/** Reads the stored meanings of the role entries, so that the check uses the same meanings as the daemon. */
 async function meaningsKept(cli: Cli, { title }: { title: string }) {
   const kept = (await cli.operations.exists()) ? await cli.withStore(({ store }) => store.findMeanings(title)) : [];
   return () => ({ change: kept, events: [] });
 }
 
-/** Adds the invalid lines of the file to the error's message. */
+/** Adds the file's invalid lines to the error's message. */
 function withExcerpts(error: unknown): unknown {
   return error instanceof ConfigError ? new RankdError(error.code, error.withExcerpts, { hint: error.hint }) : error;
 }
@@ -150,12 +150,12 @@ function originText({ source, at }: Origin): string {
   return at === undefined ? source : `${source} ${at}`;
 }
 
-/** Formats the values that it overrides. */
+/** Formats the values that a setting overrides. */
 function shadowedBy({ shadows = [] }: Origin): string {
   return shadows.map((one) => `${originText(one)} (${settingText(one.value)})`).join(', ') || '-';
 }
 
-/** `file` is null without a configuration file. */
+/** Without a configuration file, `file` is null. */
 function checkedConfigDocument(file: string | undefined, warnings: string[]) {
   return { file: file ?? null, warnings };
 }
@@ -170,7 +170,7 @@ function settingsDocument(file: string | undefined, origins: ReadonlyMap<string,
   return { file: file ?? null, settings };
 }
 
-/** The file that is read, and the places where rankd looks for one. */
+/** The file that rankd reads, and the places that it searches. */
 function configFileDocument(file: string | undefined, searched: string[]) {
   return { file: file ?? null, searched };
 }

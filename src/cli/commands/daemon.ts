@@ -31,7 +31,7 @@ import { settingText } from '../output/help.ts';
 import { type Shown, table } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
 
-/** The commands that send requests to the daemon of the data directory. */
+/** The commands that send requests to the data directory's daemon. */
 
 const healthTimeoutMs = 4_000;
 
@@ -72,7 +72,7 @@ async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
   });
 }
 
-/** Throws at once if there is no daemon or it does not respond: the actual request may take long. */
+/** Throws immediately if there is no daemon or it does not respond, because the actual request may take long. */
 async function requireAnswer(cli: Cli): Promise<void> {
   await requireDaemon(cli);
   if ((await askStatus(cli.dataDir)) === undefined) throw notAnswering();
@@ -186,7 +186,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon to apply the other changes.');
 }
 
-/** Makes each node reload its own file. The exit code is that of the worst outcome. */
+/** Makes each node reload its own file. The worst outcome determines the exit code. */
 async function reloadNodes(
   cli: Cli,
   { name, relearns }: { name: string | undefined; relearns: boolean },
@@ -269,7 +269,7 @@ function valuesOf({ name, before, now }: ChangedSetting): [before: string, now: 
   return [String(earlier.length), `${later.length} (${keyChanges(earlier, later)})`];
 }
 
-/** Lists added, changed and removed keys by name, because hashes mean nothing to a person. */
+/** Lists added, changed and removed keys by name, because hashes mean nothing to the operator. */
 function keyChanges(before: readonly Declared[], now: readonly Declared[]): string {
   const [then, today] = [byName(before), byName(now)];
   const groups = {
@@ -323,7 +323,7 @@ async function dashboard(
   cli.say(`The link logs in once, within five minutes.${only}${elsewhere}`);
 }
 
-/** Stores a login link in the shared database, where the daemon on another machine finds it. */
+/** Stores a login link in the shared database, where a daemon on another machine finds it. */
 async function linkElsewhere(
   cli: Cli,
   kind: { isViewOnly: boolean; lifeMs: number },
@@ -413,7 +413,10 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
   browser.unref();
 }
 
-/** Rejects other links: the system's opener would run any file that a compromised daemon names. */
+/**
+ * True for a link to the page. The system's opener would run any file that a compromised daemon names, so other links
+ * are rejected.
+ */
 function isOfPage(link: string, origins: Array<string | undefined>): boolean {
   const url = URL.parse(link);
   if (url === null || url.href !== link) return false;

@@ -119,7 +119,7 @@ async function stream(cli: Cli): Promise<void> {
   await sayWithoutGroup(cli);
 }
 
-/** Only warns if the database can't store the record: it may be on a read-only disk. */
+/** Records the backup. Only warns if the database can't store the record, because it may be on a read-only disk. */
 async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
   try {
     await recordBackup(backup, { file, by: cli.by }, (work) => cli.withStore(work));

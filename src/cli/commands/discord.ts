@@ -210,7 +210,7 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
   }
 }
 
-/** Returns the names without a key. Throws `conflict` if one belongs to a game's key. */
+/** Returns the names that no key has. Throws `conflict` if a game's key has one of the names. */
 async function missingKeys({ store }: Pick<Ports, 'store'>, names: string[]): Promise<string[]> {
   const missing: string[] = [];
   for (const name of names) {
@@ -280,7 +280,7 @@ function readTokenFile(file: string): string {
 const tokenShape = /^[\w.-]{20,200}$/;
 const tokenHint = 'copy the token again: Developer Portal, Bot page, Reset Token';
 
-/** The error must not repeat the text, which may be the token. */
+/** Parses a bot token. The error must not repeat the text, which may be the token. */
 function asToken(text: string): string {
   if (tokenShape.test(text)) return text;
   throw new InvalidArgumentError('This is not a bot token: copy it again from the Bot page.');

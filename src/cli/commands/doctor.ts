@@ -119,7 +119,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   if (!document.ok) throw new ExitCode(5);
 }
 
-/** Enough for 16 calls and the wait between write and read, unless Roblox hangs. */
+/** Long enough for 16 calls and the wait between a write and a read, unless Roblox hangs. */
 const liveTimeoutMs = 60_000;
 
 function liveLines(checks: LiveFinding[]): string {
@@ -162,7 +162,7 @@ async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<F
   return findings;
 }
 
-/** Checks that the daemon has a socket for commands, or could create one. */
+/** Checks that the running daemon has a socket for commands, or that a new daemon could create one. */
 async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding[]> {
   if (!existsSync(dataDir)) return [];
   const isRunning = await operations.isDaemonRunning();
@@ -225,7 +225,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   findings.push(...database, ...server);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {
-    // must not create a database; the platform can be checked without one
+    // the check must not create a database, and the platform can be checked without one
     using scratch = isKept ? undefined : new ScratchDirectory();
     const chosen = chosenWith(daemon, config);
     await using app = await openRanking(
@@ -249,7 +249,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
           ...(await examined('discord', async () => discordFindings(app, config.discord, daemon))),
         ];
     if (offline) return ofDatabase;
-    // in parallel, so that one hanging check does not use up the deadline of the others
+    // in parallel, so that one hanging check does not use up the other checks' deadline
     const ofPlatform = await Promise.all([
       examined('credential', async () => (platform.kind === 'open-cloud' ? credentialFindings(app, call) : [])),
       examined('group', () => groupFindings(app, call)),
@@ -265,7 +265,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       ...withoutTwins(ofPlatform.flat()),
     ];
   });
-  // the database serves a different group, so the platform's hint to run `init` would not help
+  // the database is for a different group, so the platform's hint to run `init` would not help
   const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
 }

@@ -8,7 +8,8 @@ import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 
 /**
- * Prints the checks of a dry run, and the writes that it would make. The exit code shows whether the change is allowed.
+ * Prints a dry run's checks, and the writes that the change would make. The exit code shows whether the change is
+ * allowed.
  */
 export function printDryRun(cli: Cli, dryRun: DryRun): void {
   const { checks, approved } = dryRun;
@@ -37,7 +38,7 @@ function describeSteps({ plan, scheme }: ApprovedChange): string[] {
   });
 }
 
-/** Errors that prevent the check itself, so the answer is neither yes nor no. */
+/** Errors that prevent the check itself, so rankd can't determine whether the change is allowed. */
 const obstacles: ErrorCode[] = [
   'platform_unavailable',
   'platform_busy',
@@ -47,14 +48,14 @@ const obstacles: ErrorCode[] = [
   'configuration_misfit',
 ];
 
-/** 5 for no; an obstacle has its own exit code. */
+/** Returns 5 if the change is not allowed, or an obstacle's own exit code. */
 function exitCodeOf(checks: CheckResult[]): number {
   const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
   const obstacle = codes.find((code) => obstacles.includes(code));
   return obstacle === undefined ? 5 : exitCodes[obstacle];
 }
 
-/** False for the checks after the failed one, which have no result. */
+/** False for a check after the failed one, which has no result. */
 function isReached(result: CheckResult): boolean {
   return result.state !== 'skip' || result.detail !== notReached;
 }

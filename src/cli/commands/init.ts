@@ -149,8 +149,8 @@ async function showKey(
 }
 
 /**
- * Returns the step that makes a daemon use the new file, and whether init does it. A running daemon may use a different
- * file.
+ * Returns the step that makes a daemon use the new file, and whether init performs it. A running daemon may use a
+ * different file.
  */
 async function startStep(
   cli: Cli,
@@ -172,7 +172,7 @@ async function startStep(
   return { step, isNow: false };
 }
 
-/** Rejects a run that is certain to fail, before any question. */
+/** Rejects a run that is certain to fail, before it asks any question. */
 async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, file: string): Promise<void> {
   if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
     throw new RankdError(
@@ -286,7 +286,7 @@ function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
   return { proposed: custom.filter((role) => !isShared(role)), leftOut: custom.filter(isShared) };
 }
 
-/** The roles as numbers for the configuration. */
+/** Returns the roles as numbers for the configuration. */
 function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Role[]): number[] {
   return ladder.map((role) => nameForRequest(group, role));
 }
@@ -298,7 +298,7 @@ interface Initialized {
   groupId: number;
   /** `undefined` with --no-check. */
   examined: Pick<ExaminedGroup, 'group'> | undefined;
-  /** `undefined` if there is none. */
+  /** `undefined` for no ladder. */
   ladder: readonly Role[] | undefined;
   keyId: string | undefined;
   publicUrl: string | undefined;

@@ -8,7 +8,7 @@ import { roleOf } from '../input/people.ts';
 
 const bound = orNone(asBound);
 
-/** The options of `key create` and `key set` for a key's rules. */
+/** The options for a key's rules in `key create` and `key set`. */
 export const ruleOptions = {
   maxRank: option(
     '--max-rank <rank>',
@@ -44,7 +44,7 @@ export const ruleOptions = {
   ),
 };
 
-/** Converts the options to rules. A bound by role name follows the role if its rank changes. */
+/** Converts the options to rules. A bound given as a role name follows the role if the role's rank changes. */
 export async function rulesIn(
   cli: Cli,
   { maxRank, minRank, direction, selfRank, system, privileged, anyPlace, rate }: ValuesOf<typeof ruleOptions>,
@@ -63,7 +63,7 @@ export async function rulesIn(
   };
 }
 
-/** `roleId` is set if a role name was given: the bound then follows the role. */
+/** Returns a bound. `roleId` is set if a role name was given, so that the bound follows the role. */
 async function boundOf(cli: Cli, asked: RoleName): Promise<{ rank: number | null; roleId: number | null }> {
   if (typeof asked === 'number') return { rank: asked, roleId: null };
   if (asked === 'none') return { rank: null, roleId: null };

@@ -14,7 +14,9 @@ import { argument, command, flag, option } from '../command.ts';
 import { asPlaceId, newFileName } from '../input/arguments.ts';
 import { ExitCode } from '../output/errors.ts';
 
-/** Secrets are written to a new file or printed once, and read from standard input, never from arguments. */
+/**
+ * Commands write secrets to a new file or print them once. They read secrets from standard input, never from arguments.
+ */
 
 export const out = option(
   '--out <file>',
@@ -113,7 +115,7 @@ function dash(command: 'verify' | 'hash') {
   return made;
 }
 
-/** The error must not repeat the argument, which may be the secret. */
+/** Rejects an argument. The error must not repeat it, because it may be the secret. */
 function readsInput(command: 'verify' | 'hash'): never {
   throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
     hint: thisSystem.example(`rankd key ${command} - < my-game.key`),

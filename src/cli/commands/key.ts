@@ -226,7 +226,10 @@ async function list(cli: Cli, options: { limit: number; after?: string }): Promi
   if (keys.length === 0) cli.say(options.after === undefined ? await noKeys(cli) : 'There are no newer keys.');
 }
 
-/** Names keys that the configuration declares: a daemon creates them when it starts. */
+/**
+ * Explains an empty list, and names the keys that a daemon creates at its start because the configuration declares
+ * them.
+ */
 async function noKeys(cli: Cli): Promise<string> {
   const config = locateConfig(cli.configSources) && (await cli.loadConfig().catch(() => undefined));
   const declared = config?.config.keys.map(({ name }) => name) ?? [];
@@ -274,8 +277,8 @@ async function show(cli: Cli, idOrName: string): Promise<void> {
 }
 
 /**
- * e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used 2026-01-01T00:00:00.000Z from
- * place 1`
+ * Formats a secret, e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used
+ * 2026-01-01T00:00:00.000Z from place 1`
  */
 function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecret): Cell {
   return (screen) => {

@@ -28,7 +28,7 @@ import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
 
-/** The members to change: all users in a file, or all holders of a role. */
+/** The members to change: all users in a file, or all members who hold a role. */
 export interface ListSource {
   file?: string | undefined;
   holding?: RoleName | undefined;
@@ -82,7 +82,8 @@ async function commandOf(
   const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
   const find = kind === undefined ? rankOf : alongsideOf;
   const newRankId = step === undefined ? await find(cli, app, rank, call) : 0;
-  if (step === undefined && kind === undefined) await app.group.target(newRankId, call); // rejects an unknown rank once, not for each member
+  // rejects an unknown rank once, not for each member
+  if (step === undefined && kind === undefined) await app.group.target(newRankId, call);
   return {
     step,
     ...(kind !== undefined && { kind }),
@@ -133,7 +134,7 @@ async function carryOut(
   return { ...(await listAfterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
-/** The summary's text for each state. */
+/** The summary's wording for each state. */
 const words = {
   changed: 'changed',
   already: 'already had the rank',

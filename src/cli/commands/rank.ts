@@ -28,7 +28,7 @@ import { printDryRun } from './dry-run.ts';
 import { changeList, type ListSource } from './rank-list.ts';
 import { type HoldOptions, holdOptions, lengthOf, ranker, reason, suspendCommands } from './suspension.ts';
 
-/** For the help text of the user argument. */
+/** Part of the help text for the user argument. */
 export const leftOut = 'omit it with --file or --holding';
 const rankHelp = 'rank number (1..255), role id or role name';
 const testOptions = {
@@ -141,7 +141,7 @@ function set(
 
 type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; kind?: RoleChangeKind };
 
-/** `first`: the user, or with --file or --holding the rank or role. */
+/** Changes one member, or many with --file or --holding. `first`: the user or, for many members, the rank or role. */
 export async function changeOneOrMany(
   cli: Cli,
   { first, rank, noun, line }: { first: string | undefined; rank: RoleName | undefined; noun: string; line: string },
@@ -180,7 +180,7 @@ function parsed<Value>(
   }
 }
 
-/** Uses commander's message for a missing argument. */
+/** Returns an error with the same message as commander's for a missing argument. */
 function missing(argument: string, help: string): RankdError {
   return new RankdError('usage', `Missing required argument '${argument}'.`, { hint: help });
 }

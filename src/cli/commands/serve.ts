@@ -63,7 +63,10 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>, 
 /** DATABASE_URL may belong to a different program, so rankd does not use it automatically. */
 const unusedDatabase = 'DATABASE_URL is set but not used; to use it: RANKD_STORE_URL=$DATABASE_URL';
 
-/** Skips most lines quickly, because they contain no command. */
+/**
+ * Returns a function that adapts the commands in log lines to this installation. Most lines contain none and are
+ * skipped quickly.
+ */
 function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string) => string {
   return (line) => (line.includes('rankd ') ? cli.asTyped(line, { isJson }) : line);
 }
@@ -97,13 +100,16 @@ async function greet(
   }
 }
 
-/** Some hosting platforms give each release an empty disk. */
+/** Returns the warning about a new database. Some hosting platforms give each release an empty disk. */
 function newDisk(dataDir: string): string {
   return `The database in ${dataDir} is new: it has no history, no suspensions and no keys created by commands. If rankd ran here before, they were lost with its disk.
 To keep them, use a persistent disk or PostgreSQL (RANKD_STORE_URL). To keep only the keys and the workspace id that games use, set RANKD_KEYS and RANKD_WORKSPACE_ID.`;
 }
 
-/** `existingKeys`: how to get keys that an earlier installation, such as a trial, stored elsewhere. */
+/**
+ * Returns the message if there is no key. `existingKeys`: how to copy keys that an earlier installation, such as a
+ * trial, stored elsewhere.
+ */
 function noKey(existingKeys: string): string {
   return `No game key is accepted yet, so no game can do anything. If your game already has a key, ${existingKeys}.
 try: rankd key create my-game`;

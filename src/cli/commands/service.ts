@@ -141,7 +141,7 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
   }
 }
 
-/** Adds the byte order mark to UTF-16. */
+/** Adds a byte order mark if the encoding is UTF-16. */
 function marked(text: string, encoding: ServiceManager['encoding']): string {
   return encoding === 'utf16le' ? `\ufeff${text}` : text;
 }

@@ -67,7 +67,7 @@ async function watchStatus(cli: Cli): Promise<void> {
   throw new ExitCode(130);
 }
 
-/** Adapts the commands in problems and fixes to this installation. */
+/** Formats the status, with the commands in problems and fixes adapted to this installation. */
 function shown(cli: Cli, found: FoundDaemon): string {
   return cli.asTyped(cli.shown(partsOf(found)));
 }
@@ -82,7 +82,8 @@ async function findDaemon(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir);
   const stored = await lookInStore(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
-    if (error.code === 'conflict') cli.warn(error); // the database has the schema of the daemon, which is older than this rankd
+    // the daemon is older than this rankd, so the database has an older schema
+    if (error.code === 'conflict') cli.warn(error);
     return {}; // the daemon itself reports that the store does not respond
   });
   const kept = { counts: undefined, ...stored };
@@ -105,7 +106,7 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
   });
 }
 
-/** The combined state of daemons that share a database: running as long as one of them serves. */
+/** Returns the combined state of daemons that share a database: running if at least one of them is serving. */
 function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   const states = nodes.map(({ state }) => state);
   if (states.includes('serving')) return 'running';
@@ -183,7 +184,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
   ];
 }
 
-/** Formats the daemons that share a database, and the settings in which they differ. */
+/** Formats the daemons that share a database, and the settings that differ between them. */
 function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   return [
     table(
@@ -208,7 +209,7 @@ function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   ];
 }
 
-/** Lists machines whose clock differs from the database server's clock, which all records use. */
+/** Lists machines whose clock differs from the database server's, which all records use. */
 function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
   const apartHere = Math.abs(here) < maxSkewMs ? [] : [{ name: 'this machine', serverAheadMs: here }];
   const all = [...apartHere, ...clocksApart(nodes)];
@@ -224,13 +225,13 @@ function apart(shown: Shown): Shown {
   return (screen) => shown(screen).replace(/^(?=.)/, '\n');
 }
 
-/** Null if no suspension is stuck, or if the database does not respond. */
+/** Returns null if no suspension is stuck, or if the database does not respond. */
 function stuckText(stuck: DaemonStatus['stuckSuspensions']): string | null {
   if (stuck === null || stuck.length === 0) return null;
   return `STUCK: ${stuck.join(', ')} can't get the earlier roles back; rankd suspension list`;
 }
 
-/** Null if there is no webhook, or if the database does not respond. */
+/** Returns null if there is no webhook, or if the database does not respond. */
 function webhooksText(webhooks: DaemonStatus['webhooks']): string | null {
   if (webhooks === null || webhooks.length === 0) return null;
   const troubled = webhooks.filter(({ state }) => state !== 'enabled');
@@ -301,7 +302,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
   };
 }
 
-/** Null if every host responds. Older daemons do not report this. */
+/** Returns null if every host responds. Older daemons do not report this. */
 function unreachedText(unreached: DaemonStatus['unreached'] = []): Cell | null {
   if (unreached.length === 0) return null;
   return (screen) => {
@@ -317,7 +318,7 @@ function budgetText(budget: DaemonStatus['budget']): string {
   return budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited';
 }
 
-/** Null if Discord is not configured. Older daemons do not report this. */
+/** Returns null if Discord is not configured. Older daemons do not report this. */
 function discordText(discord: DaemonStatus['discord'] = null): Cell | null {
   if (discord === null) return null;
   const { server, lastAt } = discord;
@@ -325,12 +326,12 @@ function discordText(discord: DaemonStatus['discord'] = null): Cell | null {
   return (screen) => `server ${server}, last request at ${timeText(Date.parse(lastAt), screen)}`;
 }
 
-/** Null while the page is not being served. */
+/** Returns null while the page is not being served. */
 function pageText(dashboard: DaemonStatus['dashboard']): string | null {
   return dashboard && `${dashboard.url}, ${counted(dashboard.sessions, 'session')}`;
 }
 
-/** Null if there is nothing to report. */
+/** Returns null if there is nothing to report. */
 function trustText({ stop, believesAnswers }: DaemonStatus['platformTrust']): string | null {
   if (stop !== null) return `STOPPED: ${stop}`;
   return believesAnswers
@@ -343,7 +344,7 @@ function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['creden
   return expiresAt === null ? 'accepted' : `accepted, expires ${expiresAt.slice(0, 10)}`;
 }
 
-/** The two largest units of a duration, e.g. `3d 4h` or `12s`. */
+/** Formats a duration's two largest units, e.g. `3d 4h` or `12s`. */
 function age(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 86_400), 'd'],

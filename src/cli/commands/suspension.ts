@@ -25,7 +25,7 @@ import { facts, table, when } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 
 const user = argument('<user>', userHelp, asUser);
-/** The default 0 means the operator, who is not a player. */
+/** Defaults to 0: the operator, who is not a player. */
 export const ranker = option(
   '--ranker <user>',
   'the user who asks for the change, whom rankd checks against the policy',
@@ -34,7 +34,7 @@ export const ranker = option(
 );
 export const reason = option('--reason <text>', 'the reason, which is stored in the history', asReason);
 const until = option('--until <time>', 'the end, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
-/** The length of a hold: `for` or `until`, but not both. */
+/** The options for a hold's length: `--for` or `--until`, but not both. */
 export const holdOptions = {
   for: option('--for <duration>', 'how long, such as 3d, 12h or 30m; ever means until you end it', asLength),
   until,
@@ -184,7 +184,7 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
   await cli.withRanking(async (app, call) => {
     const isHold = typeof asked === 'string' && asked.startsWith('hold_');
     const hold = await requireHold(app, isHold ? asked : (await userOf(cli, app, asked, call)).id);
-    const roles = await app.store.findRoles(app.group.title); // from the store, because this must work without Roblox
+    const roles = await app.store.findRoles(app.group.title); // from the store, so that this works without Roblox
     const named = (ids: number[]) =>
       ids.map((id) => withId(roles.find((role) => role.id === id)?.name ?? '', id)).join(', ');
     const document = holdDocument(hold);
@@ -211,7 +211,10 @@ function extension({ for: length, until }: HoldOptions): { forMs: number } | { e
   });
 }
 
-/** Returns the end of a hold; none with `--for ever`. Throws `usage` unless exactly one of the two options is given. */
+/**
+ * Returns a hold's end; none with `--for ever`. Throws `usage` unless exactly one of `--for` and `--until` is given, if
+ * the end is in the past, and for a length that `requireLength` rejects.
+ */
 export function lengthOf(
   app: Pick<RankingApp, 'clock' | 'suspension'>,
   { for: length, until }: HoldOptions,

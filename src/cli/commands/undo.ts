@@ -86,14 +86,14 @@ async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...op
   await cli.withRanking(work, { isWriting: !dryRun });
 }
 
-/** Names up to three members, otherwise only their number. */
+/** Names up to three members; for more, returns only their number. */
 function membersTitle(members: Rankee[]): string {
   return members.length > 3
     ? counted(members.length, 'member')
     : members.map(({ rankeeId, rankeeName }) => userTitle(rankeeId, rankeeName || undefined)).join(', ');
 }
 
-/** Rejects an ambiguous key name, which could undo the changes of a different key. */
+/** Rejects an ambiguous key name, because the undo could affect a different key's changes. */
 function refuse(ambiguity: RankdError): never {
   throw ambiguity;
 }
@@ -133,7 +133,7 @@ function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 
   });
 }
 
-/** Warns if the key still works, because it may make the undone changes again. */
+/** Warns if the key still works, because it could be used to repeat the undone changes. */
 async function warnOfKey(cli: Cli, app: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
   const key = keyId === undefined || until !== undefined ? undefined : await findUsableKey(app, keyId);
   if (key !== undefined)
@@ -176,7 +176,8 @@ function summaryOf({ targets, run }: Undone, results: Result[]): string {
 }
 
 /**
- * Builds a command with the same selection, and with absolute times, because durations count from the time of the call.
+ * Builds a command with the same selection, and with absolute times, because durations count from the time of each
+ * call.
  */
 function commandFor({ selection, dryRun }: Undone): string {
   const { ids = [], keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;

@@ -252,7 +252,7 @@ async function set(cli: Cli, name: string, { urlFile, events, mention }: AskedSe
   const sending = text === undefined ? undefined : await sendingOf(cli);
   await cli.withWrites(async (ports) => {
     const { kind } = await requireWebhook(ports, name);
-    // the address may not show its kind
+    // an address does not always show the kind
     const read = text === undefined ? undefined : addressFrom(text, kind === 'discord' ? kind : undefined);
     if (read !== undefined && sending !== undefined) await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
     await setWebhook(ports, { name, target: read, events: chosen, mention, by: cli.by });
@@ -287,7 +287,7 @@ async function enable(cli: Cli, name: string, { from }: { from?: 'now' }): Promi
   });
 }
 
-/** Addresses are never command-line options, because the shell's history would store them. */
+/** Reads a webhook's address. It is never a command-line option, because the shell's history would store it. */
 async function readAddressText({ io }: Cli, urlFile: string | undefined): Promise<string> {
   if (urlFile === undefined || urlFile === '-') return io.readSecret('Address of the webhook (not shown): ');
   return readInput(io, urlFile);

@@ -123,7 +123,7 @@ async function add(
   );
 }
 
-/** Looks up the experience's places and reports their names. */
+/** Returns the ids of an experience's places, and reports their names. */
 async function idsOf(cli: Cli, universeId: number): Promise<number[]> {
   const places = await cli.withRanking(({ platform }, call) => placesOf({ platform }, universeId, call));
   const named = places.map(({ id, name }) => `${name} (${id})`).join(', ');

@@ -16,7 +16,7 @@ export const questionWord = '__complete';
 const giveUpAfterMs = 300;
 
 /**
- * Answers `__complete WORD… :CURRENT`; the colon preserves an empty word. Prints a line for each candidate, with a tab
+ * Runs `__complete WORD… :CURRENT`; the colon preserves an empty word. Prints a line for each candidate, with a tab
  * before its description, or only `:file` or `:directory`. Ignores errors, because no user would see them.
  */
 export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {
@@ -49,7 +49,7 @@ function optionIn(option: string, words: readonly string[]): string | undefined 
 
 type FindNames = StoreOperations['findNames'];
 
-/** Candidates with descriptions, or a request that the shell completes file names. */
+/** Candidates with descriptions, or a request to the shell to complete file or directory names. */
 type Answer = Candidate[] | 'file' | 'directory';
 
 interface Candidate {
@@ -89,7 +89,9 @@ function keyIn(words: readonly string[]): string | undefined {
   return key;
 }
 
-/** Hides the `help` command that commander adds to every group; the one at the root is enough. */
+/**
+ * Returns a command's subcommands without the `help` that commander adds to every group; the one at the root is enough.
+ */
 function visibleCommands(command: Command): Command[] {
   const commands = command.createHelp().visibleCommands(command);
   return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
@@ -166,7 +168,7 @@ async function valuesOf(
   }
 }
 
-/** Returns `file` for `<file>` and `--config <file>`, and `place` for `--place <id>`. */
+/** Returns the kind of a value, e.g. `file` for `<file>` and `--config <file>`, and `place` for `--place <id>`. */
 function kindOf(target: Option | Argument): string {
   if (!('flags' in target)) return target.name();
   const placeholder = /[<[]([\w-]+)/.exec(target.flags)?.[1] ?? '';
@@ -190,13 +192,13 @@ function matching(candidates: Candidate[], current: string): Candidate[] {
   return candidates.filter(({ value }) => value.startsWith(current));
 }
 
-/** Adds the prefix, because shells that treat `--key=x` as one word replace all of it. */
+/** Adds the prefix, because shells that treat `--key=x` as one word replace the whole word. */
 function withPrefix(prefix: string, answer: Answer): Answer {
   if (typeof answer === 'string') return answer;
   return answer.map(({ value, description }) => ({ value: prefix + value, description }));
 }
 
-/** The position after parsing a line's words. */
+/** The parser's position after a line's complete words. */
 interface Position {
   command: Command;
   /** The option whose value is expected next. */
@@ -212,8 +214,8 @@ interface Position {
 }
 
 /**
- * Follows complete words from the root. A separate `=` belongs to the option before it, because some shells split
- * `--key=x`.
+ * Parses complete words, starting at the root command. A separate `=` belongs to the option before it, because some
+ * shells split `--key=x`.
  */
 export function walk(program: Command, words: readonly string[]): Position {
   let command = program;
@@ -246,7 +248,7 @@ export function walk(program: Command, words: readonly string[]): Position {
   return { command, pending, argument, takesCommand, onlyArguments, unknown };
 }
 
-/** The options of a command, including global ones. */
+/** Returns a command's options, including global ones. */
 function optionsOf(command: Command): Option[] {
   const help = command.createHelp();
   return [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)];

@@ -1,6 +1,6 @@
 import { questionWord } from './complete.ts';
 
-/** The scripts with which each shell asks rankd for completions. */
+/** The scripts that let each shell request completions from rankd. */
 export const scripts = {
   bash: `# rankd completion for bash
 _rankd() {

@@ -18,9 +18,9 @@ interface Credential {
 }
 
 /**
- * Takes the group and the Roblox key from the flags, or asks for them on the terminal, and checks them with `examine`. Asks
- * again for the key if `examine` throws `platform_credential`, and for the group if it throws `not_found`. `folder`: for
- * the file of a typed key.
+ * Takes the group and the Roblox key from the flags, or asks for them on the terminal, and checks them with `examine`.
+ * Asks again for the key if `examine` throws `platform_credential`, and for the group if it throws `not_found`.
+ * `folder`: where a typed key's file goes.
  */
 export async function obtainCredential<Found>(
   io: Io,
@@ -94,7 +94,7 @@ function readSecret(file: string): string {
   }
 }
 
-/** Asks until `parse` accepts the answer, and prints why it does not. An empty answer means the preset. */
+/** Asks until `parse` accepts the answer, and prints each error. An empty answer means the preset. */
 export async function ask<T>(
   io: Pick<Io, 'ask' | 'stderr'>,
   { question, parse, preset = '' }: { question: string; parse: (text: string) => T | Promise<T>; preset?: string },

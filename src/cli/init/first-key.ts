@@ -17,7 +17,7 @@ interface FirstKey {
 }
 
 /**
- * Returns the file for the first key's secret. On a terminal, there is one even without `--out`, because text scrolls
+ * Returns the file for the first key's secret. On a terminal, uses a file even without `--out`, because text scrolls
  * away.
  */
 export function secretFile({ io }: Cli, name: string | undefined, out: string | undefined): string | undefined {

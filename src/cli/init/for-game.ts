@@ -18,9 +18,9 @@ import {
 import { asGameUrl } from '../input/arguments.ts';
 import { ask } from './credential.ts';
 
-/** The parts that the game needs. */
+/** The address and the commands for the game. */
 interface ForGame {
-  /** The public address of rankd; `undefined` if there is none yet. */
+  /** rankd's public address; `undefined` if there is none yet. */
   url: string | undefined;
   /** The model with the commands for the game's admin system. */
   system: Model | undefined;
@@ -32,7 +32,7 @@ interface ForGameOptions {
   force?: boolean;
 }
 
-/** Takes the parts from the flags or the configuration, or asks for them. */
+/** Takes the address and the admin system from the flags or the configuration, or asks for them. */
 export async function requestForGame(
   { io }: Cli,
   options: ForGameOptions,
@@ -79,14 +79,14 @@ function systemQuestion(game: GameScripts) {
 }
 
 interface GameModels {
-  /** Each with its file. */
+  /** The created models, each with its file. */
   written: Array<Model & { file: NewFile }>;
   /** Names of existing files that were not overwritten. */
   leftOut: string[];
 }
 
 /**
- * Creates the models; those for the same place in the game share one file. Leaves out existing files unless `force` is
+ * Creates the models. Models for the same place in the game share one file. Leaves out existing files unless `force` is
  * set.
  */
 export function gameModels(
@@ -112,9 +112,9 @@ export function gameModels(
   };
 }
 
-/** The result of init. */
+/** The outcome of init, as far as the remaining steps depend on it. */
 interface InitOutcome extends ForGame, GameModels {
-  /** The step that makes a daemon use the written files, unless init does it. */
+  /** The step that makes a daemon use the written files; `undefined` if init performs it. */
   start: string | undefined;
   /** The new key. `hasPlace`: true if its whitelist has a place. */
   key: { name: string; hasPlace: boolean } | undefined;

@@ -12,7 +12,7 @@ import { inWords, sendingWith } from '../commands/webhook.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { ask } from './credential.ts';
 
-/** A Discord webhook that gets each change. */
+/** A Discord webhook that receives each change. */
 interface FirstWebhook {
   target: WebhookAddress;
   sending: Sending;

@@ -18,7 +18,7 @@ import type { RoleName } from '../../core/role-scheme.ts';
 
 export const userHelp = 'user id, name, or address of the profile page';
 
-/** Parsers for arguments and options. commander adds the option's name to their errors. */
+/** Parsers for arguments and options. commander adds the name of the argument or option to their errors. */
 
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -33,7 +33,7 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
   return (text) => (text === 'none' ? text : parse(text));
 }
 
-/** Parses a user id, a user name or a profile address. A name that is a number needs an @. */
+/** Parses a user id, a user name or a profile address. A user name that is a number needs an @ before it. */
 export function asUser(text: string): AskedUser {
   const user = userIn(text);
   if (user !== undefined) return user;
@@ -71,7 +71,7 @@ function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   };
 }
 
-/** Parses a rank, role id or role name. Accepts 0 too, because the later refusal lists the group's ranks. */
+/** Parses a rank, role id or role name. Also accepts 0, because the later refusal lists the group's ranks. */
 export function asRank(text: string): RoleName {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;
@@ -84,7 +84,7 @@ export function asRank(text: string): RoleName {
 /** Longer than any role name. */
 const maxRoleName = 100;
 
-/** Parses a rank for a key's rule, or the name of a role, which means its rank. */
+/** Parses a bound for a key's rule: a rank, or a role name, which means the role's rank. */
 export function asBound(text: string): RoleName {
   return /^-?\d*$/.test(text) ? wholeNumber(1, 254)(text) : asRank(text);
 }
@@ -103,7 +103,7 @@ export function lifetime(text: string): number {
   throw new InvalidArgumentError('It must be longer than 0s, such as 24h or 90d.');
 }
 
-/** A hundred years: every date format can show the resulting date. */
+/** A hundred years, so that every date format can show the resulting date. */
 const maxMs = 36_500 * 86_400_000;
 
 /** Parses a duration (that long ago), a date, or a time in UTC or with an offset, into epoch milliseconds. */
@@ -116,7 +116,7 @@ export function moment(text: string): number {
   );
 }
 
-/** Rejects an empty period, in which the absence of events would look like good news. */
+/** Rejects an empty period. It contains no events, which looks like good news. */
 export function refuseEmptyPeriod({ since, until }: { since?: number | undefined; until?: number | undefined }): void {
   if (since === undefined || until === undefined || since < until) return;
   throw new RankdError('usage', '--since must be before --until.', {
@@ -144,7 +144,10 @@ export function asGameUrl(text: string): string {
   );
 }
 
-/** Rejects a dash: without this option, the output goes to standard output anyway. */
+/**
+ * Parses the name of a new file. Rejects a dash, because without this option, the output goes to standard output
+ * anyway.
+ */
 export function newFileName(text: string): string {
   if (text !== '' && text !== '-') return text;
   throw new InvalidArgumentError('It must be the name of a new file.');

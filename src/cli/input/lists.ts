@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 
 /**
  * Returns the ids from the arguments and from `--file` (`-` is standard input), without duplicates. Throws `usage` if
- * there are none, or if lines are not ids; throws like `readInput` for the file.
+ * there are none, or if lines are not ids, and the same errors as `readInput`.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed = file === undefined ? [] : placesIn(await readInput(io, file), file === '-' ? 'standard input' : file);
@@ -17,12 +17,18 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
   });
 }
 
-/** Returns the users in a file (`-` is standard input), one per line. Throws like `usersIn` and `readInput`. */
+/**
+ * Returns the users in a file (`-` is standard input), one per line. Throws the same errors as `usersIn` and
+ * `readInput`.
+ */
 export async function readUsers(io: Io, file: string): Promise<ReturnType<typeof usersIn>> {
   return usersIn(await readInput(io, file), file === '-' ? 'standard input' : file);
 }
 
-/** Reads a file; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for a folder. */
+/**
+ * Reads a file; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for a folder, a file that is too
+ * large, or text that is not UTF-8.
+ */
 export async function readInput(io: Io, file: string): Promise<string> {
   const text = file === '-' ? await io.readStdin() : readText(io, file);
   if (!text.includes('\0')) return text;

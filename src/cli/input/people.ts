@@ -9,7 +9,8 @@ import { findUser } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 
 /**
- * Looks up the user, and reports the id behind a name. The name is empty if an id was given. Throws like `findUser`.
+ * Looks up a user. If a name was given, reports its id. If an id was given, the returned name is empty. Throws the same
+ * errors as `findUser`.
  */
 export async function userOf(
   cli: Cli,
@@ -30,7 +31,7 @@ export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
 }
 
 /**
- * Returns the number that requests use for the role, and reports the role behind a name. Throws like
+ * Returns the number that requests use for a role. If a name was given, reports the role. Throws the same errors as
  * `GroupView.target`.
  */
 export async function rankOf(
@@ -44,7 +45,7 @@ export async function rankOf(
   return nameForRequest(scheme, target);
 }
 
-/** Returns the id of an extra role, and reports the role behind a name. Throws like `resolveAlongside`. */
+/** Returns an extra role's id. If a name was given, reports the role. Throws the same errors as `resolveAlongside`. */
 export async function alongsideOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -56,7 +57,9 @@ export async function alongsideOf(
   return role.id;
 }
 
-/** Finds a role that members can hold, and reports the role behind a name. Throws like `resolveHeld`. */
+/**
+ * Finds a role that members can hold. If a name was given, reports the role. Throws the same errors as `resolveHeld`.
+ */
 export async function heldOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -68,7 +71,7 @@ export async function heldOf(
   return role;
 }
 
-/** Finds the role with this name, and reports it. Throws like `GroupView.target`. */
+/** Finds the role with this name, and reports it. Throws the same errors as `GroupView.target`. */
 export async function roleOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,

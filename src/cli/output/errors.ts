@@ -69,7 +69,7 @@ export const exitCodes = {
 
 interface ErrorFormat {
   asJson: boolean;
-  /** True to add the chain of causes. */
+  /** True to include the chain of causes. */
   isVerbose?: boolean;
 }
 
@@ -85,7 +85,7 @@ export function formatError(error: RankdError, { asJson, isVerbose = false }: Er
   return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
 }
 
-/** Returns the stack of every error in the chain: `fetch` hides the reason in nested causes. */
+/** Returns the stack of every error in the chain, because `fetch` hides the reason in nested causes. */
 function chainOf(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > maxDepth) return error === undefined ? [] : [String(error)];
   const { code } = error as NodeJS.ErrnoException;
@@ -101,7 +101,7 @@ function chainOf(error: unknown, depth = 0): string[] {
 
 const maxDepth = 8;
 
-/** Sets the exit code of a command that has printed everything. */
+/** Thrown by a command that has printed everything, to set its exit code. */
 export class ExitCode extends Error {
   readonly code: number;
 
@@ -111,7 +111,7 @@ export class ExitCode extends Error {
   }
 }
 
-/** Returns the exit code of work on many members. Skipped members do not count as failures. */
+/** Returns the exit code for work on many members. Skipped members do not count as failures. */
 export function exitCodeOfRun(run: {
   results: ReadonlyArray<{ state: string }>;
   left: readonly unknown[];

@@ -47,7 +47,8 @@ export function withHelpCommand(program: Command, line: string[]): string[] {
   let command = program;
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word);
-    if (next === undefined && command.commands.length > 0 && !word.startsWith('-')) return [...path, word]; // commander rejects the unknown word
+    // commander rejects the unknown word
+    if (next === undefined && command.commands.length > 0 && !word.startsWith('-')) return [...path, word];
     if (next === undefined) continue;
     path.push(word);
     command = next;
@@ -60,7 +61,7 @@ export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** Formats a setting's value for a person. */
+/** Formats a setting's value as text. */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return '-';
   return typeof value === 'string' ? value : JSON.stringify(value);
@@ -76,8 +77,8 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 }
 
 /**
- * Replaces `rankd` in the text's commands like `asTyped`, and adds this command's --config and --data-dir, unless the
- * text already has these options or mentions `--help`. `isJson`: the text is already JSON.
+ * Replaces `rankd` in the text's commands, as `asTyped` does. Also adds this command's --config and --data-dir, unless
+ * the text already contains these options or mentions `--help`. `isJson`: the text is already JSON.
  */
 export function hintsAsTyped(
   text: string,
@@ -94,9 +95,9 @@ export function hintsAsTyped(
 }
 
 /**
- * Returns the command that starts rankd the way it was started. Outside a shell that knows `rankd`, that name would fail,
- * and npx could download an unrelated package. `script`: the absolute path of the running script. Children of npm have
- * `npm_command` in their environment.
+ * Returns the command that starts rankd in the same way as this process was started. Outside a shell that knows
+ * `rankd`, that name would fail, and npx could download an unrelated package. `script`: the absolute path of the
+ * running script. Children of npm have `npm_command` in their environment.
  */
 export function commandFor({ script, cwd, env, launcher }: StartedBy, system: System = thisSystem): string {
   const { sep } = system.path;

@@ -3,7 +3,7 @@ import { isoTime, localDay, localTime } from '../../base/time.ts';
 import type { Io } from '../io.ts';
 import { displayWidth, fitted, printable, wrapped } from './text.ts';
 
-/** Shows a document to a person, with one line for each field that has a value. */
+/** Shows a document as text, with one line for each field that has a value. */
 export function facts(document: Record<string, unknown>): Shown {
   const present = Object.entries(document).filter(([, value]) => value !== null);
   return card(present.map(([name, value]) => [name, cellOf(value)]));
@@ -48,8 +48,9 @@ export function card(rows: Array<[name: string, value: Cell]>): Shown {
 }
 
 /**
- * Formats aligned columns with headings; empty without rows. On a screen, omits empty columns, and the headings of a list
- * of checks. Columns that do not fit are shown below their row; if only the last one does not fit, it is cut or wrapped.
+ * Formats aligned columns with headings; empty without rows. On a screen, omits empty columns, and omits the headings
+ * if the table lists checks. Shows columns that do not fit below their row; if only the last column does not fit,
+ * truncates or wraps it.
  */
 export function table(headings: string[], rows: Cell[][], { wrapsLast = false } = {}): Shown {
   return (screen) => {
@@ -76,7 +77,7 @@ function isEmpty(cell: string | undefined): boolean {
   return cell === undefined || cell === '' || cell === '-';
 }
 
-/** The columns that are colored as states. The column with the grades of checks has an empty heading. */
+/** The columns that are colored as states. The column with check results has an empty heading. */
 const states = ['', 'state', 'outcome', 'active', 'Roblox key', 'database', 'game keys', 'rank changes'];
 
 function cellPainted(paint: Paints, name: string, cell: string): string {
@@ -97,7 +98,7 @@ interface Grid {
 type CellPainter = (cell: string, row: string[], column: number) => string;
 
 const gap = '  ';
-/** A narrower last column is shown below its row. */
+/** The minimum width of a truncated or wrapped last column. With less space, it is shown below its row. */
 const leastColumns = 20;
 
 function lines(grid: Grid, painted: CellPainter): string {
@@ -143,10 +144,11 @@ function fieldsBelow(names: string[], values: string[], columns: number): string
 }
 
 /**
- * A terminal that shows a result. A pipe or a file is not a screen: it gets all columns, no colors, and times in UTC.
+ * A terminal that shows a result. A pipe or a file is not a screen: it receives all columns, no colors, and times in
+ * UTC.
  */
 export interface Screen {
-  /** Its width; undefined if it is unknown. */
+  /** The terminal's width; undefined if unknown. */
   columns: number | undefined;
   paint: Paints;
   /** The current time in epoch milliseconds, for relative times. */
@@ -183,7 +185,7 @@ export function timeText(epochMs: number, screen: Screen | undefined): string {
   return screen === undefined ? isoTime(epochMs) : shortTime(epochMs, screen.now);
 }
 
-/** Formats a recent time relative to now, e.g. `15 min ago`, and others like `when`. */
+/** Formats a recent time relative to now, e.g. `15 min ago`, and any other time as `when` does. */
 export function ago(epochMs: number | undefined | null): Cell {
   if (epochMs === undefined || epochMs === null) return '-';
   return (screen) => {
@@ -205,7 +207,7 @@ function shortTime(epochMs: number, now: number): string {
   return at.getFullYear() === new Date(now).getFullYear() ? `${day} ${time}` : `${day} ${at.getFullYear()}`;
 }
 
-/** Uses the calendar, because some days have 23 or 25 hours. */
+/** Returns a time some days away. Uses the calendar, because some days have 23 or 25 hours. */
 function dayFrom(now: number, days: number): number {
   const at = new Date(now);
   return at.setDate(at.getDate() + days);

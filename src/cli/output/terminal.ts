@@ -4,7 +4,9 @@ import type { GlobalOptions, Io } from '../io.ts';
 
 const eraseLine = '\r\u001b[K';
 
-/** A progress line below the output, which is overwritten. Shown only on a terminal, without -q and --json. */
+/**
+ * A progress line below the output, which other output overwrites. Shown only on a terminal, and not with -q or --json.
+ */
 export class TerminalLine {
   readonly #io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>;
   readonly #options: () => GlobalOptions;
@@ -131,7 +133,10 @@ const home = '\u001b[H';
 const eraseToEndOfLine = '\u001b[K';
 const eraseBelow = '\u001b[J';
 
-/** The terminal's alternate screen, for output that is refreshed and cut to fit. Disposing restores the old content. */
+/**
+ * The terminal's alternate screen, for output that is refreshed and truncated to fit. Disposing restores the old
+ * content.
+ */
 export class WatchScreen implements Disposable {
   readonly #io: Pick<Io, 'stdout' | 'screenSize'>;
 

@@ -17,13 +17,13 @@ export function jsonLine(document: Record<string, unknown>): string {
   return `${escapeControls(JSON.stringify(document))}\n`;
 }
 
-/** Returns the number of terminal columns that a text takes. */
+/** Returns the number of terminal columns that text occupies. */
 export function displayWidth(text: string): number {
   if (/^[ -~\u2026]*$/.test(text)) return text.length; // masked keys contain an ellipsis
   return charactersOf(text).reduce((sum, one) => sum + columnsOf(one), 0);
 }
 
-/** Cuts the text to at most `columns`, with an ellipsis. */
+/** Truncates the text to at most `columns`, with an ellipsis. */
 export function fitted(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   let [kept, left] = ['', columns - 1];
@@ -35,7 +35,7 @@ export function fitted(text: string, columns: number): string {
   return `${kept.trimEnd()}…`;
 }
 
-/** Wraps the text at `separator` into lines of at most `columns`. Longer words are not cut. */
+/** Wraps the text at `separator` into lines of at most `columns`. Does not split longer words. */
 export function wrapped(text: string, columns: number, separator = ' '): string[] {
   const lines: string[] = [];
   let line: string | undefined;
@@ -49,13 +49,13 @@ export function wrapped(text: string, columns: number, separator = ' '): string[
   return [...lines, line ?? ''];
 }
 
-/** Splits the text into visible characters, which can consist of several code points. */
+/** Splits the text into visible characters, each of which can consist of several code points. */
 function charactersOf(text: string): string[] {
   segmenter ??= new Intl.Segmenter();
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
-// created on first use, because that takes longer than printing a table
+// created on first use, because creating it takes longer than printing a table
 let segmenter: Intl.Segmenter | undefined;
 
 function columnsOf(character: string): number {
@@ -85,7 +85,7 @@ function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Throws `usage` with `--json`, which always prints one document. */
+/** Throws `usage` if `--json` is given, because `--json` always prints one document. */
 export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
   if (!options.json) return;
   throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave --json or ${flag} out` });

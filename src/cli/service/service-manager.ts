@@ -11,7 +11,7 @@ export interface ServiceManager {
   /** True if the folder belongs to the user, so that rankd may create it. */
   readonly isOwnFolder: boolean;
   readonly encoding: 'utf8' | 'utf16le';
-  /** Returns the file's content, with the paths of this machine. */
+  /** Returns the file's content, with this machine's paths. */
   text(cli: Cli): string;
   /** Returns the steps that load a new file. */
   takeUp(cli: Cli, file: string): Step[];

@@ -51,13 +51,13 @@ try: put rankd and Node.js where every user can read them, such as /opt/rankd, a
   },
 };
 
-/** Returns `config/rankd.service` with the paths of this machine. */
+/** Returns `config/rankd.service` with this machine's paths. */
 function unitFor({ command, packageDir }: Pick<Io, 'command' | 'packageDir'>): string {
   const unit = readFileSync(join(packageDir, 'config', 'rankd.service'), 'utf8');
   return unit.replaceAll(/^(Exec\w+=)\S+/gm, (_, name: string) => name + command.map(quoted).join(' '));
 }
 
-/** Returns a path of the command that the unit's ProtectHome= and PrivateTmp= hide; `undefined` if there is none. */
+/** Returns a path in the command that the unit's ProtectHome= or PrivateTmp= hides; `undefined` if there is none. */
 function hiddenPath(command: readonly string[]): string | undefined {
   return command.find((path) => /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path));
 }
@@ -70,8 +70,8 @@ function quoted(word: string): string {
 
 const configFile = '/etc/rankd/rankd.yaml';
 /**
- * The unit's LoadCredential=: without the file, systemd does not start the service. Owned by the user rankd, because
- * its commands read it too.
+ * The file in the unit's LoadCredential=. Without it, systemd does not start the service. It belongs to the user rankd,
+ * because that user's commands read it too.
  */
 const keyFile = '/etc/rankd/roblox.key';
 
@@ -85,7 +85,9 @@ ${steps.map((step) => `  ${step}`).join('\n')}
 Run commands on its data as the user rankd: sudo -u rankd rankd status --data-dir /var/lib/rankd`;
 }
 
-/** Copies existing keys: the service begins with an empty database, which accepts no key of a game. */
+/**
+ * Returns the step that copies existing keys. The service starts with an empty database, which accepts no game's key.
+ */
 function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
   if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return [];
   const asUser = env['SUDO_USER'] === undefined ? '' : `sudo -u ${env['SUDO_USER']} `;

@@ -6,7 +6,7 @@ import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './servi
 const task = 'rankd';
 
 /**
- * A task on Windows, which starts when its user logs on, in a window with the log. Elements:
+ * A task on Windows, which starts in a window with the log when its user logs on. Elements:
  * https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema.
  */
 export const taskScheduler: ServiceManager = {
@@ -14,7 +14,7 @@ export const taskScheduler: ServiceManager = {
   fileName: 'rankd-task.xml',
   folder: (cli) => cli.dataDir,
   isOwnFolder: true,
-  encoding: 'utf16le', // the only encoding that schtasks reads and that can represent every path
+  encoding: 'utf16le', // the only encoding that schtasks reads and that represents every path
   text: (cli) => {
     const [node = '', ...args] = serveLine(cli);
     const user = xmlText(userOf(cli));
@@ -92,7 +92,7 @@ function userOf({ io: { env } }: Cli): string {
   return [env['USERDOMAIN'], env['USERNAME']].filter((part) => part).join('\\');
 }
 
-/** Quotes one word of a command line on Windows, where paths can't contain quotes. */
+/** Quotes one word of a Windows command line. Paths on Windows can't contain quotes. */
 function argument(word: string): string {
   return /[\s&]/.test(word) ? `"${word.replace(/\\+$/, '$&$&')}"` : word;
 }

@@ -11,25 +11,28 @@ export class ApiError extends Error {
   }
 }
 
-/** The state of the log-in. */
+/** The login state. */
 export const loginState = signal<'unknown' | 'in' | 'out'>('unknown');
 
 /** The session, once the daemon has reported it. */
 export const session = signal<Session | undefined>(undefined);
 
-/** The reason for the last refused log-in. */
+/** The error from the last refused login. */
 export const refusal = signal<ApiError | undefined>(undefined);
 
-/** The time of the daemon's last response; epoch milliseconds. */
+/** When the daemon last responded, in epoch milliseconds. */
 export const respondedAt = signal(Date.now());
 
 /** True while the daemon does not respond. */
 export const isLost = signal(false);
 
-/** The path of the page, which ends with a slash. */
+/** The page's path, which ends with a slash. */
 export const base = new URL('.', import.meta.url).pathname;
 
-/** Where the token is stored. It is needed because browsers send the cookie to every port of this machine. */
+/**
+ * The local storage item with the token. The cookie alone is not enough, because browsers send it to every port on this
+ * machine.
+ */
 const tokenName = 'rankd-token';
 
 const readTimeoutMs = 10_000;
@@ -42,13 +45,13 @@ export async function read<T>(
   return ask<T>(path, { signal: AbortSignal.any(limits) });
 }
 
-/** Sends a POST request. A retry with the same `once` gets the first request's outcome and changes nothing. */
+/** Sends a POST request. A retry with the same `once` receives the first request's outcome and changes nothing. */
 export async function send<T>(path: string, body: object, once = newKey()): Promise<T> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': once };
   return ask<T>(path, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-/** Makes an idempotency key. */
+/** Returns a new idempotency key. */
 export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

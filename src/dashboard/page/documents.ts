@@ -14,7 +14,7 @@ import type { DaemonStatus, statusDocument } from '../../usecases/upkeep/status-
 import type { viewSetup } from '../../usecases/views/setup-document.ts';
 import type { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
 
-/** The documents that `/api` returns. Most are the documents of `--json` on the command line. */
+/** The documents that `/api` returns. Most are identical to the command line's `--json` documents. */
 
 export type Change = ReturnType<typeof changeDocument>;
 export type DetailedChange = ReturnType<typeof detailedChangeDocument>;
@@ -51,7 +51,7 @@ export interface Chart {
   isComplete: boolean;
 }
 
-/** The changes of an hour or a day; null until it is counted. */
+/** The changes in an hour or a day. The numbers are null until they have been counted. */
 export interface Bar {
   from: string;
   promotions: number | null;
@@ -74,7 +74,10 @@ export interface Run {
   list: List | null;
 }
 
-/** The group's roles, and the ids of those that can be given: as a rank (`givable`), or as an extra role. */
+/**
+ * The group's roles, and the ids of the roles that can be given as a rank (`givable`) or as an extra role
+ * (`alongside`).
+ */
 export interface Roles {
   roles: RoleTitle[];
   givable: number[];
@@ -87,10 +90,10 @@ export interface FoundMember {
   changes: Change[];
 }
 
-/** The dry run of a change. */
+/** A change's dry run. */
 export interface RankTest {
   test: ReturnType<typeof dryRunDocument>;
-  /** Null if it is not allowed. */
+  /** Null if the change is not allowed. */
   move: {
     from: RoleTitle | null;
     to: RoleTitle;
@@ -111,7 +114,7 @@ export interface Session {
   /** True if the session can't change anything. */
   viewOnly: boolean;
   expiresAt: string;
-  /** The command for `rankd` on the daemon's machine, e.g. `npx rankd`. */
+  /** The command that starts rankd on the daemon's machine, e.g. `npx rankd`. */
   typedAs: string;
 }
 

@@ -4,13 +4,13 @@ import { type ApiError, endSession, followEvents, isLost, loginState, read, resp
 import type { Budget, Chart, Hold, Key, Keys, Person, Roles, Setup, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
-/** The wait before a stream is opened again after it broke, or was refused. */
+/** The waits before a broken stream, and before a refused one, is reopened. */
 const brokenMs = 2_000;
 const refusedMs = 10_000;
-/** Longer than the interval of the daemon's heartbeats. */
+/** Longer than the interval between the daemon's heartbeats. */
 const silenceMs = 25_000;
 
-/** A document of `/api`. While a view shows it, it is fetched again whenever the daemon reports changes. */
+/** A document from `/api`. While a view shows it, it is refetched whenever the daemon reports changes. */
 export class Live<T> {
   readonly data: Signal<T | undefined> = signal(undefined);
   readonly error: Signal<ApiError | undefined> = signal(undefined);
@@ -34,7 +34,7 @@ export class Live<T> {
   }
 
   use(): () => void {
-    // The document missed all changes while no view used it, and a fetch in flight may be older than them.
+    // While no view used the document, it missed all changes, and a fetch in flight may predate them.
     if (this.#users++ === 0) this.#isStale = true;
     shown.add(this);
     this.#follow();
@@ -72,10 +72,7 @@ export class Live<T> {
   }
 }
 
-/**
- * True once the daemon's stream is open, or after a short wait. Until then, the page would miss changes to documents
- * that it has fetched.
- */
+/** True once the daemon's stream is open, or after a short wait. Documents fetched before that could miss changes. */
 let isListening = false;
 const listenTimeoutMs = 500;
 
@@ -95,7 +92,7 @@ export const people = new Live('status', async () => (await read<{ people: Perso
 export const setup = new Live('keys', async () => (await read<{ setup: Setup }>('setup')).setup);
 export const roles = new Live('roles', () => read<Roles>('roles'));
 
-/** The number of shown pages of keys. A change reloads all of them. */
+/** The number of key pages shown. A change reloads all of them. */
 export const keyPages = signal(1);
 
 export const keys = new Live('keys', async () => {
@@ -109,7 +106,7 @@ export const keys = new Live('keys', async () => {
   return shown;
 });
 
-/** True for a simulated change or key on a real group, where it can't be undone or used. */
+/** True for a simulated change or key while the group is real: it can't be undone or used there. */
 export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boolean {
   return simulated && status.data.value?.simulated !== true;
 }
@@ -142,7 +139,7 @@ export function listen(): void {
     void followEvents(handleEvent, own.signal).then((end) => {
       if (own !== stream) return;
       if (end === 'refused')
-        begin(); // the session has ended, as the next response will show, or too many pages are open
+        begin(); // the session has ended, which the next response will report, or too many pages are open
       else isLost.value = true;
       reopening = setTimeout(open, end === 'refused' ? refusedMs : brokenMs);
     });
@@ -165,7 +162,7 @@ function handleEvent(event: string): void {
   touch(event);
 }
 
-/** Fetches all shown documents again. */
+/** Refetches all shown documents. */
 function begin(): void {
   isListening = true;
   for (const live of shown) live.touch();

@@ -48,7 +48,7 @@ function begin(): Promise<void> {
 const activeGapMs = 60_000;
 let activeAt = Number.NEGATIVE_INFINITY;
 
-/** Reports activity to the daemon: an idle session can't change anything. */
+/** Reports activity to the daemon, because an idle session can't change anything. */
 function reportActivity(): void {
   if (loginState.peek() !== 'in' || !mayChange.peek() || performance.now() - activeAt < activeGapMs) return;
   activeAt = performance.now();

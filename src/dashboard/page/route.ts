@@ -16,7 +16,7 @@ addEventListener('hashchange', () => {
 });
 
 /**
- * The view in the address, e.g. `#/changes?key=my-game`. By default, it is the set-up while the group is simulated, and
+ * The view in the address, e.g. `#/changes?key=my-game`. The default is the set-up while the group is simulated, and
  * otherwise the changes.
  */
 export const route = computed((): Route => {

@@ -69,7 +69,7 @@ import {
 interface Acting {
   app: DaemonContext;
   runs: PageRuns;
-  /** The operator, as the audit names them: `web:<user>@<host>`. */
+  /** The operator, as recorded in the audit log: `web:<user>@<host>`. */
   by: string;
 }
 
@@ -77,7 +77,7 @@ type Schema = Readonly<Record<string, Field<unknown>>>;
 type Values<Of extends Schema> = { [Name in keyof Of]: ReturnType<Of[Name]> };
 type Action = (fields: Record<string, unknown>, acting: Acting) => Promise<Document>;
 
-/** The field that each refusal is about. */
+/** The field that each error is about. */
 const fieldOf: Partial<Record<ErrorCode, string>> = {
   user_not_found: 'user',
   user_renamed: 'user',
@@ -87,7 +87,7 @@ const fieldOf: Partial<Record<ErrorCode, string>> = {
   reason_required: 'reason',
 };
 
-/** Makes an action of the page: it parses its fields and calls one use case. */
+/** Creates one of the page's actions, which parses its fields and calls one use case. */
 function action<Of extends Schema>(schema: Of, run: (values: Values<Of>, acting: Acting) => Promise<Document>): Action {
   return async (fields, acting) => {
     const values = Object.entries(schema).map(([name, field]) => [name, field(fields[name], name)]);
@@ -121,7 +121,7 @@ const oneMember = {
   rank: optional(role),
   /** The length of a suspension, or of a temporary rank or role; `ever`: no end. */
   for: optional<number | 'ever'>((value, name) => (value === 'ever' ? value : length(value, name))),
-  /** The member's highest role in the preview; the change is refused if it is different now. */
+  /** The member's highest role in the preview; the change is refused if the member's highest role is now different. */
   ifRank: optional(role),
   reason,
 };
@@ -285,7 +285,7 @@ function onPlaces(
   });
 }
 
-/** Builds the change of one member, as `rankd rank set`, `promote`, `demote` and `suspend` do. */
+/** Builds the command for a change to one member, like the `rankd rank` commands. */
 async function changeOf(
   app: DaemonContext,
   { user, does, rank, for: duration, ifRank, reason }: Values<typeof oneMember>,
@@ -334,11 +334,11 @@ async function holdOf(
   return { kind, endsAt: app.clock.now() + duration };
 }
 
-/** Parses and checks a list of members, as `rankd rank set RANK --file FILE` does. */
+/** Parses and checks a list of members, like `rankd rank set RANK --file FILE`. */
 async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
   const newRankId = roleOf({ does, rank });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
-  // An unknown rank or role is refused once, not for each line.
+  // Refuses an unknown rank or role once, instead of for each line.
   if (does in roleKinds)
     await inField('rank', () => app.group.judged((scheme) => resolveAlongside(scheme, newRankId), call));
   else if (does === 'set') await app.group.target(newRankId, call);
@@ -353,7 +353,7 @@ async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<
   return { command, members: found };
 }
 
-/** Returns the rules of a key. A bound is stored with its role, so it follows a later change of the role's rank. */
+/** Returns a key's rules. A bound is stored with its role, so it follows the role if the role's rank changes. */
 async function rulesOf(
   app: DaemonContext,
   { minRank, maxRank, direction, isAnyPlace }: Values<typeof rules>,

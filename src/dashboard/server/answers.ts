@@ -20,7 +20,7 @@ export async function sendDocument(reply: FastifyReply, document: Document): Pro
   return reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding').send(body);
 }
 
-/** The HTTP status of each error code, including those that only the page returns. */
+/** The HTTP status for each error code, including the codes that only the page returns. */
 const pageStatuses: Record<ErrorCode, number> = {
   ...statuses,
   no_session: 401,
@@ -36,7 +36,7 @@ const pageStatuses: Record<ErrorCode, number> = {
   too_many_streams: 503,
 };
 
-/** Sends an error as `--json` prints it on the command line, with the field that it is about. */
+/** Sends an error as `--json` prints it on the command line, and names the field that the error is about. */
 export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
   const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);

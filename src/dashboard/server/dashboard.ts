@@ -28,15 +28,15 @@ export interface DashboardOptions {
   pageFolder: string;
   /** Returns the same status as `rankd status`. */
   status: () => Promise<DaemonStatus>;
-  /** The command for `rankd` on this machine, e.g. `npx rankd`. */
+  /** The command that starts rankd on this machine, e.g. `npx rankd`. */
   typedAs: string;
 }
 
 const checkEveryMs = 60_000;
-/** How many of the following ports are tried if other programs use the requested one. */
+/** The number of higher ports to try if another program uses the requested one. */
 const nextPorts = 20;
 
-/** The state of the page while it is listening. */
+/** The page's state while it is listening. */
 interface Listening extends Site {
   /** `undefined` if the API's listener serves the page. */
   server?: FastifyInstance;
@@ -46,7 +46,9 @@ interface Listening extends Site {
   tunnel: string | null;
 }
 
-/** The operator's page: it listens once a link is requested, and stops after twelve hours without a session. */
+/**
+ * The operator's page. It starts to listen when a link is requested, and stops after twelve hours without a session.
+ */
 export class Dashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
@@ -80,13 +82,15 @@ export class Dashboard implements AsyncDisposable {
     return this.#listening === undefined ? null : { url: this.#listening.url, sessions: this.#sessions.count };
   }
 
-  /** The page's address if the page always listens; null if it listens only once a link is requested. */
+  /** The page's address if the page always listens; null if it starts to listen only when a link is requested. */
   get lastingUrl(): string | null {
     const isLasting = this.#options.config.enabled || this.#listening?.server === undefined;
     return isLasting ? (this.#listening?.url ?? null) : null;
   }
 
-  /** Starts to listen unless it already does. Throws `port_taken`, `no_permission` or `config_invalid`. */
+  /**
+   * Starts to listen unless the page is already listening. Throws `port_taken`, `no_permission` or `config_invalid`.
+   */
   async open(): Promise<Listening> {
     this.#wantedAt = this.#clock.monotonic();
     this.#opening ??= this.#open().finally(() => {
@@ -163,7 +167,10 @@ export class Dashboard implements AsyncDisposable {
     };
   }
 
-  /** `origin`: the origin of a proxy or a tunnel. Without one, browsers on this machine use `own`. */
+  /**
+   * Records the page's addresses. `origin`: a proxy's or tunnel's origin. Without one, browsers on this machine use
+   * `own`.
+   */
   #listensAt({
     port,
     origin,

@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/index.ts';
 import { FieldError } from './requests.ts';
 
-/** A repetition after this time counts as a new request. */
+/** After this time, a repeated request counts as a new one. */
 const storedMs = 10 * 60_000;
 const maxStored = 500;
 
@@ -14,8 +14,8 @@ interface Outcome<Answer> {
 }
 
 /**
- * The outcomes of requests by their idempotency keys. A double click, or a retry after a lost response, gets the first
- * request's outcome. They are stored in memory only, because a response can contain a secret.
+ * Request outcomes by idempotency key. A double click, or a retry after a lost response, receives the first request's
+ * outcome. Outcomes are stored in memory only, because a response can contain a secret.
  */
 export class Outcomes<Answer> {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -26,8 +26,8 @@ export class Outcomes<Answer> {
   }
 
   /**
-   * Runs `work` for the first request with a key. Throws `invalid_request` if the key is missing or malformed, and
-   * `idempotency_mismatch` if it was used for a different request.
+   * Runs `work` for the first request with a key, and returns its outcome for repeats. Throws `invalid_request` if the
+   * key is missing or malformed, and `idempotency_mismatch` if it was used for a different request.
    */
   async once(
     { session, key, request }: { session: string; key: unknown; request: string },

@@ -3,10 +3,10 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { zlib } from '../../base/node-modules.ts';
 
-/** A file of the page, plain and compressed. */
+/** One of the page's files, plain and compressed. */
 export interface PageFile {
   type: string;
-  /** True if its name changes with its content, so it can be cached forever. */
+  /** True if the file's name changes with its content, so that it can be cached forever. */
   isImmutable: boolean;
   bytes: Buffer;
   packed: Partial<Record<'br' | 'gzip', Buffer>>;

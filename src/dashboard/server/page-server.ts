@@ -45,13 +45,13 @@ interface PageServerOptions {
   page: Page;
   files: ReadonlyMap<string, PageFile>;
   site: () => Site | undefined;
-  /** Starts to send this browser the names of changed views. Throws `too_many_streams`. */
+  /** Starts a stream that sends the browser the names of changed views. Throws `too_many_streams`. */
   stream: (reply: FastifyReply, session: Session) => void;
 }
 
 const maxConnections = 100;
 
-/** The rate limit of a session's reads. The burst is for a newly opened page, which requests several documents. */
+/** The rate limit for a session's reads. The burst is for a newly opened page, which requests several documents. */
 const reads = { perMinute: 240, burst: 20 };
 const wrongLogins = { perMinute: 10, burst: 10 };
 
@@ -68,13 +68,14 @@ export function createPageServer({
     ...{ log, clock, section: 'dashboard', maxConnections, trustedProxies, foreign },
     ...{ headers: () => safeHeaders, graceMs: 1_000, notFound: nothingAt, sendError: sendPageError },
   });
-  // Closes connections that a browser has half-closed, because it expects no response. Node.js does not document this.
+  // Closes half-closed connections, because a browser that half-closes one expects no response. Node.js does not
+  // document this option.
   Object.assign(server.server, { httpAllowHalfOpen: false });
   servePage(server, options);
   return server;
 }
 
-/** Registers the page below a path of the API's server, whose limits apply to it. */
+/** Registers the page below a path on the API's server. The server's limits apply to the page. */
 export async function mountPage(server: FastifyInstance, path: string, options: PageServerOptions): Promise<void> {
   await server.register(
     (scope, _options, done) => {
@@ -121,7 +122,7 @@ function servePage(
     else readBody(request.raw, next, maxBodyBytes);
   });
 
-  /** Runs a check and counts its refusals in the audit, because they may be an attack. */
+  /** Runs a check and counts its refusals for the audit log, because they may be an attack. */
   const countingRefusals = <T>(request: FastifyRequest, work: () => T): T => {
     try {
       return work();
@@ -157,7 +158,9 @@ function servePage(
     if (!isAllowed) throw tooOften('The page sent too many requests.', msToNext);
   };
 
-  /** Limits the rate of wrong links only: a limit for correct ones would let any caller lock out the operator. */
+  /**
+   * Limits the rate of wrong links only, because a limit on correct ones would let any caller lock out the operator.
+   */
   const limitWrongLogins = (error: unknown): never => {
     const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
     if (!isRankdError(error, 'link_refused') || isAllowed) throw error;
@@ -203,7 +206,7 @@ function servePage(
     const session = sessionOf(request);
     if (request.method === 'HEAD') reply.headers(streamHeaders).send();
     else {
-      if (isMounted) requests.count -= 1; // the API waits for open requests when it stops, and a stream never ends
+      if (isMounted) requests.count -= 1; // a stopping API waits for open requests, but a stream never ends
       options.stream(reply, session);
     }
   });

@@ -81,7 +81,7 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
   return selection;
 }
 
-/** At most this many ids fit into an address. */
+/** The number of ids that fit into an address. */
 const maxNamed = 200;
 
 /** Parses a user id or the beginning of a user name. */
@@ -108,7 +108,7 @@ async function keyIdOf(app: DaemonContext, key: string): Promise<string> {
   return (await namingField('key', () => requireKey(app, key))).id;
 }
 
-/** Adds the name of the field to an error about a missing record. */
+/** Adds the field's name to an error about a missing record. */
 async function namingField<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -4,7 +4,7 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import { parseDuration } from '../../base/time.ts';
 import { maxReasonLength } from '../../core/model.ts';
 
-/** The largest body of a POST, in bytes. */
+/** The maximum size of a POST body, in bytes. */
 export const maxBodyBytes = 65_536;
 
 /** The valid origins of requests to the page. */
@@ -15,7 +15,7 @@ export interface Origins {
   origins: ReadonlySet<string>;
 }
 
-/** Returns the origins of a page on this port. `url`: its address through a proxy or a tunnel. */
+/** Returns the origins for a page on this port. `url`: the page's address through a proxy or a tunnel. */
 export function originsOf({ port, url }: { port: number; url: string | undefined }): Origins {
   const names = ['127.0.0.1', 'localhost', '[::1]'];
   const own = names.map((name) => new URL(`http://${name}:${port}`));
@@ -33,8 +33,8 @@ export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { 
 
 /**
  * Refuses requests from other pages. SameSite=Strict is not enough, because a page on another port of this machine is
- * the same site. `Origin` is checked only without `Sec-Fetch-Site`: under this page's referrer policy, forms send
- * `Origin: null`.
+ * the same site. Checks `Origin` only if `Sec-Fetch-Site` is absent, because under this page's referrer policy, forms
+ * send `Origin: null`.
  */
 export function requireOwnPage(
   { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
@@ -49,14 +49,16 @@ export function requireOwnPage(
   });
 }
 
-/** Returns a cookie's value; `undefined` if it is missing, or sent twice, which may be an attempt to replace it. */
+/**
+ * Returns a cookie's value; `undefined` if the cookie is missing, or sent twice, which may be an attempt to replace it.
+ */
 export function cookieIn({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | undefined {
   const parts = (headers.cookie ?? '').split(';').map((part) => part.trim());
   const values = parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1));
   return values.length === 1 ? values[0] : undefined;
 }
 
-/** Parses a JSON body. Its content type is required, because a form on another page can't send it. */
+/** Parses a JSON body. Requires JSON's content type, because a form on another page can't send it. */
 export function fieldsOf({ headers, body }: FastifyRequest): Record<string, unknown> {
   if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
     throw new RankdError('invalid_request', 'Send the body as application/json.');
@@ -74,7 +76,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** Parses the value of a field. Throws `FieldError`. */
+/** Parses a field's value. Throws `FieldError`. */
 export type Field<T> = (value: unknown, name: string) => T;
 
 /** A trimmed text of at most `max` characters. */
@@ -86,7 +88,7 @@ export function text(max: number): Field<string> {
   };
 }
 
-/** `undefined` if the field is absent, null or empty. */
+/** An optional field; `undefined` if it is absent, null or empty. */
 export function optional<T>(field: Field<T>): Field<T | undefined> {
   return (value, name) => (value === undefined || value === null || value === '' ? undefined : field(value, name));
 }
@@ -146,7 +148,7 @@ export function changeIds(max: number): Field<string[]> {
   };
 }
 
-/** Checks the form of rank change ids and removes duplicates. The store checks that they exist. */
+/** Checks the syntax of rank change ids and removes duplicates. The store checks that the changes exist. */
 export function checkedIds(name: string, ids: unknown[], max: number): string[] {
   const isId = (id: unknown) => typeof id === 'string' && /^chg_\w{1,40}$/.test(id);
   if (ids.length === 0 || ids.length > max || !ids.every(isId))
@@ -165,7 +167,7 @@ export class FieldError extends RankdError {
   }
 }
 
-/** Adds the field to a refusal that `work` throws. */
+/** Runs `work`, and adds the field to a refusal that it throws. */
 export async function inField<T>(field: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

@@ -41,7 +41,7 @@ export interface Page {
   status(): Promise<DaemonStatus>;
   chart: Chart;
   runs: PageRuns;
-  /** The command for `rankd` on this machine. */
+  /** The command that starts rankd on this machine. */
   typedAs: string;
   /** Aborted once the page closes. */
   closing: AbortSignal;
@@ -49,7 +49,7 @@ export interface Page {
 
 /** A request from the page itself. */
 export interface Sent {
-  /** The current context, which the request uses to its end even if a reload replaces it. */
+  /** The context when the request began. The request uses it to the end, even if a reload replaces it. */
   app: DaemonContext;
   query: URLSearchParams;
   /** The body of a POST. */
@@ -66,16 +66,19 @@ interface Asked extends Sent {
 export interface Answer {
   status?: number;
   document: Document;
-  /** The browser's new session; `out` if it ends. */
+  /** The browser's new session; `out` if its session ends. */
   login?: Login | 'out';
 }
 
-/** `session`: needs a session. `reading`: has a rate limit, too. `changing`: also needs recent activity on the page. */
+/**
+ * `session`: requires a session. `reading`: also has a rate limit. `changing`: also requires recent activity on the
+ * page.
+ */
 export type Route =
   | { needs: 'nothing'; answer(page: Page, sent: Sent): Promise<Answer> }
   | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
 
-/** At most this many keys and suspensions are listed at once; the command line lists more. */
+/** The maximum number of keys or suspensions listed at once; the command line lists more. */
 const maxListed = 100;
 
 /** The routes below /api, except the event stream. Each parses, calls one use case, and returns its document. */
@@ -216,7 +219,7 @@ export const routes: Readonly<Record<string, Route>> = {
 
 const shownChanges = 5;
 
-/** Returns a member with the current suspension and the latest changes. */
+/** Returns a member with the member's current suspension and latest changes. */
 async function memberOf(app: DaemonContext, asked: string): Promise<Document> {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const found = userIn(asked);

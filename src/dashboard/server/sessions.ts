@@ -5,23 +5,23 @@ import type { Clock, LoginLink } from '../../ports/index.ts';
 export const sessionLifeMs = 12 * 3_600_000;
 /** After this much idle time, the session is read-only. */
 const idleMs = 30 * 60_000;
-/** Beyond this number, a new session replaces the oldest. */
+/** The maximum number of sessions. A new one then replaces the oldest. */
 const maxSessions = 100;
 
 /** A session. Its times are from `Clock.now()`. */
 export interface Session {
   readonly id: string;
-  /** The operator who made the link, as the audit names them: `web:<user>@<host>`. */
+  /** The operator who created the link, as recorded in the audit log: `web:<user>@<host>`. */
   readonly by: string;
   readonly loggedInAt: number;
   readonly expiresAt: number;
   readonly mayChangeUntil: number;
-  /** True if it can change nothing. */
+  /** True if the session can't change anything. */
   readonly isViewOnly: boolean;
   readonly lifeMs: number;
 }
 
-/** The properties of the session that a link begins. */
+/** The properties of a session that a link starts. */
 export type SessionKind = Omit<LoginLink, 'by'>;
 
 export const usualKind: SessionKind = { isViewOnly: false, lifeMs: sessionLifeMs };
@@ -34,7 +34,10 @@ interface StoredSession extends Session {
   onEnd: Set<() => void>;
 }
 
-/** The credentials of a browser's session: a cookie that scripts can't read, and a token that stays on this port. */
+/**
+ * The credentials for a browser's session: a cookie that scripts can't read, and a token that only pages on this port
+ * can read.
+ */
 export interface Login {
   session: Session;
   cookie: string;
@@ -42,8 +45,8 @@ export interface Login {
 }
 
 /**
- * The sessions of the page. They are in memory only, so a restart ends them. Only hashes of their secrets are stored.
- * Lifetimes use the monotonic clock, so a jump of the wall clock does not change them.
+ * The page's sessions. They are in memory only, so a restart ends them. Only hashes of their secrets are stored.
+ * Lifetimes use the monotonic clock, so a wall clock jump does not change them.
  */
 export class Sessions {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -75,7 +78,7 @@ export class Sessions {
     return { session, cookie, token };
   }
 
-  /** The session of a cookie; `undefined` if it has ended. */
+  /** Returns a cookie's session; `undefined` if there is none or it has ended. */
   find(cookie: string | undefined): Session | undefined {
     this.#sweep();
     return cookie === undefined ? undefined : this.#sessions.get(hashOf(cookie));
@@ -90,7 +93,7 @@ export class Sessions {
     return crypto().timingSafeEqual(hash, (session as StoredSession).tokenHash);
   }
 
-  /** True if the user was active recently, which changes require. */
+  /** True if the user has been active recently, which changes require. */
   mayChange(session: Session): boolean {
     return (session as StoredSession).idleAtMonotonic > this.#clock.monotonic();
   }
@@ -102,7 +105,7 @@ export class Sessions {
     stored.mayChangeUntil = Math.min(this.#clock.now() + idleMs, stored.expiresAt);
   }
 
-  /** Calls `ended` once the session is over. Returns a function that cancels this. */
+  /** Calls `ended` when the session ends. Returns a function that cancels this. */
   whenEnded(session: Session, ended: () => void): () => void {
     const { onEnd } = session as StoredSession;
     onEnd.add(ended);

@@ -4,10 +4,12 @@ import type { Clock } from '../../ports/index.ts';
 
 const maxStreams = 10;
 const heartbeatEveryMs = 20_000;
-/** A page with more unread bytes is disconnected. */
+/** The maximum number of unread bytes. A page with more is disconnected. */
 const maxUnreadBytes = 16_384;
 
-/** Notifies pages of changes by server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+/**
+ * Notifies pages of changes with server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+ */
 export class Streams {
   readonly #open = new Set<ServerResponse>();
   #count = 0;
@@ -34,7 +36,7 @@ export class Streams {
     for (const view of views) this.#write(this.#event(view));
   }
 
-  /** Sends one page the reason for the end of its stream, and ends it. */
+  /** Sends a page the reason why its stream ends, and ends the stream. */
   end(response: ServerResponse, why: 'logout' | 'bye'): void {
     if (this.#open.delete(response)) response.end(this.#event(why));
   }

@@ -59,7 +59,7 @@ export function roleName({ roles }: Pick<Change, 'roles'>, id: number): string {
 
 const slackMs = 5_000;
 
-/** Describes a suspension, or its end, which would otherwise look like a demotion or a promotion. */
+/** Describes the hold behind a change, which would otherwise look like an ordinary promotion or demotion. */
 export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, requestedAt: string): string {
   // The end is computed a moment before the change is recorded.
   const length = endsAt === null ? '' : ` for ${lengthInWords(Date.parse(endsAt) - Date.parse(requestedAt) + slackMs)}`;
@@ -75,7 +75,10 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   return words[does];
 }
 
-/** Shows the old and the new role with an arrow; for a suspension, its words; for an extra role, only that role. */
+/**
+ * Shows the old and the new role with an arrow. For a suspension, shows its description instead; for an extra role,
+ * only that role.
+ */
 export function Move({ change }: { change: Change }) {
   if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary')
     return <HoldMove change={change} hold={change.hold} />;

@@ -1,6 +1,6 @@
 import { Icon, type IconName } from './icon.tsx';
 
-/** The color and the icon of a state, which is never shown by color alone. */
+/** A state's color and icon. A state is never shown by color alone. */
 export interface Look {
   tone: 'good' | 'warn' | 'bad' | 'open' | 'odd' | 'quiet';
   icon: IconName;

@@ -24,7 +24,7 @@ export function Dialog({ title, lead, footer, children, onClose, onSubmit }: Dia
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {
-      // Nothing outside can have the focus until the dialog is gone.
+      // Elements outside can't take the focus until the dialog is gone.
       queueMicrotask(() => {
         const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
         (isThere ? before : document.querySelector<HTMLElement>('main'))?.focus();
@@ -56,7 +56,7 @@ export function Dialog({ title, lead, footer, children, onClose, onSubmit }: Dia
   );
 }
 
-/** The outcome of an applied change. */
+/** Shows an applied change's outcome. */
 export function Done({ change, onClose }: { change: Change; onClose: () => void }) {
   return (
     <Dialog title="Done" footer={<CloseButton onClose={onClose} />} onClose={onClose}>
@@ -79,20 +79,20 @@ interface ConfirmProps<Result> {
   title: string;
   lead: string;
   verb: string;
-  /** True if it cannot be undone. */
+  /** True if the action can't be undone. */
   isGrave?: boolean;
   /** False until a dry run has allowed the action. */
   isAllowed?: boolean;
   /** The fields of the form. */
   children?: ComponentChildren;
-  /** `once`: the idempotency key, the same for every attempt. */
+  /** Performs the action. `once`: the idempotency key, the same for every attempt. */
   act: (values: FormData, once: string) => Promise<Result>;
-  /** Gets the result of `act`; by default, the dialog closes. */
+  /** Called with `act`'s result; by default, the dialog closes. */
   onDone?: (result: Result) => void;
   onClose: () => void;
 }
 
-/** Asks for confirmation of an action and for its fields, and shows the error if it fails. */
+/** Asks for an action's fields and for confirmation, and shows the error if the action fails. */
 export function Confirm<Result>({
   title,
   lead,

@@ -6,7 +6,7 @@ import { type ApiError, session } from '../api.ts';
 /** False in a view-only session, where buttons that change anything are hidden. */
 export const mayChange = computed(() => session.value?.viewOnly === false);
 
-/** The error of the form around a field. */
+/** The error for the form that contains a field. */
 export const FormError = createContext<ApiError | undefined>(undefined);
 
 /** The attributes of a field's control. */
@@ -25,7 +25,7 @@ interface FieldProps {
   children: (about: About) => ComponentChildren;
 }
 
-/** A control with its label. An error about it is shown below, and moves the focus to the control. */
+/** A control with its label. An error about the field is shown below, and moves the focus to the control. */
 export function Field({ name, label, hint, children }: FieldProps) {
   const error = useContext(FormError);
   const id = useId();
@@ -114,7 +114,7 @@ export function Reason() {
   return <TextField name="reason" label="Reason, for the history (optional)" maxLength={200} />;
 }
 
-/** Returns the text of a field; empty if there is no such field. */
+/** Returns a field's text; empty if there is no such field. */
 export function textOf(values: FormData, name: string): string {
   return String(values.get(name) ?? '').trim();
 }

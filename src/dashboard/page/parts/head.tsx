@@ -20,7 +20,7 @@ export const isAway = computed(
   () => isLost.value && Math.max(tick.value, Date.now()) - respondedAt.value >= greyAfterMs,
 );
 
-/** The group, the daemon and its Roblox key, and their problems. */
+/** Shows the group, the daemon and its Roblox key, and their problems. */
 export function Head() {
   const { data, error } = useLive(status);
   return (
@@ -134,7 +134,7 @@ function Facts({ data }: { data: Status }) {
   );
 }
 
-/** The problems that stop the daemon's work, each with its fix. */
+/** Shows the problems that stop the daemon's work, each with its fix. */
 function Troubles({ data }: { data: Status }) {
   const {
     credential,

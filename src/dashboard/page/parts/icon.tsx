@@ -1,4 +1,4 @@
-/** Outlines on a grid of 24, drawn in the color of the text next to them. */
+/** Outlines on a 24-by-24 grid, drawn in the color of the text next to them. */
 const outlines = {
   changes: 'M7 20V4M3 8l4-4 4 4M17 4v16M13 16l4 4 4-4',
   chart: 'M4 20V4M4 20h16M8 16v-4M12 16V8M16 16v-6',
@@ -34,7 +34,7 @@ export function Icon({ name }: { name: IconName }) {
   );
 }
 
-/** A ladder of three steps, with the third one highlighted. */
+/** rankd's logo: a ladder with three steps, the third one highlighted. */
 export function Brand() {
   return (
     <span class="brand">

@@ -11,7 +11,7 @@ export function Notice({ tone = 'warn', children }: { tone?: 'warn' | 'bad' | 'g
   );
 }
 
-/** An error and its fix. */
+/** Shows an error and its fix. */
 export function Problem({ error }: { error: ApiError }) {
   const hint = error.details.try;
   return (
@@ -28,7 +28,7 @@ export function Problem({ error }: { error: ApiError }) {
   );
 }
 
-/** A hint with its commands highlighted: the parts between backquotes, and a command at its beginning. */
+/** Shows a hint with its commands highlighted: the parts between backquotes, and a command at the beginning. */
 export function Hint({ text }: { text: string }) {
   const [command] = /^rankd [^,;]+/.exec(text) ?? [];
   if (command !== undefined)
@@ -41,7 +41,7 @@ export function Hint({ text }: { text: string }) {
   return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <Shell key={`${index}`} line={part} /> : part))}</>;
 }
 
-/** A command as the operator types it on the daemon's machine, possibly with `npx rankd` instead of `rankd`. */
+/** Shows a command as the operator types it on the daemon's machine, e.g. with `npx rankd` instead of `rankd`. */
 export function Shell({ line }: { line: string }) {
   return <code>{line.replace(/^rankd(?= )/, session.value?.typedAs ?? 'rankd').trimStart()}</code>;
 }

@@ -10,7 +10,7 @@ export function roleWords({ name, rank }: Pick<RoleTitle, 'name' | 'rank'>): str
 interface RoleFieldProps {
   name: string;
   label: string;
-  /** The words for no role; without them, a role must be chosen. */
+  /** The label for no role; without one, a role must be chosen. */
   none?: string;
   /** The ids of the roles to choose from, instead of the ranks that can be given. */
   among?: readonly number[];

@@ -4,14 +4,14 @@ import { isRoomy, isWide } from './window.ts';
 
 export interface Column {
   title?: string;
-  /** The title for screen readers. */
+  /** The column's title for screen readers. */
   spoken?: string;
   /** `wide`, `roomy`: shown only in windows of at least that width. */
   class?: string;
 }
 
 interface TableProps {
-  /** Contents and order of the table, for users who can't see the heading. */
+  /** The table's contents and order, for users who can't see the heading. */
   caption: string;
   columns: Array<string | Column>;
   class?: string;
@@ -40,7 +40,7 @@ export function Table({ caption, columns, class: name, children }: TableProps) {
   );
 }
 
-/** The number of columns that the style sheet shows at this width. */
+/** Returns the number of columns that the style sheet shows at the current width. */
 export function shownColumns(columns: ReadonlyArray<string | Column>): number {
   const isShown: Record<string, boolean> = { roomy: isRoomy.value, wide: isWide.value };
   return columns.filter((column) => typeof column === 'string' || (isShown[column.class ?? ''] ?? true)).length;

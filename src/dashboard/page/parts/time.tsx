@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 
 /**
- * The locale of dates and numbers: the browser's variety of English, or British English. Some browsers have invalid
+ * The locale for dates and numbers: the browser's variety of English, or British English. Some browsers have invalid
  * tags such as `en-US@posix`, for which all formatting would throw.
  */
 export const locale = navigator.languages.find((tag) => /^en(-[A-Z]{2})?$/.test(tag)) ?? 'en-GB';
@@ -15,7 +15,7 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now();
 });
 
-/** Shows a time in words, with the exact time on hover. */
+/** Shows a time as text, e.g. `3 min ago`, with the exact time on hover. */
 export function Time({ at }: { at: string }) {
   return (
     <time dateTime={at} title={exactTime(at)}>
@@ -32,7 +32,10 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** `just now` (clocks differ a little), `3 min ago`, `in 2 h`, and the date of more distant times. */
+/**
+ * Formats a time as `just now` (because clocks differ a little), `3 min ago` or `in 2 h`, and a more distant time as a
+ * date.
+ */
 export function inWords(at: number, from: number): string {
   const distance = Math.abs(at - from);
   const words = (text: string) => (at > from ? `in ${text}` : `${text} ago`);
@@ -44,7 +47,7 @@ export function inWords(at: number, from: number): string {
   return new Date(at).toLocaleDateString(locale, { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
-/** A duration, e.g. `3 h`. */
+/** Formats a duration, e.g. `3 h`. */
 export function lengthInWords(ms: number): string {
   if (ms < minute) return `${Math.floor(ms / 1000)} s`;
   if (ms < hour) return `${Math.floor(ms / minute)} min`;

@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-/** The breakpoints of the style sheet, for decisions that CSS can't make. */
+/** The style sheet's breakpoints, for decisions that CSS can't make. */
 export const isRoomy = watched('(width > 48rem)');
 export const isWide = watched('(width > 60rem)');
 

@@ -5,12 +5,12 @@ import { Live } from '../live.ts';
 
 const gapMs = 300;
 
-/** The listed changes, newest first; `fresh` has the ids of those that were added while the list was shown. */
+/** The listed changes, newest first; `fresh` contains the ids of changes that were added while the list was shown. */
 export interface Listed extends Changes {
   fresh: ReadonlySet<string>;
 }
 
-/** The results of a search. A new change reloads the newest page; older pages are added on demand. */
+/** A search's results. A new change reloads the newest page; older pages are added on demand. */
 export class ChangeList {
   readonly live: Live<Changes>;
   readonly listed: Signal<Listed | undefined> = signal(undefined);
@@ -40,7 +40,7 @@ export class ChangeList {
         if (before === undefined || before.next === null) return;
         const page = await this.#page(before.next);
         const now = this.listed.peek() ?? before;
-        // many new changes restarted the list in the meantime, so this page does not continue it
+        // in the meantime, many new changes have restarted the list, so this page does not continue it
         if (now.next !== before.next) continue;
         this.listed.value = { ...now, changes: [...now.changes, ...page.changes], next: page.next };
         if (page.changes.length > 0 || !this.live.isShown) return;
@@ -58,7 +58,7 @@ export class ChangeList {
   }
 }
 
-/** Puts the newest page in front of the older ones, which are dropped if there is a gap between them. */
+/** Puts the newest page before the older pages. If changes are missing between them, drops the older pages. */
 function withNewest(newest: Changes, listed: Listed | undefined): Listed {
   if (listed === undefined) return { ...newest, fresh: new Set() };
   const known = new Set(listed.changes.map(({ id }) => id));

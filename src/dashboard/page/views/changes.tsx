@@ -14,7 +14,7 @@ import { ChangeList } from './change-list.ts';
 import { activeFilters, Search } from './search.tsx';
 import { UndoDialog } from './undo.tsx';
 
-/** The changes, newest first, with the search above. */
+/** Shows the changes, newest first, with the search above. */
 export function Changes() {
   const active = activeFilters(route.value.params);
   const query = new URLSearchParams(active).toString();
@@ -79,7 +79,7 @@ function Count({ shown, isAll }: { shown: number; isAll: boolean }) {
   return <p class="soft">{isAll ? `${shown} in total` : `the newest ${shown}`}</p>;
 }
 
-/** True if the filters are narrow enough for an undo of all results. */
+/** True if the filters are narrow enough to allow undoing all results. */
 function mayUndoAll(active: Record<string, string>): boolean {
   if (active['state'] !== undefined && active['state'] !== 'applied') return false;
   if (active['user'] !== undefined) return /^\d+$/.test(active['user']);

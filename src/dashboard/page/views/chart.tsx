@@ -13,7 +13,10 @@ const spans = {
 
 type Span = keyof typeof spans;
 
-/** The number of changes by hour or by day: promotions up, demotions down, refused and failed ones next to them. */
+/**
+ * Shows the number of changes by hour or by day: promotions up, demotions down, refused and failed changes next to
+ * them.
+ */
 export function ChartView() {
   const span = useSignal<Span>('hours');
   return (

@@ -7,10 +7,10 @@ import { Choices, Field, FormError, mayChange, TextField, textOf } from '../part
 import { RoleField } from '../parts/roles.tsx';
 import { SecretDialog } from '../parts/secret.tsx';
 
-/** A key whose new secret is shown. */
+/** A key with its new secret, which is shown once. */
 export interface Minted {
   key: Pick<Key, 'name' | 'mode'>;
-  /** Null for a key for Discord, which has none. */
+  /** Null for a key for Discord, which has no secret. */
   secret: string | null;
   /** True if the secret replaces an earlier one. */
   isRotated?: boolean;
@@ -71,7 +71,7 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
   );
 }
 
-/** The ranks and the direction that a key is limited to. */
+/** The fields for the ranks and the direction that a key is limited to. */
 function Limits({ of: key }: { of?: Key }) {
   const { data } = useLive(roles);
   const roleOf = (rank: number | null | undefined) => data?.roles.find((role) => role.rank === rank)?.id ?? null;
@@ -136,7 +136,7 @@ export function MintedSecret({ key, secret, isRotated = false, onClose }: Minted
 
 type Asked = 'limits' | 'rotate' | 'pause' | 'revoke';
 
-/** Everything that can be done with a key. */
+/** Shows a key's details and all actions on it. */
 export function KeyDetails({ of: key, onMinted }: { of: Key; onMinted: (minted: Minted) => void }) {
   const asked = useSignal<Asked | undefined>(undefined);
   const isUsable = key.state !== 'revoked' && key.state !== 'expired';
@@ -245,7 +245,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
   );
 }
 
-/** The whitelist of a key. */
+/** Shows a key's whitelist. */
 function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);

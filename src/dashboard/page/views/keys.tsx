@@ -20,7 +20,7 @@ const states: Record<Key['state'], Look> = {
   revoked: { tone: 'quiet', icon: 'no' },
 };
 
-/** The games' keys: permissions, last use, and a switch to pause each. */
+/** Shows the game keys: their permissions, their last use, and a switch to pause each one. */
 export function Keys() {
   const isNew = useSignal(false);
   const minted = useSignal<Minted | undefined>(undefined);

@@ -4,7 +4,7 @@ import { Icon } from '../parts/icon.tsx';
 import { Time } from '../parts/time.tsx';
 import { LiveView } from './view.tsx';
 
-/** Roblox's operations, in words. */
+/** The names of Roblox operations, as text. */
 const operations: Record<string, string> = {
   group: 'Reading the group',
   roles: 'Reading roles',
@@ -17,7 +17,7 @@ const operations: Record<string, string> = {
   userNames: 'Looking up user names',
 };
 
-/** The remaining calls to Roblox, and recent problems. */
+/** Shows the remaining calls to Roblox, and recent problems. */
 export function Pace() {
   return (
     <>

@@ -13,7 +13,7 @@ interface PlotProps {
 const heightPx = 260;
 const canHover = matchMedia('(hover: hover)').matches;
 
-/** Loads uPlot, which creates a number format for the browser's language and throws if its tag is invalid. */
+/** Loads uPlot, which formats numbers for the browser's language and throws if the language tag is invalid. */
 async function loadPlot(): Promise<typeof uPlot> {
   try {
     Intl.getCanonicalLocales(navigator.language);
@@ -23,7 +23,7 @@ async function loadPlot(): Promise<typeof uPlot> {
   return (await import('uplot')).default;
 }
 
-/** The bars as a picture. The table below has the same data for users who can't see it. */
+/** Draws the bars as a chart. The table below has the same data for users who can't see the chart. */
 export function Plot({ bars, label, isHours }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
@@ -156,7 +156,7 @@ function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Draw
   };
 }
 
-/** Resolves a color of the style sheet for the canvas, in the current color scheme. */
+/** Resolves one of the style sheet's colors for the canvas, in the current color scheme. */
 function resolved(element: HTMLElement, name: string): string {
   const probe = document.createElement('i');
   probe.style.color = `var(${name})`;

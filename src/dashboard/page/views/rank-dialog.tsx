@@ -11,9 +11,9 @@ import { RoleField } from '../parts/roles.tsx';
 interface Kind {
   verb: string;
   title: (name: string) => string;
-  /** The label of the role, if the user has to choose one. */
+  /** The role field's label, if the user has to choose a role. */
   role?: string;
-  /** The label and the hint of the duration, if the change can have an end. */
+  /** The duration field's label and hint, if the change can have an end. */
   length?: [label: string, hint: string];
 }
 
@@ -52,7 +52,7 @@ interface RankDialogProps {
   onClose: () => void;
 }
 
-/** Shows the result of a dry run, asks for confirmation, and then shows the outcome. */
+/** Shows a dry run's result, asks for confirmation, and then shows the outcome. */
 export function RankDialog({ does, member, name, among, onClose }: RankDialogProps) {
   const { verb, title, role, length }: Kind = kinds[does];
   const rank = useSignal<number | undefined>(undefined);
@@ -158,7 +158,7 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
   );
 }
 
-/** Shows the result of the dry run: the move or the refusal, and each check on demand. */
+/** Shows the dry run's result: the move or the refusal, and each check on demand. */
 function Tested({ tested: { test, move }, isOfRank }: { tested: RankTest; isOfRank: boolean }) {
   const refused = test.checks.filter(({ state }) => state === 'FAIL');
   const reached = test.checks.filter(({ state }) => state !== 'skip');

@@ -40,7 +40,7 @@ interface Listed {
   rankeeName: string;
 }
 
-/** A list of members, pasted from a spreadsheet. */
+/** Changes a list of members, which can be pasted from a spreadsheet. */
 export function ListForm() {
   const alongside = useLive(roles).data?.alongside ?? [];
   const does = useSignal<AskedList['does']>('set');

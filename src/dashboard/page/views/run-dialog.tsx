@@ -56,7 +56,7 @@ interface MemberOutcomesProps<State extends string> {
   children: ComponentChildren;
 }
 
-/** The outcome for each member of a run. */
+/** Shows a run's outcome for each member. */
 export function MemberOutcomes<State extends string>(props: MemberOutcomesProps<State>) {
   const { members, looks, stoppedBy, children } = props;
   return (

@@ -26,13 +26,13 @@ export function activeFilters(params: URLSearchParams): Record<string, string> {
   );
 }
 
-/** The search form. The filters are in the address; typed text stays, even if it is invalid. */
+/** The search form. The filters are in the address. The form retains typed text, even if it is invalid. */
 export function Search({ active, error }: { active: Record<string, string>; error: ApiError | undefined }) {
   const form = useRef<HTMLFormElement>(null);
   const box = useRef<HTMLDetailsElement>(null);
   const wrong = error?.details.field;
   useEffect(() => {
-    // Narrow windows have no room above the table, so the search opens on demand.
+    // Narrow windows have no room above the table, so there the search opens only on demand.
     if (isWide.value && box.current !== null) box.current.open = true;
   }, [isWide.value]);
   useEffect(() => {

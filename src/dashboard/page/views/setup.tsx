@@ -7,7 +7,7 @@ import { Hint, Shell } from '../parts/notice.tsx';
 import { addressOf } from '../route.ts';
 import { LiveView } from './view.tsx';
 
-/** The steps to a real group, and their problems. */
+/** Shows the steps to a real group, and their problems. */
 export function Setup() {
   return (
     <LiveView
@@ -56,7 +56,7 @@ function Problems({ findings }: Pick<SetupFacts, 'findings'>) {
   );
 }
 
-/** A part of a step; `null`: rankd can't detect whether it is done. */
+/** A part of a step. `isDone` is null if rankd can't detect whether it is done. */
 type Part = [isDone: boolean | null, words: ComponentChildren];
 
 function Steps({ facts }: { facts: SetupFacts }) {

@@ -12,7 +12,7 @@ interface ViewProps<T> {
   children: (data: T) => ComponentChildren;
 }
 
-/** A view of one document: its title, its error, and its content. */
+/** Shows one document, with a title and the error, if there is one. */
 export function LiveView<T>({ title, live, lead, action, children }: ViewProps<T>) {
   const { data, error } = useLive(live);
   return (
@@ -28,7 +28,7 @@ export function LiveView<T>({ title, live, lead, action, children }: ViewProps<T
   );
 }
 
-/** The main button of a view, which opens the dialog for a new entry. */
+/** A view's main button, which opens the dialog for a new entry. */
 export function NewButton({ opens, children }: { opens: Signal<boolean>; children: string }) {
   return (
     <button

@@ -22,7 +22,7 @@ interface Added {
   secret: string | null;
 }
 
-/** The webhooks, and the state of their deliveries. */
+/** Shows the webhooks and the state of their deliveries. */
 export function Webhooks() {
   const isNew = useSignal(false);
   const added = useSignal<Added | undefined>(undefined);
