@@ -35,8 +35,8 @@ const localColumns: Readonly<Record<string, readonly string[]>> = {
 const pageRows = 1_000;
 
 /**
- * Yields the rows of a table in pages, in the order of its key. `query` runs a statement, `source` is the table in SQL,
- * and `asKey` returns the SQL to compare a key column.
+ * Yields a table's rows in pages, in key order. `query` runs a statement, `source` is the table in SQL, and `asKey`
+ * returns the SQL that compares a key column.
  */
 export async function* pagesOf(
   table: string,
@@ -79,7 +79,10 @@ export interface CopyTarget {
   contents: StoreContents;
 }
 
-/** Copies all rows, reads the copy, and throws if any byte differs. */
+/**
+ * Copies all rows, reads the copy back, and throws if any byte differs. Also throws `conflict` if the audit chain is
+ * broken.
+ */
 export async function copyContents(from: StoreContents, to: CopyTarget): Promise<CopiedContents> {
   const sent = new Map<string, TableSum>();
   const chain = new Chain();

@@ -101,7 +101,7 @@ function serverEngine(where: LocalPlace, address: ServerAddress) {
   return { openStore, place: async () => ({ text: placeOf(address), isServer: true }), operations };
 }
 
-/** Only one daemon can use a data directory, wherever the database is. */
+/** Returns the daemon lock's operations. Only one daemon can use a data directory, wherever the database is. */
 function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon' | 'isDaemonRunning'> {
   return { lockDaemon: () => acquireDaemonLock(dataDir), isDaemonRunning: () => isDaemonRunning(dataDir) };
 }

@@ -6,7 +6,7 @@ interface Source {
   changeToken(): string | number;
 }
 
-/** Caches the results of `lookUpKey` until `freshen` gets a different change token. */
+/** Caches the results of `lookUpKey` until `freshen` reads a different change token. */
 export class KeyCache implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #source: Source;
   readonly #records = new KeyRecords();

@@ -3,7 +3,7 @@ import type { Nodes } from './nodes.ts';
 
 const tables = { keys: 'rankd.declarations', webhooks: 'rankd.webhook_declarations' };
 
-/** Stores the declarations of this node, and reads those of the other live nodes. */
+/** Stores this node's declarations, and reads those of all live nodes. */
 export function declarationsOf(nodes: Pick<Nodes, 'id'>): NonNullable<DeclarationsOf> {
   return async <Declaration>(kind: keyof typeof tables) => {
     const node = await nodes.id();

@@ -3,8 +3,8 @@ import type { Clock } from '../../ports/index.ts';
 /** Other nodes end a node whose beat has not changed for this long. */
 export const endAfterMs = 6_000;
 /**
- * The server must have answered this many of their own heartbeats in that time: a stalled server must not make nodes
- * look dead.
+ * In that time, the server must have answered this many of the observing node's own heartbeats, so that a stalled
+ * server does not make other nodes look dead.
  */
 const beatsToSee = 3;
 

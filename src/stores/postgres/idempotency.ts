@@ -81,5 +81,5 @@ const ofNodeSql = `
   SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", group_title AS "group", xmin::text AS version
   FROM rankd.idempotency_claims WHERE node = @node`;
 
-/** Does not remove a row that another request has claimed in the meantime: its version differs. */
+/** Leaves a row that another request has claimed in the meantime, because its version differs. */
 const removeSql = `DELETE FROM rankd.idempotency_claims WHERE ${ofSlot} AND xmin::text = @version`;

@@ -5,7 +5,7 @@ import type { Database } from './engine/database.ts';
 import { busy } from './engine/postgres-error.ts';
 import { postgresDialect as sql } from './engine/statements.ts';
 
-/** The timeout of a key look-up, which is shorter than that of other queries. */
+/** The timeout for a key lookup, which is shorter than for other queries. */
 const maxWaitMs = 2_000;
 
 /**
@@ -75,7 +75,7 @@ const bySecretSql = `
   LEFT JOIN rankd.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId`;
 
 /**
- * Reads the access version, which increases with each change of keys, secrets, places and the workspace, and the id of
+ * Reads the access version, which increases with each change to keys, secrets, places or the workspace, and the id of
  * the session that reported it.
  */
 async function accessVersion(db: Database): Promise<{ version: number; sessionId: number }> {

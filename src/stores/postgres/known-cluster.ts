@@ -8,7 +8,7 @@ import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 /** The identifier of a cluster if the user has no permission to read the real one. */
 export const unreported = 'unreported';
 
-/** Stores the `system_identifier` of an address's cluster between processes. */
+/** Stores the `system_identifier` of an address's cluster for later processes. */
 export interface ClusterMemory {
   find(): string | undefined;
   keep(cluster: string): void;

@@ -7,8 +7,8 @@ export const leaseMs = 5_000;
 
 /**
  * Adds a node. Ends the node of the directory's previous daemon, and moves the declarations of this daemon's previous
- * node to the new one. Removes ended nodes that joined over a day ago, except those of open changes, and daemons seen
- * within a day.
+ * node to the new one. Removes ended nodes that joined over a day ago, except nodes that hold open changes, and daemons
+ * seen within the last day.
  */
 export const joinSql = `
   WITH forgotten AS (

@@ -47,7 +47,7 @@ export class Nodes implements NodeStore, OwnNode {
   readonly #tasks = new Map<string, string>();
   #shown: ShownNode | undefined;
   #mine: { id: string; leaseUntil: number } | undefined;
-  /** The latest id, even if others have ended that node. */
+  /** The latest id of this handle's node, even if others have ended that node. */
   #last: string | undefined;
   #joining: Promise<string> | undefined;
   #outgrown: RankdError | undefined;
@@ -71,8 +71,8 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * Resolves with the id of this handle's node. The first call joins the other nodes; later calls join again if others
-   * have ended the node. Throws `store_unavailable` without a lease.
+   * Resolves with the id of this handle's node. The first call joins the other nodes; later calls rejoin if others have
+   * ended the node. Throws `store_unavailable` without a lease.
    */
   async id(): Promise<string> {
     if (this.#mine === undefined) {
@@ -160,8 +160,8 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * Returns a function for the time left of the current node's lease, in milliseconds: 0 once that node has ended, even
-   * if this handle has joined again.
+   * Returns a function that returns the time left in the current node's lease, in milliseconds: 0 once that node has
+   * ended, even if this handle has rejoined.
    */
   leaseLeft(): () => number {
     const mine = this.#mine;
@@ -205,7 +205,7 @@ export class Nodes implements NodeStore, OwnNode {
     while ((this.#mine !== undefined || this.#shown !== undefined) && !signal.aborted) {
       await this.#own.sleep(beatEveryMs, signal).catch(() => undefined);
       if (signal.aborted) return;
-      if (this.#mine === undefined) await this.id().catch(() => undefined); // a daemon that others have ended joins again
+      if (this.#mine === undefined) await this.id().catch(() => undefined); // a daemon that others have ended rejoins
       await this.#beat();
     }
   }

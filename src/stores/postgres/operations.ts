@@ -100,7 +100,10 @@ async function report(db: Database, schema: number): Promise<Omit<StoreReport, '
   return { schema, newestSchema, checks };
 }
 
-/** Compares the audit's head with its newest event: a newer event was not written by rankd, a missing one was lost. */
+/**
+ * Compares the audit chain's head with the newest event. An event after the head was not written by rankd; a missing
+ * one was lost.
+ */
 async function headFlaw(db: Reader): Promise<string[]> {
   const [flaw] = await db.all<{ headId: number; eventId: number }>(`
     SELECT head.last_id AS "headId", newest.id AS "eventId"
@@ -123,7 +126,7 @@ function notHere(file: string): RankdError {
 }
 
 /**
- * Reads the server's facts. Ordinary users can see only the number of standbys, so all count as synchronous if
+ * Reads the server's details. Ordinary users can see only the number of standbys, so all count as synchronous if
  * synchronous_standby_names is set.
  */
 export async function serverFacts(

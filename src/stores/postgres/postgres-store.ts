@@ -17,18 +17,21 @@ export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
   /** `systemClock` selects the server's clock; tests pass their own. */
   clock: Clock;
-  /** The clock of this handle's lease, `systemClock` by default. */
+  /** The clock for this handle's lease, `systemClock` by default. */
   leaseClock?: LeaseClock;
   /**
    * The file with the node id of the directory's daemon. The next daemon ends that node without waiting for its lease
    * to expire.
    */
   nodeFile?: string | undefined;
-  /** Stores the address's cluster between processes. */
+  /** Stores the address's cluster for later processes. */
   clusters?: ClusterMemory | undefined;
 }
 
-/** Opens a PostgreSQL database, and creates or migrates rankd's schema in it. Throws like `StoreEngine.openStore`. */
+/**
+ * Opens a PostgreSQL database, and creates or migrates rankd's schema in it. Throws the same errors as
+ * `StoreEngine.openStore`.
+ */
 export async function openPostgresStore({
   address,
   clock: given,

@@ -190,7 +190,7 @@ const takeBoth = `
   WITH first AS (${takes(1, '')}), second AS (${takes(2, 'FROM first WHERE "isAllowed"')})
   SELECT 1 AS place, "isAllowed", "left" FROM first UNION ALL SELECT 2, "isAllowed", "left" FROM second ORDER BY place`;
 
-/** Locks the rows in the order of their names, to prevent deadlocks. */
+/** Locks the rows in name order, to prevent deadlocks. */
 const spendSql = `
   INSERT INTO rankd.limit_counts AS kept (name, tokens, at, burst, per_ms, was_allowed)
   SELECT name, tokens, @now::bigint - ago_ms, burst, per_ms, true

@@ -59,8 +59,8 @@ export async function auditRows(db: Reader, condition: string, bindings: Binding
 }
 
 /**
- * Appends events to the chain, in the transaction of the change that they report. `detail` never has a secret or its
- * hash.
+ * Appends events to the chain, in the same transaction as the change that they report. An event's `detail` never
+ * contains a secret or its hash.
  */
 export async function appendEvents(transaction: WriteTransaction, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;

@@ -5,8 +5,8 @@ import { type KeyRow, keyColumns, toKey } from './keys.ts';
 import { perEngine } from './rows.ts';
 
 /**
- * Finds a key by its id, in any state, with its workspace and its entry for the place. `secretId` is that of the
- * request's secret.
+ * Finds a key by its id, in any state, with its workspace and its whitelist entry for the place. `secretId` identifies
+ * the request's secret.
  */
 export async function findCaller(
   db: Reader,

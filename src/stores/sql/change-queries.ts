@@ -26,7 +26,7 @@ type ChangeQueries = Pick<
   | 'openChanges'
 >;
 
-/** Queries of the history. The newest change is the last to arrive (`seq`), because the wall clock can jump. */
+/** Returns the history queries. The newest change is the last to arrive (`seq`), because the wall clock can jump. */
 export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): ChangeQueries {
   const { schema } = db.sql;
   const withHolder = ({ isHeld, ...row }: OpenRow): OpenChange => ({
@@ -145,7 +145,7 @@ export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
 }
 
 /**
- * Reads a page in order of arrival, without the index of times: with it, the engine would sort the whole period for
+ * Reads a page in order of arrival, without the time index, because with it the engine would sort the whole period for
  * each page.
  */
 async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage> {
@@ -197,8 +197,8 @@ const selectStanding = perEngine(
 );
 
 /**
- * An order of the history. A search reads it from the newest change on, in ranges of a column, so that each page reads
- * few rows.
+ * A sort order for the history. A search starts at the newest change and reads one range of `column` at a time, so that
+ * each page reads few rows.
  */
 interface Order {
   column: 'seq' | 'requested_at';
@@ -218,7 +218,7 @@ const byArrival: Order = {
   conditions: conditionsOf,
 };
 
-/** Uses the index of times: with any other index, the engine would sort all matches again for each range. */
+/** Uses the time index, because with any other index the engine would re-sort all matches for each range. */
 const byTime: Order = {
   ...{ column: 'requested_at', orderBy: 'requested_at DESC, seq DESC' },
   async rangeEnd(db, range) {
@@ -249,7 +249,7 @@ interface Cursor {
   seq: number;
 }
 
-/** Searches the history for a page, which may end early: the index decides how many changes a page reads. */
+/** Implements `ChangeStore.searchChanges`. A page reads only a limited range of changes, so it may end early. */
 async function searchChanges(
   db: Reader,
   { cursor: given, since, until, ...filter }: ChangeFilter & { cursor?: string | undefined },

@@ -2,7 +2,7 @@ import type { ChainLink } from '../../core/audit.ts';
 import type { NodeDeclarations } from '../../core/declarations.ts';
 
 /**
- * The database of any engine, for the parts of the store that all engines share. A statement's parameter `@keyId` is
+ * A database in any engine, for the parts of the store that all engines share. A statement's parameter `@keyId` is
  * bound to the value of `{ keyId }`. All errors are RankdErrors.
  */
 export interface Database extends Reader {
@@ -38,14 +38,14 @@ export interface Transaction extends Reader {
 export interface WriteTransaction extends Transaction {
   /** Returns the link of the newest audit event, including events of this transaction. */
   head(): Promise<ChainLink>;
-  /** Sets the newest audit event after it was added. */
+  /** Records the newest audit event after it was added. */
   moveHead(head: ChainLink): void;
 }
 
 /** The values of a statement's parameters. A missing value is NULL. Only `anyOf` takes a list. */
 export type Bindings = { readonly [name: string]: unknown };
 
-/** SQL that differs between the engines. */
+/** SQL that differs between the engines. Each function returns an SQL expression or clause. */
 export interface Dialect {
   /** The schema with rankd's tables. */
   readonly schema: string;
@@ -74,7 +74,7 @@ export interface Dialect {
   unindexed(column: string): string;
   /** Selects the `id` and `hash` of the newest event ever written. */
   readonly chainEnd: string;
-  /** Ends a query for a row that the transaction will change. */
+  /** The clause that ends a query for a row that the transaction will change. */
   readonly forUpdate: string;
   /** True if the node is known to have ended. */
   hasEnded(node: string): string;
@@ -88,7 +88,7 @@ export interface OwnNode {
   readonly idIfBegun: string | undefined;
   /** True if the node may write for the changes that it holds. */
   readonly hasLease: boolean;
-  /** Like `ChangeStore.leaseLeft`. */
+  /** Implements `ChangeStore.leaseLeft`. */
   leaseLeft(): () => number;
 }
 

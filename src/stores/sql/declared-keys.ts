@@ -5,7 +5,10 @@ import { appendEvents } from './audit.ts';
 import { type Database, type DeclarationsOf, noDeclarations, type Reader, type Transaction } from './database.ts';
 import { addSecret, keysWhere, setRules } from './keys.ts';
 
-/** Stores the keys of the configuration, so that look-ups, history and audit treat them like all other keys. */
+/**
+ * Stores the keys that the configuration declares, so that lookups, the history and the audit log treat them like all
+ * other keys.
+ */
 export function declaredKeyStore(
   db: Database,
   clock: Pick<Clock, 'now'>,

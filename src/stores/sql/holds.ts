@@ -68,7 +68,8 @@ const selectOfMember = perEngine((sql) => {
 });
 
 /**
- * Reads the holds that a stored change may affect by the change's id, so that the change can be read at the same time.
+ * Takes a change's id and reads the holds that the stored change may affect, so that the change can be read at the same
+ * time.
  */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
   const holds = await holdsFrom(db, selectOfChange(db.sql), { changeId });

@@ -66,7 +66,7 @@ export function keyStore(
   };
 }
 
-/** Stores a use of a secret, unless another node has stored a later one. */
+/** Returns the statement that stores a secret's use, unless another node has stored a later one. */
 function recordUse(schema: string): string {
   return `
     INSERT INTO ${schema}.secret_uses AS stored (secret_seq, last_used_at, last_place_id) VALUES (@secretId, @at, @placeId)
@@ -110,7 +110,7 @@ export function editKey(
   addSecret(transaction, { keyId, secret, now });
 }
 
-/** Returns the key with this id. Throws `not_found`. */
+/** Returns the key with this id. Throws `not_found` if there is none. */
 export async function requireKey(db: Reader, id: string, now: number): Promise<Key> {
   const [key] = await keysWhere(db, 'k.id = @id', { id, now });
   if (key !== undefined) return key;

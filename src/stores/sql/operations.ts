@@ -5,7 +5,7 @@ export const noNames: Names = { keys: [], places: [], roles: [], users: [] };
 
 /** A longer list would not help the operator. */
 const maxNames = 200;
-/** The number of newest changes that are searched for names of users. */
+/** The number of newest changes to search for user names. */
 const maxChanges = 5000;
 
 /** Implements `StoreOperations.findNames`. */
@@ -63,7 +63,7 @@ export function rowsCheck({ keys, whitelist, changes, auditEvents }: RowCounts):
 
 const maxShown = 3;
 
-/** Returns the check of a list of flaws. `fine` is the detail if there are none. */
+/** Returns a check that fails if there are flaws. `fine` is the check's detail if there are none. */
 export function flawsCheck(name: string, flaws: string[], fine: string): StoreCheck {
   if (flaws.length === 0) return { name, ok: true, detail: fine };
   const more = flaws.length > maxShown ? [`and ${flaws.length - maxShown} more`] : [];

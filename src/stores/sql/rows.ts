@@ -213,7 +213,7 @@ export function selected(columns: Record<string, string>): string {
     .join(', ');
 }
 
-/** Joins the conditions of the filter's set fields by AND. Returns `TRUE` if no field is set. */
+/** Joins the conditions for the filter's set fields with AND. Returns `TRUE` if no field is set. */
 export function whereOf<Field extends string>(
   conditions: Readonly<Record<Field, string>>,
   filter: { readonly [Name in NoInfer<Field>]?: unknown },
@@ -235,7 +235,7 @@ export const mayHaveChanged = inStates(effectiveStates);
 /** Matches the actor by the whole name, or by the part before the colon. */
 export const isDoneBy = "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')";
 
-/** Returns the change that core allows. Throws its refusal, which rolls back the transaction. */
+/** Returns the change that the verdict allows. Throws the verdict's refusal, which rolls back the transaction. */
 export function allowed<Change>(verdict: Verdict<Change>): { change: Change; events: DomainEvent[] } {
   if ('refusal' in verdict) throw verdict.refusal;
   return verdict;

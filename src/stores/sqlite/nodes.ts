@@ -18,7 +18,7 @@ export class Node implements OwnNode {
   readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
   #mine: { id: string; lock: ProcessLock } | undefined;
 
-  /** Adds the file of its lock to `files`, the open files of the handle. */
+  /** `files` are the handle's open files. The node's lock file is among them while the node exists. */
   constructor({ file, files }: { file: string; files: Pick<OpenedFiles, 'add' | 'remove'> }) {
     this.#dataDir = dirname(file);
     this.#files = files;
@@ -114,7 +114,7 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 
 /**
  * The claims of this process, by database. They are not on disk, because only one process serves requests: the daemon
- * with the lock of the data directory.
+ * that holds the data directory's lock.
  */
 const claimed = new Map<string, Map<string, string>>();
 
@@ -133,7 +133,7 @@ export function idempotencyStore(db: SqliteDatabase): IdempotencyStore & Disposa
         claims.set(slot, fingerprint);
         mine.add(slot);
       }
-      // Read after the claim, so that a change by the previous owner of the claim is visible.
+      // Read after the claim, so that a change by the claim's previous owner is visible.
       const change = await findByIdempotencyKey(db, { ...key, since });
       if (change === undefined)
         return running === undefined ? { is: 'claimed' } : { is: 'running', fingerprint: running };

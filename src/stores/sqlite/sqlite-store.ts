@@ -24,7 +24,7 @@ export interface SqliteStoreOptions extends OpenOptions {
 }
 
 /**
- * Opens `rankd.db` in the data directory, and creates or migrates it first if necessary. Throws like
+ * Opens `rankd.db` in the data directory, and creates or migrates it first if necessary. Throws the same errors as
  * `StoreEngine.openStore`.
  */
 export async function openSqliteStore({
@@ -125,7 +125,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   };
 }
 
-/** Finds a key by the hash of a secret, in any state, with its workspace and its entry for the place. */
+/** Finds a key by the hash of a secret, in any state, with its workspace and its whitelist entry for the place. */
 function lookUpKey(db: SqliteDatabase, query: { hash: string; placeId: number; now: number }): KeyRecord | undefined {
   const row = db.getNow<RecordRow>(bySecretSql, query);
   return row && toRecord(row, query.placeId, db.sql);

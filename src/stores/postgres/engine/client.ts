@@ -125,7 +125,7 @@ function unguarded(address: ServerAddress, directory: string): RankdError {
   });
 }
 
-/** Returns the error of a server that began SCRAM, but did not prove that it knows the password. */
+/** Returns the error for a server that began SCRAM, but did not prove that it knows the password. */
 export function unproven(address: ServerAddress, cause?: unknown): RankdError {
   return distrusted('The PostgreSQL server does not prove that it knows the password, so it may be another program.', {
     hint: `check which program is listening on ${hostAndPort(address)}; the password was not sent`,

@@ -23,8 +23,8 @@ type Job = 'read' | 'snapshot' | 'write' | 'work' | 'beat';
 
 /**
  * A handle on a database. Each kind of work has a separate connection, made on first use: no read waits behind a
- * transaction, and no transaction behind a statement that waits for a lock. It relies on no session state. Throws only
- * RankdError.
+ * transaction, and no transaction behind a statement that waits for a lock. The handle relies on no session state, and
+ * throws only RankdErrors.
  */
 export class Database implements StoreDatabase {
   readonly sql = postgresDialect;
@@ -62,7 +62,10 @@ export class Database implements StoreDatabase {
     return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /** Like `all`, but also returns the session's id. If the connection breaks soon, retries once on a new one. */
+  /**
+   * Like `all`, but also returns the session's id. If the connection breaks within `tryAgainWithinMs`, retries once on
+   * a new one.
+   */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#links.read.session();
@@ -73,7 +76,7 @@ export class Database implements StoreDatabase {
     return this.#guard(() => ask().catch((error) => (isLost(error) && isSoon() ? ask() : Promise.reject(error))));
   }
 
-  /** Resolves with the settings of the user or the database that transactions override. */
+  /** Resolves with the names of the server settings that transactions override. */
   async overriddenSettings(): Promise<readonly string[]> {
     return (await this.#links.read.session()).overridden;
   }
@@ -125,8 +128,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction, under the lock on the audit's head. All writers of all nodes take this lock, so
-   * data that `work` reads does not change before the commit. Resolves once the commit is durable.
+   * Runs `work` in one transaction, under the lock on the audit chain's head. All writers on all nodes take this lock,
+   * so data that `work` reads does not change before the commit. Resolves once the commit is durable.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     const tryToWrite = async () => {
@@ -167,8 +170,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction under a global lock, because the audit may not have a head to lock yet. `work` may
-   * run more than once.
+   * Runs `work` in one transaction under a global lock, because the audit chain may not have a head to lock yet. `work`
+   * may run more than once.
    */
   underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#guard(async () => {
@@ -302,7 +305,7 @@ export class Transaction implements StoreTransaction {
     return result;
   }
 
-  /** The error to throw if the commit got no response. */
+  /** Returns the error to throw if the commit got no response. */
   protected lost(error: unknown, _result: unknown): unknown {
     return error;
   }
@@ -317,7 +320,7 @@ export class Transaction implements StoreTransaction {
 }
 
 class LostCommit extends Error {
-  /** The last event that it appended. */
+  /** The last event that the transaction appended. */
   readonly head: ChainLink;
   readonly result: unknown;
 
@@ -328,7 +331,7 @@ class LostCommit extends Error {
   }
 }
 
-/** A transaction that writes under the lock on the audit's head. */
+/** A transaction that writes under the lock on the audit chain's head. */
 export class WriteTransaction extends Transaction {
   readonly #head: Promise<ChainLink | undefined>;
   #newHead: ChainLink | undefined;
@@ -339,14 +342,14 @@ export class WriteTransaction extends Transaction {
     this.#head.catch(() => undefined);
   }
 
-  /** Resolves with the audit's newest event, which may be one of this transaction. */
+  /** Resolves with the newest audit event, which may belong to this transaction. */
   async head(): Promise<ChainLink> {
     const head = this.#newHead ?? (await this.#head);
     if (head === undefined) throw new RankdError('store_unavailable', "rankd's audit has no head.");
     return head;
   }
 
-  /** Resolves with the audit's newest event after the commit; `undefined` if the audit has no head. */
+  /** Resolves with the newest audit event after the commit; `undefined` if the audit chain has no head. */
   async headSeen(): Promise<ChainLink | undefined> {
     return this.#newHead ?? this.#head;
   }

@@ -13,13 +13,13 @@ import {
   triggersDisabled,
 } from './postgres-error.ts';
 
-/** Facts about a new connection's server, and about its settings for the user and the database. */
+/** Details about a new connection's server, and about its settings for the user and the database. */
 export interface Inspection {
   /** The `system_identifier` of the cluster, or `unreported`. */
   cluster: string;
   /** The server's time. */
   time: number;
-  /** SQL that begins a transaction for writing, or for reads of one snapshot, with the settings that rankd requires. */
+  /** SQL that begins a transaction for writing, or for reads on one snapshot, with the settings that rankd requires. */
   begin: string;
   beginReading: string;
   /** The settings that these statements override. */
@@ -52,7 +52,7 @@ interface Facts {
   settings: Settings;
 }
 
-/** By name: a session's initial value, and where it was set. */
+/** A session's initial settings by name, each with its source. */
 type Settings = Record<string, { value: string; source: string }>;
 
 /** The sources of a read-only default that rankd overrides. A whole database or server is read-only on purpose. */
@@ -135,7 +135,7 @@ async function readIdentity(client: pg.Client): Promise<{ cluster: string; timel
   }
 }
 
-/** insufficient_privilege, undefined_function, feature_not_supported, object_not_in_prerequisite_state */
+/** The codes of insufficient_privilege, undefined_function, feature_not_supported, object_not_in_prerequisite_state */
 const identityUnavailable = new Set(['42501', '42883', '0A000', '55000']);
 
 /** A primary's WAL file name begins with the timeline. The control file shows a promotion only after a checkpoint. */
@@ -147,7 +147,10 @@ const identitySql = `
 /** By cluster: the highest timeline that this process has seen. */
 const seen = new Map<string, number>();
 
-/** True if this process has already seen a later primary of the cluster: this server was replaced. */
+/**
+ * True if this process has already seen a later primary of the cluster, which means that this server was replaced.
+ * Otherwise, records the server's timeline.
+ */
 export function isSuperseded({ cluster, timeline }: { cluster: string; timeline: number }): boolean {
   const highest = seen.get(cluster) ?? 0;
   if (timeline < highest) return true;

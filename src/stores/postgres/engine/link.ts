@@ -49,7 +49,8 @@ export interface LinkOptions {
 }
 
 /**
- * Connects to the server when first used, and again after the connection broke. Errors of statements are the driver's.
+ * Connects to the server on first use, and reconnects after the connection breaks. Statements fail with the driver's
+ * own errors.
  */
 export class Link {
   readonly #address: ServerAddress;

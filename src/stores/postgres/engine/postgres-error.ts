@@ -8,9 +8,9 @@ import { unproven } from './client.ts';
 export const oldestServer = 15;
 
 /**
- * Converts an error of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the
- * network into a RankdError. Messages can reach a game's log, so addresses are only in hints, except if rankd can't log
- * in at all.
+ * Converts a PostgreSQL error (https://www.postgresql.org/docs/current/errcodes-appendix.html), a driver error or a
+ * network error into a RankdError. Messages can reach a game's log, so only hints contain addresses, unless rankd can't
+ * log in at all.
  */
 export function toStoreError(error: unknown, address: ServerAddress): RankdError {
   if (error instanceof RankdError) return error;
@@ -130,7 +130,7 @@ export function standby(address: ServerAddress, cause?: unknown): RankdError {
   });
 }
 
-/** Returns the error of a database or server that is read-only. `source` is the column in `pg_settings`. */
+/** Returns the error for a database or server that is read-only. `source` is the column in `pg_settings`. */
 export function databaseReadOnly(address: ServerAddress, source: string): RankdError {
   const { database } = address;
   const lift = source === 'database' ? `ALTER DATABASE ${database} RESET` : 'ALTER SYSTEM RESET';
@@ -140,7 +140,10 @@ export function databaseReadOnly(address: ServerAddress, source: string): RankdE
   });
 }
 
-/** Returns the error of a session in which PostgreSQL skips some triggers; with `replica`, all of them and foreign keys. */
+/**
+ * Returns the error for a session in which PostgreSQL skips some triggers or, with `replica`, all triggers and foreign
+ * keys.
+ */
 export function triggersDisabled({ user }: ServerAddress): RankdError {
   const message = `PostgreSQL skips triggers or foreign keys for ${user}: session_replication_role is not origin.`;
   return new RankdError('config_invalid', message, {
@@ -181,7 +184,7 @@ function pooler(cause: unknown): RankdError {
   });
 }
 
-/** Converts an error of PgBouncer, which uses one code for all of its errors. */
+/** Converts a PgBouncer error. PgBouncer uses one code for all of its errors. */
 function fromPooler(address: ServerAddress, cause: unknown): RankdError {
   const message = messageOf(cause);
   if (message.includes('statement pooling'))

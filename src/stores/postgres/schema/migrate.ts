@@ -9,8 +9,8 @@ import { migrations } from './migrations.ts';
 
 /**
  * Migrates a database to the newest schema, or creates the schema, in one transaction. If several processes do this at
- * the same time, only one migrates. With `isTrial`, rolls back. Resolves with true if this call migrated. Throws like
- * `schemaVersion`.
+ * the same time, only one migrates. With `isTrial`, rolls back. Resolves with true if this call migrated. Throws the
+ * same errors as `schemaVersion`.
  */
 export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<boolean> {
   if ((await schemaVersion(db, db.address)) >= newestSchema) return false;

@@ -73,8 +73,8 @@ export class Connection {
   }
 
   /**
-   * Retries while the database is locked. Within a transaction, its earlier reads may be stale, so the whole
-   * transaction is retried.
+   * Retries while the database is locked. Within a transaction, only the whole transaction is retried, because its
+   * earlier reads may be stale.
    */
   #retry<T>(work: () => T): T {
     if (this.#database.inTransaction) return this.#guard(work);

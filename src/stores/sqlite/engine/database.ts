@@ -29,7 +29,7 @@ export interface SqliteDatabaseOptions {
 
 interface Entry {
   work(transaction: Write): Promise<unknown>;
-  /** The end of its wait for another process's lock, on `Clock.monotonic()`. */
+  /** When to stop waiting for another process's lock, on `Clock.monotonic()`. */
   giveUpAt: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -225,8 +225,8 @@ export class SqliteDatabase implements Database {
 }
 
 /**
- * Connections to damaged files. They stay open until the process ends, because closing one merges its log into the
- * database and deletes the log, which can have later writes of other processes. `process.exit` does not close them.
+ * Connections to damaged files. They stay open until the process ends, because closing one would merge its log into the
+ * database and delete the log, which can contain later writes by other processes. `process.exit` does not close them.
  */
 const abandoned: unknown[] = [];
 
@@ -243,7 +243,7 @@ function settleEntry({ resolve, reject, giveUpAt }: Entry, settled: Settled | un
   return true;
 }
 
-/** Sends steps to the writer, all those of a turn of the event loop together. */
+/** Sends steps to the writer. All steps from one turn of the event loop are sent together. */
 class StepQueue {
   readonly #writer: StepRunner;
   readonly #errorOf: (failure: Failure) => RankdError;
@@ -314,7 +314,7 @@ class Write implements WriteTransaction {
     return this.#queue.rows(this.#queue.send({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
-  /** Like `all`, but leaves the sending to the next step, for rows that `work` does not await. */
+  /** Like `all`, but waits for the next `send`, for rows that the caller does not await. */
   later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
     return this.#queue.rows(this.#queue.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }

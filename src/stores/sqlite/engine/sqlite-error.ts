@@ -3,7 +3,10 @@ import Database from 'better-sqlite3';
 import { systemClock } from '../../../base/clock.ts';
 import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 
-/** Converts an error of SQLite (https://sqlite.org/rescode.html) into a RankdError. Returns a RankdError unchanged. */
+/**
+ * Converts an SQLite error (https://sqlite.org/rescode.html) or any other error into a RankdError. Returns a RankdError
+ * unchanged.
+ */
 export function toStoreError(error: unknown, file: string): RankdError {
   if (error instanceof RankdError) return error;
   if (!(error instanceof Database.SqliteError)) {
@@ -22,7 +25,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
   return new RankdError('store_unavailable', message, { ...details, cause: error });
 }
 
-/** SQLite's errors on file systems without locks or shared memory, such as some network mounts. */
+/** SQLite's error codes for file systems without locks or shared memory, such as some network mounts. */
 const lacksLocks = new Set([
   'SQLITE_PROTOCOL',
   'SQLITE_NOLFS',
@@ -60,7 +63,7 @@ export function notRankdDatabase(file: string, cause?: unknown): RankdError {
   });
 }
 
-/** Returns errors by primary result code. The messages can reach a game's log, so only the hints contain paths. */
+/** Returns error texts by primary result code. The messages can reach a game's log, so only the hints contain paths. */
 function failures(file: string): Record<string, { message: string } & RankdErrorOptions> {
   const directory = dirname(file);
   return {

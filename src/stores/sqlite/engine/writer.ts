@@ -22,7 +22,7 @@ interface Statement {
 
 export type Answer = { rows: unknown[] } | { count: number } | { failure: Failure };
 
-/** An error in a form that can be sent between threads. `code` is the code of an SQLite error. */
+/** An error in a form that can be sent between threads. `code` is SQLite's error code. */
 export interface Failure {
   message: string;
   code?: string;
@@ -44,7 +44,7 @@ export class Writer {
   readonly #database: Database.Database;
   readonly #statements: Statements;
   readonly #newestSchema: number;
-  /** The error of the current write, or of the transaction if SQLite has rolled it back. */
+  /** The error that made the current write fail, or the whole transaction if SQLite has rolled it back. */
   #failure: unknown;
 
   constructor({ file, newestSchema = Number.POSITIVE_INFINITY, isReadOnly = false }: WriterOptions) {
@@ -156,7 +156,7 @@ export interface StepRunner {
   close(): Promise<void>;
 }
 
-/** Creates a writer on this thread, for a command, which does nothing else during a write. */
+/** Creates a writer on this thread, for commands, which do nothing else during a write. */
 export function localWriter(options: WriterOptions): StepRunner {
   const writer = new Writer(options);
   return { run: async (steps) => writer.run(steps), close: async () => writer.close() };
@@ -164,8 +164,8 @@ export function localWriter(options: WriterOptions): StepRunner {
 
 /**
  * A commit is slow if it waits longer than this for the disk, in milliseconds. One slow commit per `oncePerMs` is
- * tolerated, because it happens on any busy machine. CPU time does not count: with one core, a thread would not save
- * it.
+ * tolerated, because it happens on any busy machine. CPU time does not count, because on a machine with one core a
+ * separate thread would not save it.
  */
 const slowMs = 10;
 const oncePerMs = 10_000;
@@ -222,7 +222,7 @@ export function threadWriter(options: WriterOptions): StepRunner {
   };
 }
 
-/** The thread of all databases in this process. A daemon has only one database. */
+/** The writer thread that all databases in this process share. A daemon has only one database. */
 let thread: Thread | undefined;
 
 class Thread {

@@ -10,7 +10,7 @@ import { daemonLockName, isNodeName, nodeFileName } from './daemon-lock.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { copyInto, databaseName, onExisting, requireDatabase } from './existing.ts';
 
-/** Implements `StoreOperations.backUp`. Also throws like `writeWhole`. */
+/** Implements `StoreOperations.backUp`. Also throws the same errors as `writeWhole`. */
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
   const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // follows links of rankd's user
   refuseOwnFile(dataDir, file);
@@ -74,7 +74,7 @@ function copyVerified(dataDir: string, to: string): Backup {
 }
 
 /**
- * Returns the first problem if the copy lacks rows of the database. Row numbers only grow, even if old rows are
+ * Returns the first problem if the copy lacks rows that the database has. Row numbers only grow, even if old rows are
  * removed.
  */
 function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {

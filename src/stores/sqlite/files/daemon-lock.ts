@@ -7,7 +7,7 @@ import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
 
 /**
  * Makes this process the only daemon of a data directory until the lock is disposed or the process ends. Throws
- * `conflict` if another daemon has the lock, and like `openStore` if the directory can't be used.
+ * `conflict` if another daemon has the lock, and the same errors as `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
   const lock = takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: checkTimeoutMs });
@@ -38,7 +38,7 @@ export function isNodeName(name: string): boolean {
   return /^node_\w+\.lock$/.test(name);
 }
 
-/** True if a node's process has ended or its handle was closed. Removes the file of its lock. */
+/** True if a node's process has ended or its handle was closed. In that case, removes the node's lock file. */
 export function hasNodeEnded(dataDir: string, id: string): boolean {
   return removeIfFree(join(dataDir, nodeLockName(id)));
 }
@@ -72,7 +72,7 @@ export const nodeFileName = 'rankd.node';
 /** The file whose lock a daemon holds. */
 export const daemonLockName = 'daemon.lock';
 
-/** The time that a starting daemon waits for a check, which holds a shared lock for an instant. */
+/** How long to wait for a process that only checks the lock, which holds a shared lock for an instant. */
 const checkTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
@@ -95,7 +95,8 @@ const held = new Set<string>();
 
 /**
  * Takes the lock of an existing file. Returns `undefined` if any process, including this one, has it. `timeoutMs` is
- * the time to wait for a process that only checks the lock. Throws like `openStore` if the file can't be used.
+ * how long to wait for a process that only checks the lock. Throws the same errors as `openStore` if the file can't be
+ * used.
  */
 export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | undefined {
   const database = open(file, { timeout: timeoutMs });

@@ -21,7 +21,10 @@ export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
   }
 }
 
-/** Opens an existing database without migrating it, even on a read-only file system. Throws like `onExisting`. */
+/**
+ * Opens an existing database without migrating it, even on a read-only file system. Throws the same errors as
+ * `requireDatabase`.
+ */
 export function openExisting(dataDir: string): { db: Connection; close(): void } {
   const file = requireDatabase(dataDir);
   if (isOnReadOnlyFileSystem(dataDir)) return openReadOnly(file);

@@ -40,7 +40,8 @@ export function examineBackup(file: string): ExaminedBackup {
 }
 
 /**
- * Restores a backup. Returns the new path of the old database, or `undefined` if there was none. Also throws like
+ * Restores a backup. Returns the new path of the old database, or `undefined` if there was none. Throws `usage` if the
+ * backup is the database itself, `conflict` if another process has the database open, and the same errors as
  * `writeWhole`.
  */
 export function restoreBackup(
@@ -78,8 +79,8 @@ function setAside(database: string, kept: string): string | undefined {
 }
 
 /**
- * Merges the write-ahead log into the old database, unless it is damaged. Throws `conflict` if another process has it
- * open.
+ * Merges the write-ahead log into the old database, unless the database is damaged. Throws `conflict` if another
+ * process has the database open.
  */
 function mergeLog(file: string): void {
   try {

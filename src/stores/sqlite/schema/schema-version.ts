@@ -44,7 +44,7 @@ function writerOf(db: Connection, version: number): string | undefined {
     const row = db.get<{ rankd: string }>('SELECT rankd FROM schema_steps WHERE version = @version', { version });
     return row === undefined ? undefined : `rankd ${row.rankd}`;
   } catch {
-    return undefined; // only for a more detailed message
+    return undefined; // the version is only a detail in a message
   }
 }
 
