@@ -21,7 +21,7 @@ export interface LiveCheckOptions {
   usersBaseUrl: string;
   clock: Clock;
   signal: AbortSignal;
-  /** The member for the write test, which changes nothing; if omitted, no write is tried. */
+  /** The member for the write test, which changes nothing; if omitted, no write is attempted. */
   memberId?: number | undefined;
 }
 

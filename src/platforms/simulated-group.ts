@@ -15,7 +15,7 @@ export interface GroupSeed {
   roles: Role[];
   /** Includes the owner and the acting account. All of them hold the base role, whether or not it is listed. */
   members: Member[];
-  /** The users that have a name. */
+  /** The users whose names can be looked up. */
   users?: NamedUser[];
 }
 

@@ -82,7 +82,7 @@ export interface MemberList {
 export interface Page<T> {
   /** Can be empty even if more pages follow. */
   items: T[];
-  /** The cursor of the next page; absent on the last one. */
+  /** The cursor for the next page; absent on the last one. */
   next?: string | undefined;
 }
 
@@ -137,7 +137,7 @@ export interface CallContext {
   signal: AbortSignal;
   /** The caller does not need the result after this time (milliseconds on `Clock.monotonic()`). */
   deadlineAt: number;
-  /** Calls in one lane are first come, first served. Lanes share the platform's budget fairly. */
+  /** Calls in one lane are admitted in order of arrival. Lanes share the platform's budget fairly. */
   lane: string;
   /** The room in the budget that is reserved for this call. */
   reservation?: Reservation;

@@ -17,7 +17,9 @@ export interface StoreEngine {
 }
 
 export interface OpenOptions {
-  /** True for a daemon, which holds the daemon lock. A write on a slow disk then delays no other requests. */
+  /**
+   * True for a daemon, which holds the daemon lock. With SQLite, a write to a slow disk then delays no other requests.
+   */
   isServed?: boolean;
   /** True for a command that only reads, so that the database can be on a read-only file system. */
   isReading?: boolean;
@@ -146,7 +148,7 @@ export interface ServerFacts {
 export interface Migration {
   /** The location of the database. */
   database: string;
-  /** The schema before and after; the same if there is nothing to do. */
+  /** The schema before and after; both are the same if there is nothing to do. */
   from: number;
   to: number;
   /** The path of the copy that was made before the migration, or null. */

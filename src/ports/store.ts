@@ -115,7 +115,7 @@ export interface MemberQueueStore {
 /** The real group that this store is used for. */
 export interface ServedGroup {
   group: string;
-  /** The configuration file that named it: an absolute path. Absent if none did. */
+  /** The absolute path of the configuration file that names the group; absent if none does. */
   configFile?: string;
 }
 
@@ -244,7 +244,7 @@ export interface LoginLink {
   by: string;
   /** True if its session can't change anything. */
   isViewOnly: boolean;
-  /** The duration of its session. */
+  /** How long its session lasts. */
   lifeMs: number;
 }
 

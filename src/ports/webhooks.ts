@@ -16,7 +16,7 @@ export interface Progress {
   /** Changed fields of the webhook; `undefined` removes one. */
   webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
   put: readonly Delivery[];
-  /** If given, waiting deliveries that failed before become due at this time (epoch milliseconds). */
+  /** If given, waiting deliveries with a failed attempt become due at this time (epoch milliseconds). */
   hurriedAt?: number | undefined;
   events: readonly DomainEvent[];
 }

@@ -47,7 +47,7 @@ const maxEntries = 10_000;
 
 /** Cached results of `lookUpKey`. */
 export class KeyRecords {
-  /** By hash, then by place. Joining the two into one key would cost more than the second look-up. */
+  /** By hash, then by place. Joining the two into one key would cost more than the second lookup. */
   readonly #records = new Map<string, Map<number, KeyRecord | null>>();
   #size = 0;
 

@@ -1,7 +1,7 @@
 import type { Pace } from '../../ports/index.ts';
 import type { RateReading } from './answer.ts';
 
-/** Statistics of the calls that a gate admits. Times are on `Clock.monotonic()`. */
+/** Statistics about the calls that a gate admits. Times are on `Clock.monotonic()`. */
 export class GateFigures {
   readonly #responseTime = new ResponseTime();
   readonly #admissions = { admitted: 0, waitedMs: 0 };

@@ -293,7 +293,7 @@ export class Gate {
 
   /**
    * Counts a call in the lane. Returns true if the lane is heavy. The lane remains heavy while its heavy calls wait, so
-   * that no later call of the lane overtakes them.
+   * that no later call in the lane overtakes them.
    */
   #countsAsHeavy(lane: string): boolean {
     const call = { lane, node: this.#node };
@@ -328,7 +328,7 @@ export class Gate {
   }
 
   async #grantAll(): Promise<void> {
-    await undefined; // later calls of this turn join the request
+    await undefined; // later calls in this turn join the request
     try {
       do {
         this.#hasMore = false;

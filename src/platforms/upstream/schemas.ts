@@ -15,7 +15,7 @@ const flag: Schema = { type: 'boolean' };
 const texts: Schema = { type: 'array', items: text };
 const times = { createTime: text, updateTime: text };
 
-/** From the official document of 2026-08. */
+/** From the official OpenAPI document of 2026-08. */
 const rolePermissions = `
   acceptRequests advertiseGroup banMembers bypassSlowMode changeRank
   createApiKeys createAvatarItems createComments createGroupShout createPosts
@@ -27,8 +27,8 @@ const rolePermissions = `
   .split(/\s+/);
 
 /**
- * The fields of group resources, with the names and types of the official document of 2026-08. Required fields are
- * those that rankd reads in every response.
+ * The fields of group resources, with their names and types from the official OpenAPI document of 2026-08. Required
+ * fields are those that rankd reads in every response.
  */
 export const committedSchemas = {
   Group: object(

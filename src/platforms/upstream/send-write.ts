@@ -23,9 +23,9 @@ export interface WriteRequest {
 export class RequestNotSent extends Error {}
 
 /**
- * Sends writes over separate connections, because `fetch` hides the moment at which it sends a request. The lease is
- * checked in the same step that hands the bytes to the open connection, so a process that was suspended in between does
- * not write.
+ * Sends writes over separate connections, because `fetch` does not reveal when it sends a request. The lease is checked
+ * in the same step that hands the bytes to the open connection, so a process that was suspended in between does not
+ * write.
  */
 export class WriteSender {
   readonly #clock: Clock;

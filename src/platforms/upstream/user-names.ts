@@ -90,7 +90,7 @@ export class UserNames {
     this.#isAsking = false;
   }
 
-  /** Takes the names of the next request from the queue, without those that no caller is waiting for. */
+  /** Takes the names for the next request from the queue, without those that no caller is waiting for. */
   #nextBatch(): Wanted[] {
     const now = this.#options.clock.monotonic();
     const batch: Wanted[] = [];
@@ -105,7 +105,7 @@ export class UserNames {
     return batch;
   }
 
-  /** Returns the earliest time of the next request. */
+  /** Returns the earliest time for the next request. */
   #openAt(): number {
     const { atOnce, spacingMs, windowMs } = pace;
     const since = this.#options.clock.monotonic() - windowMs;

@@ -1,7 +1,7 @@
 import type { RankdError } from '../../base/errors.ts';
 import type { Ask } from './grant.ts';
 
-/** A slot of the budget, spent in advance for a call that may start until `deadlineAt` (on `Clock.monotonic()`). */
+/** A budget slot, spent in advance for a call that may start until `deadlineAt` (on `Clock.monotonic()`). */
 export interface ReservedSlot {
   readonly deadlineAt: number;
   /** The slot's release time, by the ledger's clock. */
@@ -22,7 +22,7 @@ export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
 
 /**
  * The waiting calls in this order: calls with a reserved slot, earliest deadline first (if any order lets all of them
- * start in time, this one does); then the other calls, fairly between lanes; last the calls of heavy lanes, also
+ * start in time, this one does); then the other calls, fairly between lanes; last, the calls of heavy lanes, also
  * fairly.
  */
 export class WaitQueue {

@@ -14,7 +14,7 @@ export class WriteSpacing {
   readonly #clock: Clock;
   /** On `Clock.monotonic()`. */
   #spacesUntil = Number.NEGATIVE_INFINITY;
-  /** The end times of the writes. */
+  /** When each membership's last write ended. */
   readonly #writes: LatestWrites;
 
   constructor(clock: Clock) {

@@ -70,7 +70,7 @@ export class KnownCluster {
     return this.#known;
   }
 
-  /** Checks the cluster of a new connection. Throws `store_unavailable` if it is a different one. */
+  /** Checks the cluster of a new connection. Throws `store_unavailable` if it is not the known one. */
   check(found: string): void {
     this.#known ??= this.#memory?.find();
     if (this.#known === undefined || this.#known === unreported) this.#known = found;

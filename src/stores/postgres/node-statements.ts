@@ -2,7 +2,7 @@ import type { NodeCommand } from '../../ports/index.ts';
 import { isOpenChange } from '../sql/rows.ts';
 import { serverTime } from './server-clock.ts';
 
-/** The duration of a node's lease, from the time when it sent its last answered heartbeat. */
+/** How long a node's lease lasts, counted from when the node sent its last answered heartbeat. */
 export const leaseMs = 5_000;
 
 /**
@@ -55,7 +55,7 @@ export interface BeatRow {
   livesWith: number;
   /** The server's time. */
   serverAt: number;
-  /** The audit's newest event, and the stored hash of the newest event that this node has seen; null if it is gone. */
+  /** The newest audit event, and the stored hash of the newest event that this node has seen; null if it is gone. */
   headId: number;
   headHash: string;
   seenHash: string | null;

@@ -2,7 +2,7 @@ import { newId } from '../../core/api-key.ts';
 import type { AccountName, BudgetLedger, Clock, LimitStore, OpeningFacts, SharedLimit } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
 
-/** The state on which an account's next change is based. */
+/** The state that an account's next change is based on. */
 interface Basis {
   /** The row's `set_by` when it was last read; absent if there was no row. */
   rowSetBy?: string;

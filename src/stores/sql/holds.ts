@@ -113,7 +113,10 @@ export function holdsNaming(db: Reader, person: { userId: number; byPerson: read
   return holdsWhere(db, namesPerson(db.sql), person);
 }
 
-/** Matches changes and holds of the member `@userId`, by the ranker `@userId`, or by one of the actors `@byPerson`. */
+/**
+ * Matches changes and holds that concern the member `@userId`, or that the ranker `@userId` or one of the actors
+ * `@byPerson` requested.
+ */
 export function namesPerson({ anyOf }: Dialect): string {
   return `(rankee_id = @userId OR ranker_id = @userId OR ${anyOf('done_by', '@byPerson')})`;
 }

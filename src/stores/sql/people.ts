@@ -19,7 +19,8 @@ import {
 } from './rows.ts';
 
 /**
- * The number of rows to read for a name: more than the users to return, because one user can have many of the changes.
+ * The number of rows to read for a name: more than the number of users to return, because one user can have many
+ * changes.
  */
 const maxRowsOfName = 100;
 /** The number of a user's newest changes to search for a name. */

@@ -1,6 +1,6 @@
 /** The SQL that differs between the tables of the two engines. */
 export interface TableForms {
-  /** The type of a row number in order of arrival. */
+  /** The type of a row number that follows the order of arrival. */
   seq: string;
   /** The type of an audit event's number. */
   eventId: string;
@@ -24,7 +24,7 @@ export interface TableForms {
 }
 
 /**
- * Returns the first migration of both engines, which creates the tables.
+ * Returns the SQL of both engines' first migration, which creates the tables.
  *
  * Times are epoch milliseconds. Rows with an order of arrival have a sequence number, because the clock can jump.
  */

@@ -81,7 +81,10 @@ export class Database implements StoreDatabase {
     return (await this.#links.read.session()).overridden;
   }
 
-  /** True behind a pooler: the server process that runs a statement is not the one reported when connecting. */
+  /**
+   * Resolves with true behind a pooler, where the server process that runs a statement is not the one reported when
+   * connecting.
+   */
   async isPooled(): Promise<boolean> {
     const session = await this.#links.read.session();
     const { rows } = await this.#guard(() => session.send<{ pid: number }>('SELECT pg_backend_pid() AS pid'));

@@ -117,7 +117,7 @@ export class Link {
   }
 }
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: read_only_sql_transaction */
+/** The code of read_only_sql_transaction (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const readOnly = '25006';
 
 let sessions = 0;

@@ -314,7 +314,7 @@ class Write implements WriteTransaction {
     return this.#queue.rows(this.#queue.send({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
-  /** Like `all`, but waits for the next `send`, for rows that the caller does not await. */
+  /** Like `all`, but sends nothing itself: the statement goes out with the next step that is sent. */
   later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
     return this.#queue.rows(this.#queue.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }

@@ -17,7 +17,7 @@ const parsed = new Map<string, ParsedStatement>();
 /**
  * Replaces each `@name` with `+?`. The unary plus hides the value from the query planner. Otherwise, SQLite would
  * recompile the statement whenever a bound value could change its plan (https://sqlite.org/c3ref/prepare.html), which
- * takes longer than most look-ups. better-sqlite3 does not expose the setting that prevents this,
+ * takes longer than most lookups. better-sqlite3 does not expose the setting that prevents this,
  * SQLITE_DBCONFIG_ENABLE_QPSG. rankd's SQL has no other `@`.
  */
 function statementOf(sql: string): ParsedStatement {

@@ -2,7 +2,7 @@ import { tables } from '../../sql/schema.ts';
 
 /**
  * All migrations, in order. A database's `user_version` is the number of migrations applied to it. Append only: never
- * edit a released one.
+ * edit a released migration.
  */
 export const migrations: readonly string[] = [
   `${tables({
