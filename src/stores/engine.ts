@@ -14,7 +14,7 @@ export interface StorePlace {
   dataDir: string;
   clock: Clock;
   /**
-   * The PostgreSQL server, or a function that finds it. If there is none, the database is a SQLite file in the data
+   * The PostgreSQL server, or a function that finds it. If there is none, the database is an SQLite file in the data
    * directory.
    */
   server?: ServerAddress | (() => Promise<ServerAddress | undefined>) | undefined;

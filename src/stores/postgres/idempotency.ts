@@ -8,8 +8,8 @@ import type { Nodes } from './nodes.ts';
 type ClaimedRow = IdempotencySlot & { version: string };
 
 /**
- * Stores the claims of all nodes. Claims of ended nodes are void, and so are claims that no request holds: a failed
- * release or a lost response leaves such a row, until the next request takes it over or the next heartbeat removes it.
+ * Stores all nodes' claims. Ended nodes' claims are void, and so are claims that no request holds: a failed release or
+ * a lost response leaves such a row, until the next request takes it over or the next heartbeat removes it.
  */
 export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
   /** The slots that requests of this process hold or are claiming, with the row's version once it is known. */

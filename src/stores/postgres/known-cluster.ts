@@ -93,7 +93,7 @@ function otherCluster(address: ServerAddress, { found, known }: { found: string;
   });
 }
 
-/** Returns the name of a cluster for messages. */
+/** Returns a cluster's name for messages. */
 function clusterTitle(cluster: string): string {
   return cluster === unreported ? 'one that does not report its system_identifier' : `cluster ${cluster}`;
 }

@@ -49,9 +49,7 @@ export class Node implements OwnNode {
     this.#mine = undefined;
   }
 
-  /**
-   * Creates and locks a file. Retries if another process has removed it as a free lock before this one could lock it.
-   */
+  /** Creates and locks a file. Retries if another process removed the unlocked file before this one could lock it. */
   #join(): { id: string; lock: ProcessLock } {
     for (;;) {
       const id = newId('node');
@@ -113,8 +111,8 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 }
 
 /**
- * The claims of this process, by database. They are not on disk, because only one process serves requests: the daemon
- * that holds the data directory's lock.
+ * This process's claims, by database. They are not on disk, because only one process serves requests: the daemon that
+ * holds the data directory's lock.
  */
 const claimed = new Map<string, Map<string, string>>();
 

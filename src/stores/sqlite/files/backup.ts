@@ -125,7 +125,7 @@ const ownNames = new Set([
 const digestLine = /^rankd backup sha256 ([0-9a-f]{64})\n$/;
 const digestLineLength = 'rankd backup sha256 '.length + 64 + 1;
 
-/** Appends the digest of a file to the file. */
+/** Appends a file's digest to the file. */
 export function appendDigest(file: string): void {
   const digest = withFile(file, (descriptor) => sha256(descriptor, fstatSync(descriptor).size));
   appendFileSync(file, `rankd backup sha256 ${digest}\n`);

@@ -6,7 +6,7 @@ import { RankdError } from '../../../base/errors.ts';
 import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
 
 /**
- * Makes this process the only daemon of a data directory until the lock is disposed or the process ends. Throws
+ * Makes this process the only daemon on a data directory until the lock is disposed or the process ends. Throws
  * `conflict` if another daemon has the lock, and the same errors as `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
@@ -94,7 +94,7 @@ export interface ProcessLock {
 const held = new Set<string>();
 
 /**
- * Takes the lock of an existing file. Returns `undefined` if any process, including this one, has it. `timeoutMs` is
+ * Takes the lock on an existing file. Returns `undefined` if any process, including this one, has it. `timeoutMs` is
  * how long to wait for a process that only checks the lock. Throws the same errors as `openStore` if the file can't be
  * used.
  */
@@ -119,7 +119,7 @@ export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | un
   };
 }
 
-/** True if any process has the lock of an existing file. */
+/** True if any process has the lock on an existing file. */
 function isLockTaken(file: string): boolean {
   const database = open(file, { readonly: true, timeout: 0 });
   try {

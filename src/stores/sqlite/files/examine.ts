@@ -6,7 +6,7 @@ import { sqliteDialect } from '../engine/statements.ts';
 import { migrations } from '../schema/migrations.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 
-/** The contents of a rankd database, and its problems. */
+/** The contents of a rankd database, and the problems found in it. */
 export interface Examination extends BackupContents {
   /** The highest row number that each table ever had. */
   newestRows: Map<string, number>;
