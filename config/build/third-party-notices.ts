@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
-/** The licenses of packages that contain no license file. */
+/** The license texts for packages that contain no license file. */
 const licensesOfOthers: Record<string, string> = {
   'abstract-logging': mit('James Sumners <james.sumners@gmail.com>'),
   'pg-types': mit('2014 Brian M. Carlson'),
@@ -8,8 +8,8 @@ const licensesOfOthers: Record<string, string> = {
 };
 
 /**
- * Writes the licenses of the packages that are bundled into these folders, as the licenses require. Only the build that
- * finishes last writes them. Throws if a package has no license.
+ * Writes the licenses of the packages bundled into these folders, as the licenses require. Only the last build to
+ * finish writes them. Throws if a package has no license text.
  */
 export function writeNotices(builds: string[]): void {
   const metafiles = builds.map((build) => `${build}/metafile-esm.json`);

@@ -27,7 +27,7 @@ export const systemClock: Clock = {
           resolve();
         },
         Math.max(0, ms),
-      ); // a past deadline is negative, for which Node.js prints a warning
+      ); // Node.js prints a warning for a negative delay, which a past deadline has
       signal?.addEventListener('abort', cancel, { once: true });
     }),
 };

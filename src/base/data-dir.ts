@@ -22,8 +22,8 @@ import { ownerOf, type SystemUser, thisSystem } from './system.ts';
  * Returns the path of a file that only rankd's user can read. Creates the directory and an empty file if they are
  * missing. Throws `no_permission`, `config_invalid` (the path is not a directory) or `store_unavailable`.
  *
- * Never opens an existing file: closing any descriptor of a file releases all of this process's POSIX locks on it
- * (fcntl(2)), including those of an open connection.
+ * Never opens an existing file, because closing any of its descriptors releases all of this process's POSIX locks on it
+ * (fcntl(2)), including an open connection's.
  */
 export function privateFile(dataDir: string, name: string): string {
   const file = join(dataDir, name);
@@ -50,11 +50,12 @@ export function refuseLink(file: string): void {
 /**
  * Ensures that only this user and root can write to the data directory, because an attacker's database could contain
  * the attacker's keys. If this user's directory is accessible to others and contains only rankd's files, makes it
- * private and returns true. Throws `no_permission`.
+ * private and returns true. Throws `no_permission` if another user owns the directory, or if others can write to it and
+ * rankd does not make it private.
  */
 export function closeToOthers(dataDir: string, user: SystemUser): boolean {
   const found = openDirectory(dataDir);
-  if (found === undefined) return false; // missing or unusable, which opening the store reports
+  if (found === undefined) return false; // missing or unusable: opening the store reports that
   try {
     const { uid, mode } = fstatSync(found);
     if (uid !== user.uid && uid !== rootId) throw foreign(dataDir, uid);
@@ -86,7 +87,7 @@ function closeFolder(descriptor: number, dataDir: string): void {
 
 const rootId = 0;
 
-/** The names of rankd's files in the data directory. */
+/** Matches the names of rankd's files in the data directory. */
 const ownName = /^(rankd\.(db|node$|clusters)|rankd-scratch-|daemon\.|node_\w+\.lock$|simulated-group)/;
 
 function openDirectory(path: string): number | undefined {
@@ -112,8 +113,7 @@ function open(dataDir: string): RankdError {
 }
 
 /**
- * True if the path is on a read-only file system, such as a snapshot, or a disk that the system has remounted after
- * errors.
+ * True if the path is on a read-only file system, such as a snapshot, or a disk that the system remounted after errors.
  */
 export function isOnReadOnlyFileSystem(path: string): boolean {
   try {
@@ -172,8 +172,8 @@ export function tightenFile(file: string): void {
 }
 
 /**
- * Creates the directory and its parents. With `recursive`, mkdirSync would hang if a parent exists but the system
- * reports ENOENT, as below /proc.
+ * Creates the directory and its parents. mkdirSync with `recursive` would hang below /proc, where a parent exists but
+ * the system reports ENOENT.
  */
 function makeDirectory(path: string, { hasParent = false } = {}): void {
   try {
@@ -194,7 +194,7 @@ function createIfMissing(file: string): void {
   }
 }
 
-/** Returns the target of the first link on the path if that target does not exist. */
+/** Returns the missing target of the first link on the path; `undefined` if there is no link or its target exists. */
 function brokenLinkTo(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return dirname(path) === path ? undefined : brokenLinkTo(dirname(path));
@@ -234,7 +234,7 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         cause,
       });
     case 'ENOENT': {
-      // rankd creates missing folders, so the path is below /proc or has a dangling link, for example to an unmounted
+      // rankd creates missing folders, so the path must be below /proc or contain a dangling link, e.g. to an unmounted
       // disk.
       const link = brokenLinkTo(dataDir);
       if (link === undefined)

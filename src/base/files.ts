@@ -213,11 +213,10 @@ const maxTries = 20;
 const retryEveryMs = 50;
 
 /**
- * Returns the file that a write to the path would replace: the target of links that belong to these users (by uid) or
- * root, or else the path itself.
+ * Returns the file that a write to the path would replace. Follows links that belong to these users (by uid) or root.
  *
- * Throws `no_permission` for another user's link, which could point to any of our files, and `usage` for anything that
- * is neither a file nor a folder.
+ * Throws `no_permission` for another user's link, which could point to any of this user's files, and `usage` for
+ * anything that is neither a file nor a folder.
  */
 export function behindLinks(path: string, users: readonly number[]): string {
   if (!existsSync(path)) return path;

@@ -63,7 +63,7 @@ function withoutStack(error: Error): object {
   return { code, message, hint, ...(connection && { cause: connection }) };
 }
 
-/** e.g. `14:02:11 warn  platform does not answer  code=platform_unavailable` */
+/** Formats a line, e.g. `14:02:11 warn platform does not answer code=platform_unavailable` */
 function readableLine(json: string, paint: Paints): string {
   const { time, level, msg, err, problem: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const request = msg === 'request' ? requestText(fields) : undefined;
@@ -86,7 +86,7 @@ function readableLine(json: string, paint: Paints): string {
 /** The fields that are already part of a request line's text. */
 const inText = ['method', 'path', 'status', 'ms', 'keyName', 'keyId', 'rankeeId', 'change'];
 
-/** e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */
+/** Formats a request, e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */
 function requestText({ method, path, status, ms, keyName, rankeeId, change }: Record<string, unknown>): string {
   const subject =
     keyName === undefined ? '' : ` ${keyName}${rankeeId === undefined ? '' : `: ${rankeeId} ${change ?? ''}`}`;

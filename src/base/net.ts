@@ -17,12 +17,12 @@ function isLoopbackName(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** A server's address, e.g. `http://127.0.0.1:7265` or `http://[::]:7265`. */
+/** Returns a server's URL, e.g. `http://127.0.0.1:7265` or `http://[::]:7265`. */
 export function listenUrl({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** The host of a URL, without the brackets of an IPv6 address. */
+/** Returns a URL's host, without an IPv6 address's brackets. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

@@ -154,7 +154,7 @@ const windows: System = {
     return input === undefined ? command : `Get-Content ${input} | ${command}`; // PowerShell has no <
   },
   quote: (word) => (/^[\w.:\\/@+-]+$/.test(word) ? word : `"${word.replaceAll(/[`"$]/g, '`$&')}"`),
-  // Windows PowerShell drops quotes within the arguments of a program, but not in its piped input.
+  // Windows PowerShell drops quotes in a program's arguments, but not in its piped input.
   post: ({ url, secret, body }) =>
     `"${JSON.stringify(body).replaceAll(/[`"$]/g, '`$&')}" | curl.exe -s "${url}" -H "Authorization: Bearer ${secret}" -d "@-"`,
   commands: {
@@ -204,7 +204,7 @@ export function systemUserName(uid: number): string {
   return entries.find(([, , id]) => id === String(uid))?.[0] ?? `#${uid}`;
 }
 
-/** Returns the name of the user who owns the file or folder. */
+/** Returns the name of a file's or folder's owner. */
 export function ownerOf(path: string): string {
   return systemUserName(statSync(path).uid);
 }

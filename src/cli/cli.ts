@@ -28,7 +28,7 @@ import { refuseRoot } from './refuse-root.ts';
 /** The variables that affect even commands that need no configuration. */
 const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 
-/** The context of a command: its options, its output, and the parts of the application that it opens. */
+/** A command's context: its options, its output, and the parts of the application that it opens. */
 export class Cli {
   readonly io: Io;
   /** Shows the progress of slow work. */
@@ -334,8 +334,8 @@ export class Cli {
   }
 
   /**
-   * Call this after the data directory's daemon did not respond. Returns `silent` if that daemon is running anyway;
-   * otherwise, the names of daemons on other machines that serve the store.
+   * Returns `silent` if the data directory's daemon, which did not respond, is running anyway; otherwise, the names of
+   * the daemons on other machines that serve the store.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
     if (await this.operations.isDaemonRunning()) return 'silent';

@@ -30,7 +30,7 @@ interface CommandSpec<Args extends Arguments, Opts extends Options> {
   /** Overrides the usage line that commander derives from the arguments. */
   usage?: string;
   args?: Args;
-  /** By the name of the value in `run`: `dryRun` for `--dry-run`. */
+  /** The options by the name of their value in `run`: `dryRun` for `--dry-run`. */
   options?: Opts;
   /** Help text between the options and the examples. */
   help?: string;
@@ -66,7 +66,7 @@ function isFlag(target: Option | Option[]): boolean {
   return !Array.isArray(target) && !target.required && !target.optional;
 }
 
-/** A command that only has subcommands. */
+/** Defines a command that only has subcommands. */
 export function commandGroup(spec: {
   name: string;
   about: string;
@@ -80,7 +80,10 @@ export function commandGroup(spec: {
   };
 }
 
-/** An option with a value, such as `--limit <n>`. If `parse` rejects the value, the usage error names the option. */
+/**
+ * Defines an option with a value, such as `--limit <n>`. If `parse` rejects the value, the usage error names the
+ * option.
+ */
 export function option(flags: string, about: string): Typed<Option, string | undefined>;
 export function option<Value>(
   flags: string,
@@ -98,7 +101,7 @@ export function option(flags: string, about: string, parse?: (text: string) => u
   return parse === undefined ? made : made.argParser(parse);
 }
 
-/** A required option with a value. */
+/** Defines a required option with a value. */
 export function neededOption<Value>(
   flags: string,
   about: string,
@@ -107,12 +110,15 @@ export function neededOption<Value>(
   return new Option(flags, about).argParser(parse).makeOptionMandatory() as Typed<Option, Value>;
 }
 
-/** An option without a value: false unless it is given. An option such as `--no-check` is true unless it is given. */
+/**
+ * Defines an option without a value: false unless it is given. An option such as `--no-check` is true unless it is
+ * given.
+ */
 export function flag(flags: string, about: string): Typed<Option, boolean> {
   return new Option(flags, about) as Typed<Option, boolean>;
 }
 
-/** A pair of options for yes and no. The value is undefined if neither is given. */
+/** Defines a pair of options for yes and no. The value is undefined if neither is given. */
 export function either(
   [yes, aboutYes]: [flags: string, about: string],
   [no, aboutNo]: [flags: string, about: string],
@@ -120,7 +126,7 @@ export function either(
   return [new Option(yes, aboutYes), new Option(no, aboutNo)] as unknown as Typed<Option[], boolean | undefined>;
 }
 
-/** An option whose value is one of the predefined words. */
+/** Defines an option whose value is one of the predefined words. */
 export function choice<const Word extends string>(
   flags: string,
   about: string,
@@ -129,7 +135,7 @@ export function choice<const Word extends string>(
   return new Option(flags, about).choices(words) as Typed<Option, Word | undefined>;
 }
 
-/** An option whose value is a list of predefined words, such as `--state <state...>`. */
+/** Defines an option whose value is a list of predefined words, such as `--state <state...>`. */
 export function choices<Word extends string, Preset extends Word[] | undefined = undefined>(
   flags: string,
   about: string,
@@ -145,7 +151,7 @@ type ValueOfArgument<Name extends string, Value> = Name extends `${string}...${s
     ? Value | undefined
     : Value;
 
-/** An argument: `<user>`, `[user]` if it is optional, `[user...]` for any number. */
+/** Defines an argument: `<user>`, `[user]` if it is optional, `[user...]` for any number. */
 export function argument<Name extends string>(
   name: Name,
   about: string,
@@ -162,7 +168,7 @@ export function argument(name: string, about: string, parse?: (text: string) => 
   return made.argParser((text) => parse(text));
 }
 
-/** An argument that is one of the predefined words. */
+/** Defines an argument that is one of the predefined words. */
 export function oneOf<Name extends string, const Word extends string>(
   name: Name,
   about: string,

@@ -34,7 +34,7 @@ export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(described[name] ?? { place: 'ServerScriptService' }) };
 }
 
-/** Finds the model of an admin system or, with `pieces`, of a ranking script. Throws `not_found`. */
+/** Finds an admin system's model or, if `pieces` is given, a ranking script's. Throws `not_found`. */
 export function modelNamed(
   { systems, pieces = new Map() }: Pick<GameScripts, 'systems'> & Partial<GameScripts>,
   asked: string,
@@ -141,7 +141,7 @@ function scriptsIn(folder: string): GameScript[] {
     });
 }
 
-/** A folder that contains `init` becomes that script, with the other scripts as its children. */
+/** Converts a folder. If it contains `init`, the folder becomes that script, with the other scripts as its children. */
 function asScript(name: string, children: GameScript[]): GameScript {
   const init = children.find((child) => child.name === 'init');
   if (init === undefined) return { name, class: 'Folder', source: '', children };

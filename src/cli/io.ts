@@ -62,11 +62,11 @@ export interface Io {
   serviceDataDir: string | undefined;
   /** The actor recorded in the audit log: `cli:<user>@<host>`. */
   operator: string;
-  /** Resolves with the name of the first signal that asks to stop. */
+  /** Resolves with the first stop signal's name. */
   stopSignal: Promise<string>;
   /** Calls `listener` at each signal that asks for a reload of the configuration. */
   onReload(listener: () => void): void;
-  /** Resolves once the reader of the results has closed the pipe. */
+  /** Resolves once the program that reads the results has closed the pipe. */
   readerGone: Promise<void>;
 }
 

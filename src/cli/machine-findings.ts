@@ -140,7 +140,7 @@ function whyNotFree(where: { host: string; port: number }): Promise<string | und
   });
 }
 
-/** `skewMs`: how far this machine's clock is ahead of Roblox's; `undefined` if unknown. */
+/** Checks the clock. `skewMs`: how far this machine's clock is ahead of Roblox's; `undefined` if unknown. */
 export function clockFindings(skewMs: number | undefined): Finding[] {
   if (skewMs === undefined) return [];
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);

@@ -132,7 +132,7 @@ function stopWithNpx(): void {
 async function readLines(listener: (line: string) => void): Promise<Disposable> {
   const { createInterface } = await import('node:readline');
   const lines = createInterface({ input: process.stdin });
-  process.stdin.on('error', () => lines.close()); // treat an error as the end of the input
+  process.stdin.on('error', () => lines.close()); // an error counts as the end of the input
   lines.on('line', listener);
   return { [Symbol.dispose]: () => lines.close() };
 }
@@ -182,7 +182,7 @@ function currentFolder(): string {
   }
 }
 
-/** The start program of a portable rankd (`npm run portable`), which contains its own Node.js. */
+/** Returns the path of a portable rankd's start program; `undefined` unless rankd is portable (`npm run portable`). */
 function launcher(): string | undefined {
   const isPortable = process.execPath.startsWith(join(packageDir, 'runtime') + sep);
   return isPortable ? join(packageDir, thisSystem.name === 'windows' ? 'rankd.cmd' : 'rankd') : undefined;

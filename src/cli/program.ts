@@ -184,7 +184,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
 const withoutDataDir =
   /^rankd (?:completion|config|doctor|game|key hash|man|openapi|script|service|store copy|version)(?: |$)/;
 
-/** e.g. `rankd key create`. */
+/** Returns a command's full name, e.g. `rankd key create`. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }

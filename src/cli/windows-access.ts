@@ -17,7 +17,7 @@ export async function readAccessList(
   );
 }
 
-/** The folder with Windows's own programs. */
+/** Returns the folder that contains Windows's own programs. */
 export function systemFolder(env: Record<string, string | undefined>): string {
   return win32.join(env['SystemRoot'] ?? 'C:\\Windows', 'System32');
 }

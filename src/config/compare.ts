@@ -53,7 +53,10 @@ function shownValue({ origins }: LoadedConfig, name: string): unknown {
   return origins.get(name)?.value ?? null;
 }
 
-/** The settings that all daemons of a group should share. Listeners, logs and files can differ. */
+/**
+ * Matches the settings that should be the same for all daemons that serve one group. Listeners, logs and files can
+ * differ.
+ */
 const shared =
   /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|erasure\.|webhooks\.|discord\.)/;
 

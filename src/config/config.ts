@@ -26,7 +26,7 @@ interface Resolved {
   proxy: OutboundProxy | undefined;
   /** `undefined`: Roblox's webhook is not served. */
   erasureSecret: Secret | undefined;
-  /** Returns the location of a setting: `file:line:col`, or the variable. */
+  /** Returns a setting's location: `file:line:col`, or the variable. */
   at: (path: readonly PropertyKey[]) => string;
 }
 

@@ -28,7 +28,7 @@ type DiscordRowSettings = z.output<typeof discordRow>;
 
 const needed = ['application', 'public_key', 'server', 'commands'] as const;
 
-/** The schema of the `discord` section. */
+/** Returns the `discord` section's schema. */
 export function discordSection() {
   return section({
     application: discordId()

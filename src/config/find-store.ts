@@ -98,8 +98,8 @@ interface StoreSection {
 }
 
 /**
- * Reads the `store` section of a file. Reports mistakes, because a command must not fall back to SQLite, or to a
- * connection without TLS. Does not show the parser's messages, which quote text.
+ * Reads a file's `store` section. Reports mistakes, because a command must not fall back to SQLite, or to a connection
+ * without TLS. Does not show the parser's messages, which quote text.
  */
 async function readStoreSection(location: ConfigLocation): Promise<StoreSection> {
   const text = readText(location);

@@ -7,7 +7,7 @@ import { type EntrySetting, keySettings, type Setting, sections, settings, webho
 /** One source of settings. Its values are not yet checked. */
 export interface Layer {
   source: 'flag' | 'environment' | 'file';
-  /** Values by the path of the setting, e.g. `server.port`. */
+  /** Values by setting path, e.g. `server.port`. */
   values: ReadonlyMap<string, unknown>;
   /** The base of the layer's relative paths. */
   folder: string;
@@ -48,8 +48,9 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
 }
 
 /**
- * Returns the port that a hosting platform assigns in PORT, on all addresses, because the platform's proxy runs on a
- * different machine. If another layer sets a port, PORT is ignored, because it is then meant for a different program.
+ * Returns settings for the port that a hosting platform assigns in PORT, on all addresses, because the platform's proxy
+ * runs on a different machine. If another layer sets a port, PORT is ignored, because it is then meant for a different
+ * program.
  */
 export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
   const port = env[portVariable]?.trim();
@@ -70,7 +71,7 @@ function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string,
   return values;
 }
 
-/** Converts text to the value that YAML would have. Returns invalid text unchanged, which the schema then refuses. */
+/** Converts text to the value that YAML would have. Returns invalid text unchanged; the schema refuses it later. */
 function readText(text: string, type: Setting['type']): unknown {
   const isList = type === 'text or numbers' && (/\d/.test(text) || text.startsWith('['));
   if (type === 'numbers' || isList) return itemsOf(text).map(readNumber);

@@ -38,7 +38,7 @@ export interface LoadedConfig {
   fileNow(): string | undefined;
   /** PORT or SERVER_PORT, if that variable sets the port. */
   portFrom: string | undefined;
-  /** The origins by path, in the order of the schema. Includes `platform.api_key` if there is a key. */
+  /** The origins by path, in schema order. Includes `platform.api_key` if there is a key. */
   origins: ReadonlyMap<string, Origin>;
   /** One sentence for each valid setting that is probably a mistake. */
   warnings: string[];
@@ -156,7 +156,7 @@ function validate(
   return { problems: checked.error.issues.flatMap((issue) => problemsOf(issue, layers, file)) };
 }
 
-/** Returns the content of the file, including unknown settings, with the values of the other layers. */
+/** Returns the file's content, including unknown settings, overridden by the other layers' values. */
 function merged(layers: readonly Layer[], content: Record<string, unknown>): Record<string, unknown> {
   const tree = structuredClone(content);
   for (const { values } of layers.toReversed()) {
@@ -198,7 +198,7 @@ function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: Con
   return [{ ...layer?.locationOf(issue.path), text: `${describeValue(issue.input)}; expected ${expected}` }];
 }
 
-/** Describes a value: numbers and short words as they are, but only the type of a value that may be a secret. */
+/** Describes a value. Shows numbers and short words, but only the type of a value that may be a secret. */
 function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'has no value';
   if (Array.isArray(value)) return 'is a list';

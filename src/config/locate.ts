@@ -74,7 +74,7 @@ export function searchPath(
 }
 
 /**
- * True if the path exists, even as a dangling link: reading it then fails, instead of rankd silently using the
+ * True if the path exists, even as a dangling link, so that reading it fails instead of rankd silently using the
  * defaults.
  */
 function isPresent(path: string): boolean {

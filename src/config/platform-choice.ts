@@ -79,7 +79,7 @@ interface PlatformKey {
   warning?: string;
 }
 
-/** The source of the key. It never contains the key. */
+/** The key's source, without the key. */
 type KeyOrigin = Omit<Origin, 'value'>;
 
 /**

@@ -24,7 +24,7 @@ export interface Setting {
     | 'mappings';
 }
 
-/** Every setting, in the order of the schema. */
+/** Every setting, in schema order. */
 export const settings: readonly Setting[] = leaves(settingsSchema, []);
 
 /** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */

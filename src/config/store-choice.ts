@@ -8,7 +8,7 @@ import { findSecret, passwordVariable, readSecretText } from './secret.ts';
 export const tlsModes = ['verify', 'require', 'off'] as const;
 type TlsMode = (typeof tlsModes)[number];
 
-/** The settings of the `store` section, as text. */
+/** The `store` section's settings, as text. */
 export interface StoreSettings {
   url?: string | undefined;
   password_file?: string | undefined;
@@ -135,7 +135,7 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   const { hostname, port, username, password, pathname, search, searchParams } = url;
   const stray = [...searchParams.keys()].find((name) => !Object.hasOwn(parameters, name));
   if (stray !== undefined) {
-    const name = /^\w{1,40}$/.test(stray) && !search.includes('@') ? stray : '…'; // it can be part of a password
+    const name = /^\w{1,40}$/.test(stray) && !search.includes('@') ? stray : '…'; // `stray` can be part of a password
     return {
       flaw: `has the parameter ${name}, which rankd does not support; it supports ${Object.keys(parameters).join(', ')}`,
     };

@@ -50,7 +50,7 @@ function roleNameOr(error: string) {
 
 const roleName = roleNameOr(roleError);
 
-/** The limit of a range of ranks: a number, or the name of a role with that rank. */
+/** A limit of a rank range: a number, or the name of a role with that rank. */
 export function rankOrName() {
   const error = 'a whole number from 1 to 254, or a role name';
   return roleNameOr(error).refine((role) => typeof role === 'string' || role <= 254, error);

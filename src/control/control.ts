@@ -32,11 +32,11 @@ export interface AskedLink {
   hours: number;
 }
 
-/** The default and the maximum length of a session. */
+/** The default and maximum session lengths, in hours. */
 export const usualHours = 12;
 export const maxHours = 168;
 
-/** The outcome of a request for a link to the page. */
+/** The outcome of requesting a link to the page. */
 export type LinkOutcome =
   | { state: 'made'; url: string; expiresAt: number; tunnel: string | null }
   | { state: 'refused'; code: ErrorCode; message: string; hint: string | undefined };

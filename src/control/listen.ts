@@ -28,12 +28,12 @@ export interface Place {
 }
 
 /**
- * Answers commands on a socket in the data directory or, if that can't contain one, in a private temporary folder; on
- * Windows, on a named pipe. Requires no key, because only rankd's user and administrators can write to it (a pipe's
- * default access list lets others at most read:
+ * Listens for commands' requests on a socket in the data directory or, if that can't contain one, in a private
+ * temporary folder; on Windows, on a named pipe. Requires no key, because only rankd's user and administrators can
+ * write to it (a pipe's default access list lets others at most read:
  * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). Replaces an existing socket:
- * the caller holds the daemon's lock, so it is left over from an earlier daemon. Logs a warning if no socket can be
- * created.
+ * the caller holds the daemon's lock, so an earlier daemon must have left the socket behind. Logs a warning if no
+ * socket can be created.
  */
 export async function listenForCommands(
   { log, ...place }: Place & { log: Logger },
@@ -103,7 +103,7 @@ function parentsOf(dataDir: string, env: Place['env']): string[] {
   return [dataDir, ...new Set(others.filter((folder) => folder !== undefined && isAbsolute(folder)))] as string[];
 }
 
-/** Outside the data directory, creates a private folder with a random name for the socket. */
+/** Returns a path for the socket. Outside the data directory, creates a private folder with a random name for it. */
 function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: string }): string {
   if (!thisSystem.hasSocketFiles) return `${parent}\\rankd-${crypto().randomBytes(16).toString('hex')}`;
   return join(parent === dataDir ? dataDir : mkdtempSync(join(parent, folderPrefix)), name);
@@ -122,7 +122,7 @@ async function listenOn(server: Server, path: string): Promise<void> {
   if (thisSystem.hasSocketFiles) chmodSync(path, 0o600);
 }
 
-/** Removes the socket of an earlier daemon that was killed. */
+/** Removes the socket that an earlier, killed daemon left behind. */
 function removeOld(dataDir: string): void {
   const address = addressIn(dataDir);
   rmSync(join(dataDir, socketName), { force: true });

@@ -30,7 +30,7 @@ export async function reportToServiceManager(options: ServiceManagerOptions): Pr
   };
 }
 
-/** A third of systemd's timeout, so that one late ping does no harm. */
+/** Returns a third of systemd's timeout, so that one late ping does no harm; `undefined` without a watchdog. */
 function watchdogPeriodMs(env: ServiceManagerOptions['env']): number | undefined {
   const limitUs = Number(env['WATCHDOG_USEC']);
   return limitUs > 0 ? limitUs / 1_000 / 3 : undefined;

@@ -146,7 +146,8 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
 }
 
 /**
- * True if a host has become unreachable since the last successful read. A credential check then detects the recovery.
+ * True if a host has become unreachable since the last successful read. A credential check can then detect the
+ * recovery.
  */
 function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
   const { unreached } = platform.reachability();

@@ -11,7 +11,7 @@ import { placeOf } from './fields.ts';
 import { type Exchange, type FoundKey, familyOf } from './route.ts';
 import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf } from './throttle.ts';
 
-/** The caller of an accepted request. */
+/** An accepted request's caller. */
 interface Admitted {
   caller: KeyRecord;
   /** `undefined` if the key does not require a place. */

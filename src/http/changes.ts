@@ -97,7 +97,7 @@ export function ranksOf({
 
 /**
  * Returns a function whose promises resolve in the order of its calls. Some key lookups take longer than others, but
- * rankd must change members in order of arrival.
+ * rankd must make changes in order of arrival.
  */
 export function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Value> {
   let earlier: Promise<unknown> = Promise.resolve();
@@ -154,7 +154,7 @@ function appliedOrThrow({ change, error }: ChangeAnswer): RankChange {
   return { ...change, message: change.message + mark };
 }
 
-/** The end of every message about a simulated group; empty for a real group. */
+/** Returns the end of every message about a simulated group; empty for a real group. */
 export function simulatedMark(group: string): string {
   return isSimulatedGroup(group) ? ' (simulated group)' : '';
 }

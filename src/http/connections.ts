@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** The state of a connection. */
+/** A connection's state. */
 export interface Connection {
   /** The unsent responses in request order. */
   unanswered: ServerResponse[];

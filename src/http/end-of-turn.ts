@@ -19,9 +19,9 @@ function runAll(): void {
 type Request = (failure?: RankdError) => void;
 
 /**
- * Refreshes the store before it handles requests, so that they see all changes made before their arrival. One refresh
- * serves all requests of a turn, and starts after the last of them. Requests that arrive during a refresh share the
- * next refresh or, if this one fails, its error.
+ * Refreshes the store before requests are handled, so that each sees all changes made before its arrival. One refresh
+ * serves all of a turn's requests, and starts after the last of them has arrived. Requests that arrive during a refresh
+ * share the next refresh or, if this one fails, its error.
  */
 export class Freshness {
   readonly #freshen: () => Promise<void> | undefined;

@@ -4,7 +4,7 @@ import { RankdError } from '../base/errors.ts';
 import { zlib } from '../base/node-modules.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
-/** The maximum size of a body in bytes, both compressed and decompressed. */
+/** The maximum body size in bytes, both compressed and decompressed. */
 const bodyLimit = 65_536;
 
 /**

@@ -94,7 +94,7 @@ function factsOf(error: RankdError, status: number): Record<string, unknown> {
   return { code, why: cause instanceof Error ? `${message} (${cause.message})` : message };
 }
 
-/** Returns the normalized path of a URL, which may be in absolute form, without the query. */
+/** Returns a URL's normalized path without the query. The URL may be in absolute form. */
 export function pathOf(url: string): string {
   const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/';
   return path.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1');

@@ -19,7 +19,7 @@ declare module 'fastify' {
     isServed?: (app: DaemonContext) => boolean;
   }
   interface FastifyInstance {
-    /** The errors of each route that no setting disables, by path. */
+    /** The errors for each route that no setting can disable, by path. */
     refusals: ReadonlyMap<string, ReadonlyArray<{ code: PublicCode; status: number }>>;
   }
 }
@@ -273,7 +273,7 @@ export const changeCodes = [
   'outcome_unknown',
 ] as const satisfies PublicCode[];
 
-/** Returns every error code of a route except `method_not_allowed`. */
+/** Returns all of a route's error codes except `method_not_allowed`. */
 export function allCodes({ key, codes = [] }: Route): PublicCode[] {
   return [...codesOfEveryRequest, ...(key === undefined ? [] : codesOfKeys), ...codes];
 }

@@ -76,7 +76,7 @@ export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfi
  * can be any text if it comes from a proxy.
  */
 export function networkOf(address = ''): string {
-  if (isIPv4(address)) return address; // parsing would take as long as the rest of a refusal
+  if (isIPv4(address)) return address; // parsing it would take as long as everything else in a refusal
   const [withoutZone = ''] = address.split('%', 1);
   if (isIP(withoutZone) === 0) return withoutZone.slice(0, maxNameLength);
   const parsed = ipaddr.process(withoutZone);
@@ -256,7 +256,7 @@ function sharedLimit({ name, of, perMinute, burst }: Limit): SharedLimit {
   return { name: `${name} ${of}`, perMinute, burst };
 }
 
-/** Builds the `RateLimit` headers of a response, and the refusal if a limit is exhausted. */
+/** Builds a response's `RateLimit` headers, and the refusal if a limit is exhausted. */
 class LimitAnswer {
   readonly #reply: Pick<FastifyReply, 'header'> | undefined;
   readonly #details: RefusalDetails | undefined;

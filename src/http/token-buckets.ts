@@ -29,7 +29,7 @@ export function taken({ isAllowed, left }: { isAllowed: boolean; left: number },
 
 interface Bucket {
   tokens: number;
-  /** The time of the count, on `Clock.monotonic()`. */
+  /** When the tokens were counted, on `Clock.monotonic()`. */
   at: number;
 }
 
@@ -65,7 +65,7 @@ export class TokenBuckets {
     return taken({ isAllowed, left: bucket.tokens }, { perMinute, burst });
   }
 
-  /** Sets the tokens of a bucket to the total over all nodes. */
+  /** Sets a bucket's tokens to the total over all nodes. */
   correct(name: string, tokens: number): void {
     const bucket = this.#recent.get(name) ?? this.#older.get(name);
     if (bucket === undefined) return;

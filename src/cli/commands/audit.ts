@@ -179,7 +179,7 @@ function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen)
   return fields.join(', ');
 }
 
-/** True for the old and new value of a changed setting. */
+/** True for a changed setting's old and new value. */
 function isMove(value: unknown): value is { from: unknown; to: unknown } {
   return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
 }

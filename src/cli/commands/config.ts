@@ -155,12 +155,12 @@ function shadowedBy({ shadows = [] }: Origin): string {
   return shadows.map((one) => `${originText(one)} (${settingText(one.value)})`).join(', ') || '-';
 }
 
-/** Without a configuration file, `file` is null. */
+/** Returns the document for a valid configuration. Its `file` is null if there is no configuration file. */
 function checkedConfigDocument(file: string | undefined, warnings: string[]) {
   return { file: file ?? null, warnings };
 }
 
-/** Every setting with its value, its origin, and the values that it overrides. */
+/** Returns every setting with its value, its origin, and the values that it overrides. */
 function settingsDocument(file: string | undefined, origins: ReadonlyMap<string, Origin>) {
   const settings = [...origins].map(([name, { shadows = [], ...origin }]) => ({
     name,
@@ -170,7 +170,7 @@ function settingsDocument(file: string | undefined, origins: ReadonlyMap<string,
   return { file: file ?? null, settings };
 }
 
-/** The file that rankd reads, and the places that it searches. */
+/** Returns the file that rankd reads, and the places that it searches. */
 function configFileDocument(file: string | undefined, searched: string[]) {
   return { file: file ?? null, searched };
 }

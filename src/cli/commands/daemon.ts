@@ -186,7 +186,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon to apply the other changes.');
 }
 
-/** Makes each node reload its own file. The worst outcome determines the exit code. */
+/** Makes each node, or the named one, reload its own file. The worst outcome determines the exit code. */
 async function reloadNodes(
   cli: Cli,
   { name, relearns }: { name: string | undefined; relearns: boolean },

@@ -8,8 +8,8 @@ import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 
 /**
- * Prints a dry run's checks, and the writes that the change would make. The exit code shows whether the change is
- * allowed.
+ * Prints a dry run's checks, and the writes that the change would make. Sets an exit code that indicates whether the
+ * change is allowed.
  */
 export function printDryRun(cli: Cli, dryRun: DryRun): void {
   const { checks, approved } = dryRun;

@@ -152,7 +152,7 @@ async function script(cli: Cli, options: { url?: string; secret: string; out?: s
   cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines explain how to use it.');
 }
 
-/** `files`: the absolute paths of the written files. */
+/** Adds the written files to the document. `files`: their absolute paths. */
 function gameFilesDocument<Values extends object>(values: Values, files: readonly string[]) {
   return { ...values, files };
 }
@@ -164,7 +164,7 @@ function gameModelDocument(
   return { name, place, typed: typed ?? null, scripts };
 }
 
-/** `made`: the module's text, or the file that it was written to. */
+/** Adds the module to the document. `made`: the module's text, or the file that it was written to. */
 function scriptDocument<Values extends object>(values: Values, made: { script: string } | { file: string }) {
   return { ...values, ...made };
 }

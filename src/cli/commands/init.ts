@@ -291,7 +291,7 @@ function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Rol
   return ladder.map((role) => nameForRequest(group, role));
 }
 
-/** The result of init. Paths are absolute. */
+/** init's result. Paths are absolute. */
 interface Initialized {
   file: string;
   credentialFile: string;
@@ -302,7 +302,7 @@ interface Initialized {
   ladder: readonly Role[] | undefined;
   keyId: string | undefined;
   publicUrl: string | undefined;
-  /** The name of the new webhook; null if there is none. */
+  /** The new webhook's name; null if there is none. */
   webhook: string | null;
   models: readonly string[];
 }

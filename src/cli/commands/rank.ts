@@ -37,7 +37,7 @@ const testOptions = {
   ranker,
   reason: option('--reason <text>', 'the reason in the request', asReason),
 };
-/** The options of all commands that change one member or many. */
+/** The options that all commands for changing one member or many share. */
 export const changeOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
   holding: option('--holding <role>', 'every member who holds this role', asRank).conflicts('file'),

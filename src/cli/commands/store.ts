@@ -75,7 +75,7 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
   );
 }
 
-/** Rethrows the error with --from or --to in its hint instead of --data-dir. */
+/** Rethrows the error. If its hint mentions --data-dir, names --from or --to there instead. */
 function inOptionsOfCopy(error: unknown): never {
   const { code, message, hint } = asRankdError(error);
   if (!hint?.includes('--data-dir')) throw error;

@@ -247,7 +247,7 @@ function asEnd(text: string): number {
   );
 }
 
-/** Accepts the id of a hold, which is longer than any user name, or a user. */
+/** Parses a hold's id, which is longer than any user name, or a user. */
 function asHoldOrUser(text: string): AskedUser {
   return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
 }

@@ -169,7 +169,7 @@ async function check(cli: Cli, placeId: number, options: { key?: string }): Prom
   throw new ExitCode(5);
 }
 
-/** Prints the outcome for each place, in the order of the arguments. */
+/** Prints the outcome for each place, in argument order. */
 function printOutcomes(cli: Cli, key: Key, entries: Array<WhitelistEntry & { outcome: string }>): void {
   const documents = entries.map((entry) => changedEntryDocument(key, entry));
   cli.print({ entries: documents }, documents.map(({ placeId, outcome }) => `Place ${placeId}: ${outcome}`).join('\n'));

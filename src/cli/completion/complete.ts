@@ -40,7 +40,7 @@ export async function answerShell(program: Command, line: readonly string[], io:
   }
 }
 
-/** Finds the value of an option on an incomplete line, which commander can't parse. */
+/** Finds an option's value on an incomplete line, which commander can't parse. */
 function optionIn(option: string, words: readonly string[]): string | undefined {
   const after = words.slice(words.indexOf(option) + 1).filter((word) => word !== '=');
   if (words.includes(option)) return after[0];

@@ -7,7 +7,7 @@ import { printable } from './text.ts';
 
 const heading = '\nExamples:\n';
 
-/** Formats the examples at the end of a help text. */
+/** Formats the examples for the end of a help text. */
 export function examples(...lines: string[]): string {
   return `${heading}${lines.map((line) => `  ${line}`).join('\n')}`;
 }
@@ -113,7 +113,10 @@ export function commandFor({ script, cwd, env, launcher }: StartedBy, system: Sy
   return path === script ? word : `./${word}`;
 }
 
-/** PowerShell needs `.\\` before a program in the current folder, and `&` before a quoted path. */
+/**
+ * Returns the command for a start program. PowerShell needs `.\\` before a program in the current folder, and `&`
+ * before a quoted path.
+ */
 function launcherAsTyped(
   launcher: string,
   { cwd, env }: Omit<StartedBy, 'script'>,

@@ -124,7 +124,7 @@ function lines(grid: Grid, painted: CellPainter): string {
   return texts.flatMap(linesOf).join('\n');
 }
 
-/** Decides how many columns fit next to each other, and the width of the last one. Never cuts an id. */
+/** Determines how many columns fit next to each other, and the last one's width. Never truncates an id. */
 function arrange(widths: number[], columns: number, endsWithId: boolean): { beside: number; last: number } {
   const endOf = (count: number) => widths.slice(0, count).reduce((sum, width) => sum + width + gap.length, -gap.length);
   const all = widths.length;

@@ -145,7 +145,7 @@ export class WatchScreen implements Disposable {
     io.stdout(enter);
   }
 
-  /** Shows as many lines of `text` as fit, and the time of the refresh. */
+  /** Shows as many of `text`'s lines as fit, and the refresh time. */
   show(text: string): void {
     const lines = text.split('\n');
     const room = (this.#io.screenSize?.rows ?? lines.length + 1) - 1;

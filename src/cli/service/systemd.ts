@@ -62,7 +62,7 @@ function hiddenPath(command: readonly string[]): string | undefined {
   return command.find((path) => /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path));
 }
 
-/** Quotes one word of a command line. Source: systemd.service(5), "Command lines". */
+/** Quotes one command-line word. Source: systemd.service(5), "Command lines". */
 function quoted(word: string): string {
   const escaped = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /[\s"'\\;]/.test(escaped) ? `"${escaped.replaceAll(/["\\]/g, '\\$&')}"` : escaped;
@@ -75,7 +75,10 @@ const configFile = '/etc/rankd/rankd.yaml';
  */
 const keyFile = '/etc/rankd/roblox.key';
 
-/** Returns the steps after the unit is installed: put settings and key where the service reads them, then start it. */
+/**
+ * Returns the steps after installing the unit: put the settings and the key where the service reads them, then start
+ * it.
+ */
 async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
   const steps = [...databaseSteps(cli), keyStep(loaded), settingsStep(loaded)];

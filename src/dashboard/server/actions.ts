@@ -119,7 +119,7 @@ const oneMember = {
   user: id('a user id'),
   does: oneOf(['suspend', ...changes]),
   rank: optional(role),
-  /** The length of a suspension, or of a temporary rank or role; `ever`: no end. */
+  /** How long a suspension, temporary rank or temporary role lasts; `ever`: no end. */
   for: optional<number | 'ever'>((value, name) => (value === 'ever' ? value : length(value, name))),
   /** The member's highest role in the preview; the change is refused if the member's highest role is now different. */
   ifRank: optional(role),

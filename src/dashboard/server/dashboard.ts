@@ -112,7 +112,7 @@ export class Dashboard implements AsyncDisposable {
     this.#listensAt({ port, origin: config.url ?? ofApi, path });
   }
 
-  /** Makes a link that logs in once, for the operator `by`. Throws the same errors as `open`. */
+  /** Creates a link that works for one login, by the operator `by`. Throws the same errors as `open`. */
   async link(
     by: string,
     kind: SessionKind = usualKind,

@@ -7,7 +7,7 @@ const storedMs = 10 * 60_000;
 const maxStored = 500;
 
 interface Outcome<Answer> {
-  /** The hash of the request. */
+  /** The request's hash. */
   request: string;
   answer: Promise<Answer>;
   endsAt: number;

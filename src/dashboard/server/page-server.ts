@@ -213,7 +213,7 @@ function servePage(
   for (const [path, file] of files) server.get(path, (_request, reply) => sendFile(reply, file));
 }
 
-/** The headers of a stream of server-sent events, which a reverse proxy must not buffer. */
+/** The headers for a stream of server-sent events, which a reverse proxy must not buffer. */
 export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
 function cookieLine({ name, attributes }: Site['cookie'], login: Login | 'out'): string {

@@ -9,7 +9,7 @@ import { requireKey } from '../../usecases/keys/find-key.ts';
 import { findUser } from '../../usecases/people/users.ts';
 import { checkedIds, FieldError } from './requests.ts';
 
-/** Returns the value of a query parameter; `undefined` if it is absent or empty. */
+/** Returns a query parameter's value; `undefined` if it is absent or empty. Throws `FieldError` if it is repeated. */
 export function valueIn(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name).filter((value) => value !== '');
   if (values.length > 1) throw new FieldError(name, 'is given more than once');
@@ -22,7 +22,7 @@ export function requiredIn(query: URLSearchParams, name: string): string {
   return value;
 }
 
-/** Returns all values of a query parameter, which can be repeated or contain commas. */
+/** Returns all of a query parameter's values. The parameter can be repeated or contain commas. */
 function valuesIn(query: URLSearchParams, name: string): string[] {
   return query
     .getAll(name)
@@ -50,7 +50,7 @@ export function booleanIn(query: URLSearchParams, name: string): boolean {
   throw new FieldError(name, 'must be true or false');
 }
 
-/** Parses a selection of changes, as in `rankd history list`, and resolves the names of keys and rankers. */
+/** Parses a selection of changes, as in `rankd history list`, and resolves key and ranker names. */
 export async function selectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
   const [key, ranker] = [valueIn(query, 'key'), valueIn(query, 'ranker')];
   return {

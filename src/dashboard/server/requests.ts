@@ -79,7 +79,7 @@ function parsed(body: Buffer): unknown {
 /** Parses a field's value. Throws `FieldError`. */
 export type Field<T> = (value: unknown, name: string) => T;
 
-/** A trimmed text of at most `max` characters. */
+/** Defines a field for trimmed text with at most `max` characters. */
 export function text(max: number): Field<string> {
   return (value, name) => {
     const trimmed = typeof value === 'string' ? value.trim() : '';
@@ -88,12 +88,12 @@ export function text(max: number): Field<string> {
   };
 }
 
-/** An optional field; `undefined` if it is absent, null or empty. */
+/** Makes a field optional: `undefined` if it is absent, null or empty. */
 export function optional<T>(field: Field<T>): Field<T | undefined> {
   return (value, name) => (value === undefined || value === null || value === '' ? undefined : field(value, name));
 }
 
-/** A field whose value can also be null, which means none. */
+/** Extends a field to accept null, which means none. */
 export function orNone<T>(field: Field<T>): Field<T | null> {
   return (value, name) => (value === null ? null : field(value, name));
 }
@@ -111,7 +111,7 @@ export function oneOf<T extends string>(values: readonly T[]): Field<T> {
   };
 }
 
-/** A list; duplicates are removed. */
+/** Defines a list field, which removes duplicates. */
 export function someOf<T>(field: Field<T>): Field<T[]> {
   return (value, name) => {
     if (!Array.isArray(value) || value.length > 100) throw new FieldError(name, 'must be a list of at most 100 values');
@@ -156,7 +156,7 @@ export function checkedIds(name: string, ids: unknown[], max: number): string[] 
   return [...new Set(ids as string[])];
 }
 
-/** An error about one field of a query or a body; the page shows it next to the field. */
+/** An error about one field in a query or a body. The page shows the error next to the field. */
 export class FieldError extends RankdError {
   readonly field: string;
 

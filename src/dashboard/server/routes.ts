@@ -52,7 +52,7 @@ export interface Sent {
   /** The context when the request began. The request uses it to the end, even if a reload replaces it. */
   app: DaemonContext;
   query: URLSearchParams;
-  /** The body of a POST. */
+  /** A POST's body. */
   fields: Record<string, unknown>;
   /** Aborted once the caller has disconnected. */
   gone: AbortSignal;

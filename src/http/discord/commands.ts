@@ -34,7 +34,7 @@ interface CommandRequest {
   /** The name of the key that the person's role may use. */
   keyName: string;
   deadline: Deadline;
-  /** The fields of the command's log line. */
+  /** The fields for the command's log line. */
   facts: Record<string, unknown>;
 }
 
@@ -44,7 +44,7 @@ interface Asking extends CommandRequest {
   key: Key;
   caller: ChangeCaller;
   call: CallContext;
-  /** Returns the text of an option; empty if it was omitted. */
+  /** Returns an option's text; empty if the option was omitted. */
   text: (name: string) => string;
 }
 

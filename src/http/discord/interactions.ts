@@ -41,7 +41,7 @@ interface Started {
 }
 
 /**
- * Answers requests from Discord. Acknowledges each command immediately, and sends the reply when the command is done.
+ * Handles requests from Discord. Acknowledges each command immediately, and sends the reply when the command is done.
  */
 export class Interactions {
   readonly #throttle: Throttle;

@@ -35,7 +35,7 @@ export const errorSchema = z.strictObject({
   retryAfter: answerHeaders['Retry-After'].schema.optional().describe('Seconds to wait; present if waiting helps.'),
 });
 
-/** Returns the description of the HTTP API in OpenAPI 3.1. */
+/** Returns the HTTP API's description in OpenAPI 3.1. */
 export function openApiDocument(routes: readonly Route[]) {
   const described = routes.filter(isDescribed);
   return {
@@ -180,7 +180,7 @@ function methodOf({ method }: Route): string {
   return method.toLowerCase();
 }
 
-/** Returns the anchor of a route's section in the documentation. */
+/** Returns the anchor for a route's section in the documentation. */
 export function anchorOf(route: Route): string {
   return `${methodOf(route)}${route.path.replaceAll('/', '-')}`;
 }

@@ -15,7 +15,7 @@ const interactions = route({
   handler: (exchange) => exchange.api.answerDiscord(exchange),
 });
 
-/** Every route of the API, in the order of the documentation. */
+/** Every API route, in the order of the documentation. */
 export const routes: readonly Route[] = [
   ...v1Routes,
   ...changeRoutes,

@@ -83,7 +83,7 @@ interface ConfirmProps<Result> {
   isGrave?: boolean;
   /** False until a dry run has allowed the action. */
   isAllowed?: boolean;
-  /** The fields of the form. */
+  /** The form's fields. */
   children?: ComponentChildren;
   /** Performs the action. `once`: the idempotency key, the same for every attempt. */
   act: (values: FormData, once: string) => Promise<Result>;

@@ -9,7 +9,7 @@ export const mayChange = computed(() => session.value?.viewOnly === false);
 /** The error for the form that contains a field. */
 export const FormError = createContext<ApiError | undefined>(undefined);
 
-/** The attributes of a field's control. */
+/** The attributes for a field's control. */
 interface About {
   id: string;
   name: string;
