@@ -57,8 +57,8 @@ export function withoutKeys(text: string): string {
 }
 
 /**
- * Masks API keys and the secret part of Discord webhook addresses. For messages only: in a request's field, the address
- * selects a webhook.
+ * Masks API keys and the secret part of Discord webhook addresses. Use it for messages only: a request field needs the
+ * full address to identify its webhook.
  */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text.replaceAll(/(\/webhooks\/\d{1,20}\/)[\w-]{20,}/gi, '$1…'));

@@ -65,7 +65,7 @@ export function writeGroup(home: CliHome): void {
   );
 }
 
-/** Makes thirty days of the group's history on an accelerated clock. Returns a game's key. */
+/** Generates thirty days of group history on an accelerated clock. Returns a game's key. */
 export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<string> {
   const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
   const env = { ...clock.env, NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} ${asAnn}` };

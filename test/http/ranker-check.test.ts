@@ -7,7 +7,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
-/** Members of the simulated group, named by their roles. */
+/** Members of the simulated group, named after their roles. */
 const trainee = 1001;
 const officer = 1002;
 const captain = 1003;

@@ -156,7 +156,7 @@ const reads = fc.oneof(
   step(fc.tuple(pick('a', 'x', 'y'), pick(41, 42)), async ({ store }, [text, placeId]) => {
     await store.freshen();
     const found = await store.lookUpKey({ hash: newSecret(text).hash, placeId });
-    const { workspace, key: itsKey, retiring, entry } = found ?? {}; // PostgreSQL can skip secret ids
+    const { workspace, key: itsKey, retiring, entry } = found ?? {}; // omits secretId: PostgreSQL's sequence can have gaps
     return { active: workspace?.active, key: itsKey, retiring, entry };
   }),
   step(

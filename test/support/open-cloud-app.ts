@@ -219,7 +219,7 @@ async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<vo
     journal.requests('introspect').length > 0 &&
     journal.requests('roles').length > 1 &&
     journal.entries.every(({ endedAt }) => endedAt !== undefined);
-  // in turns of the event loop, because a manual clock may advance while a test waits in real time
+  // yields to the event loop instead of sleeping: during a wait, a manual clock could advance
   while (!isQuiet() && app.deadCredential() === undefined) await endOfTurn();
   for (let turns = 0; turns < 5; turns += 1) await endOfTurn();
 }

@@ -8,8 +8,8 @@ import { SeededRandom } from './random.ts';
 export interface CrashOptions {
   rounds: number;
   /**
-   * The number of daemons that share the rounds in parallel, each with a separate group: most of a round is waiting until
-   * reads have caught up.
+   * The number of daemons that share the rounds in parallel, each with a separate group: most of a round is waiting
+   * until reads have caught up.
    */
   sideBySide: number;
   /** The number of kills before the remaining changes are reconciled and compared. */
@@ -80,7 +80,7 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
     say(
       `seed ${seed}, round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
     );
-    if (sentences.length > 0) break; // later results prove nothing after a fault
+    if (sentences.length > 0) break; // after a violation, later rounds prove nothing
   }
   return { ...report, ...wrong };
 }

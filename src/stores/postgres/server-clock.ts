@@ -32,7 +32,8 @@ export class ServerClock implements Clock {
     const byMs = before === undefined ? 0 : Math.abs(reading.ms - before.ms);
     const hasJumped = before !== undefined && byMs > reading.errorMs + before.errorMs + maxDriftMs;
     if (hasJumped) this.#jumpedAt = now;
-    if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading; // skip a less precise reading
+    // Skips a reading that agrees with the stored one within its own error.
+    if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading;
   }
 
   now(): number {

@@ -10,7 +10,7 @@ export interface FakeCredential {
   expirationTimeUtc?: string;
   /** If absent, introspection shows no scopes, and everything is allowed. */
   scopes?: Array<{ name: string; operations: string[]; groupIds?: string[] }> | undefined;
-  /** Replaces `scopes` in introspection, with a shape that was never observed. */
+  /** Replaces `scopes` in introspection, with a shape that Roblox has never been seen to return. */
   oddScopes?: unknown;
 }
 
