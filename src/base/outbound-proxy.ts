@@ -44,7 +44,7 @@ export function outboundProxy(env: Record<string, string | undefined>, node?: No
 }
 
 /**
- * Determines whether Node.js uses the proxy. An option overrides NODE_USE_ENV_PROXY; the last option counts, and the
+ * Determines whether Node.js uses the proxy. An option overrides NODE_USE_ENV_PROXY; the last option wins, and the
  * command line comes after NODE_OPTIONS.
  */
 function useOf(env: Record<string, string | undefined>, node: NodeStart | undefined): OutboundProxy['use'] {

@@ -10,7 +10,10 @@ export interface Surprise {
   lastAt: number;
 }
 
-/** The maximum number of kinds, because each is a metric label. All other kinds are counted together as one. */
+/**
+ * The maximum number of kinds. It is limited because each kind is a metric label. All other kinds are counted together
+ * as one.
+ */
 const maxKinds = 50;
 
 /** Counts surprises by kind since the process started. */

@@ -2,7 +2,9 @@ import { crypto } from '../base/node-modules.ts';
 import type { DeclaredWebhook } from './declared-webhook.ts';
 import type { LoadedConfig } from './load.ts';
 
-/** A setting with a new value. Values are in the file's form: null if the setting is off, `[redacted]` for a secret. */
+/**
+ * A setting with a new value. Values are as written in the file: null if the setting is off, `[redacted]` for a secret.
+ */
 export interface ChangedSetting {
   name: string;
   before: unknown;

@@ -136,7 +136,7 @@ export interface Origin {
   source: Layer['source'] | 'credential' | 'default';
   /** The flag, variable, `file:line:col` or credential file; absent for a default. */
   at: string | undefined;
-  /** The value in the file's form; `[redacted]` for a secret, `undefined` if the setting is off. */
+  /** The value, as written in the file; `[redacted]` for a secret, `undefined` if the setting is off. */
   value: unknown;
   /** The overridden sources except the default, in order of precedence; absent if there are none. */
   shadows?: Origin[];

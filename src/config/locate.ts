@@ -24,7 +24,7 @@ export interface ConfigLocation {
 }
 
 /**
- * The file's maximum size, because every command parses it synchronously. A file with 8000 declared keys is smaller.
+ * The file's maximum size. Every command parses the file synchronously, so it must be small; 8000 declared keys fit.
  */
 export const maxConfigBytes = 1_000_000;
 

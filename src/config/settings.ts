@@ -10,7 +10,7 @@ export interface Setting {
   /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can set it. */
   env: string | undefined;
   description: string;
-  /** The default in the file's form; `undefined` if the setting is off by default or depends on others. */
+  /** The default, as written in the file; `undefined` if the setting is off by default or depends on others. */
   default: unknown;
   type:
     | 'text'

@@ -404,7 +404,7 @@ export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'
 // ---- the stored part ----
 
 /**
- * Selects the meanings to store after these entries were resolved. The first meaning stored by any daemon counts,
+ * Selects the meanings to store after these entries were resolved. The first meaning that any daemon stored wins,
  * unless `isRenewed` returns true for it. `prunes`: deletes the meanings of entries that no longer exist.
  */
 export function judgeMeanings(

@@ -24,7 +24,7 @@ export function nextRequestId(): string {
 export interface Notes {
   /** When its headers arrived, on `Clock.monotonic()`. The deadline counts from this time. */
   arrivedAt: number;
-  /** The unanswered requests of its connection. */
+  /** The unsent responses of its connection, in request order. */
   unanswered: ServerResponse[];
   level: 'debug' | 'info' | 'warn';
   /** More fields for the log line. */
@@ -39,7 +39,7 @@ export interface Notes {
 
 /**
  * The limit on log lines per error code and key, so that thousands of requests a second cannot fill the disk. The audit
- * log has the total numbers of refusals.
+ * log counts all refusals.
  */
 const errorLines: Rate = { perMinute: 20, burst: 200 };
 /** The limit per address within `errorLines`, so that one noisy caller does not crowd out the others. */

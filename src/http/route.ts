@@ -57,8 +57,8 @@ export interface Route<
   /** Error codes, in addition to those of every request and every key. */
   codes?: readonly PublicCode[];
   /**
-   * Handles a request. rankd sends the returned object as JSON. The handler returns nothing if it has sent the response
-   * itself.
+   * Handles a request. rankd sends the returned object as JSON. A handler that sends the response itself returns the
+   * reply or nothing.
    */
   handler: (exchange: Exchange<z.output<Body>, z.output<Query>>) => Result<z.input<Answer>>;
 }

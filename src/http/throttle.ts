@@ -183,8 +183,8 @@ export class Throttle {
 const reportEveryMs = 250;
 const maxReported = 1_000;
 /**
- * The maximum number of unreported limits, because callers can make up networks. Requests beyond it count only on this
- * node.
+ * The maximum number of unreported limits. It is limited because callers can make up networks. Requests beyond it count
+ * only on this node.
  */
 const maxWaiting = 10_000;
 

@@ -35,7 +35,7 @@ export class SimulatedPlatform implements Platform {
   }
 
   /**
-   * Opens or creates the file, whose folder must exist. Changes to the group are kept until the file is opened with a
+   * Opens or creates the file, whose folder must exist. Changes to the group persist until the file is opened with a
    * different `seed`. Throws `store_unavailable`, and `config_invalid` for a file with a different database.
    */
   static open({ file, seed }: { file: string; seed: GroupSeed }): SimulatedPlatform {

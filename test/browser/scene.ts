@@ -195,7 +195,7 @@ export class Visitor implements AsyncDisposable {
     return this.page.locator('tbody tr', { hasText: text }).first();
   }
 
-  /** Presses Tab until the element with this name has the focus. */
+  /** Presses Tab until the element with this name has focus. */
   async tabTo(name: string): Promise<void> {
     for (let presses = 0; presses < 100; presses++) {
       await this.page.keyboard.press('Tab');

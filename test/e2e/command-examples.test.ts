@@ -15,8 +15,8 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 /**
- * Runs the examples of every help text, and thus those of docs/commands, which test/docs/reference.test.ts compares with
- * the help texts.
+ * Runs the examples of every help text, and thus those of docs/commands, which test/docs/reference.test.ts compares
+ * with the help texts.
  */
 const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
 
@@ -242,7 +242,7 @@ test('every exception matches an example', () => {
   expect(examples).toEqual(expect.arrayContaining(Object.keys(otherEnds)));
 });
 
-/** Returns the numbers of the events that the home's webhook received. */
+/** Returns the sequence numbers of the events that the home's webhook received. */
 async function delivered(): Promise<number[]> {
   const { deliveries } = await home.json<{ deliveries: Array<{ sequence: number; state: string }> }>(
     ...['webhook', 'deliveries', 'my-bot'],

@@ -236,7 +236,7 @@ test.concurrent(
     fake.group.change(ann, [], fake.now());
     await clock.advance(2 * lagMs + 4_000);
     expect(alarms('error')).toEqual([expect.stringContaining('does not show a change')]);
-    await clock.advance(lagMs + 4_000); // rankd trusts no responses to writes now, and reads can lag
+    await clock.advance(lagMs + 4_000); // rankd no longer trusts write responses, and reads can lag
     expect(await changeOf(answer)).toMatchObject({
       state: 'failed',
       message: expect.stringContaining('was left with neither'),

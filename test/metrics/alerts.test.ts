@@ -149,7 +149,7 @@ describe.concurrent('an alert fires after its event, and not before:', () => {
   });
 });
 
-/** An event that makes each readiness check fail. */
+/** For each readiness check, an event that makes it fail. */
 const mishaps = {
   running: ({ app }) => {
     app.requests.isDraining = true;

@@ -49,7 +49,7 @@ type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 /** Enough for the usual number of concurrent callers, while a burst does not open hundreds of connections. */
 const defaultMaxInFlight = 64;
 /**
- * The maximum margin before a waiting call's deadline, because timers can fire late. The margin is a tenth of the wait.
+ * The maximum margin before a waiting call's deadline; timers can fire late. The margin is a tenth of the wait.
  */
 const maxMarginMs = 100;
 /**
@@ -58,8 +58,8 @@ const maxMarginMs = 100;
  */
 const freshMs = 250;
 /**
- * The longest pause between two requests to the ledger while a call waits here, because other nodes must know that it
- * is waiting.
+ * The longest pause between two requests to the ledger while a call waits here. Other nodes must know that it is
+ * waiting.
  */
 const maxPauseMs = 1_000;
 /** The first pause if slots are free but belong to other nodes. It doubles with each retry. */

@@ -37,7 +37,7 @@ async function forget({ store, clock }: StoreAndClock, userId: number, by: strin
   return { changes, events, pseudonym: forgetting.pseudonym };
 }
 
-/** `changes` and `events` are the numbers of records that were changed, or would be in a dry run. */
+/** `changes` and `events` count the records that were changed, or would be in a dry run. */
 export function forgottenDocument({ changes, events, pseudonym }: Forgotten) {
   return { dryRun: pseudonym === undefined, changes, events, pseudonym: pseudonym ?? null };
 }

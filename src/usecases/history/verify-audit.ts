@@ -27,7 +27,7 @@ export interface AuditVerdict {
    * `undefined` if no hash was given.
    */
   notedHead: 'found' | 'removed' | 'missing' | undefined;
-  /** The numbers of recorded heads that are in the chain or were removed; `undefined` if none were given. */
+  /** How many recorded heads are in the chain, and how many were removed; `undefined` if none were given. */
   notedHeads: { found: number; removed: number } | undefined;
   /** True if the chain has no break, and the given head is not missing. */
   isIntact: boolean;

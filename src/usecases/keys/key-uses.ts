@@ -22,7 +22,7 @@ export class KeyUses {
   }
 }
 
-/** The maximum number of remembered places, because callers can make up any number of them. */
+/** The maximum number of remembered places. It is limited because callers can make up place ids. */
 const maxPlaces = 100;
 
 /** The version of the Rankd module that requests from a place report. */

@@ -163,7 +163,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
   };
 }
 
-/** Returns the platform's remaining budget, and the numbers of waiting calls and requests in flight. */
+/** Returns the platform's remaining budget, and counts of waiting calls and requests in flight. */
 export function budgetDocument({ platform, requests }: Pick<DaemonContext, 'platform' | 'requests'>) {
   const budget = platform.pace().map(({ operation, limit, left, waiting }) => ({ operation, limit, left, waiting }));
   return {

@@ -3,7 +3,7 @@ import type { ChangeState } from '../../core/model.ts';
 import type { ChangeTally } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** The numbers of changes in a period, by outcome; null until they have been counted. */
+/** Counts of the changes in a period, by outcome; null until they are known. */
 interface ChartBar {
   /** Its start, in epoch milliseconds. */
   from: number;

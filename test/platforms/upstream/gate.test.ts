@@ -10,7 +10,10 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const inTime = 3_600_000;
 const own = { operation: 'tests', name: 'tests', node: 'this' };
 
-/** Creates a gate of 4 calls per 10 s, and records when each call starts. A reservation's call enters later. */
+/**
+ * Creates a gate, by default of 4 calls per 10 s, and records when each call starts. `reserve` only reserves a slot;
+ * the call enters with the result's `enter`.
+ */
 function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000, burstSpacingMs = 0 } = {}) {
   const clock = new ManualClock();
   const gate = new Gate({ ...own, limit, windowMs, maxInFlight, burstSpacingMs, clock });

@@ -88,7 +88,7 @@ function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'ti
     begin: begin(isReadOnly ? 'READ COMMITTED READ WRITE' : 'READ COMMITTED'),
     beginReading: begin('REPEATABLE READ READ ONLY'),
     overridden,
-    isPlain: overridden.every((name) => name === 'synchronous_commit'), // these writes need not be durable
+    isPlain: overridden.every((name) => name === 'synchronous_commit'), // no write outside `begin` needs to be durable
   };
 }
 
