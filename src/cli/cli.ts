@@ -79,8 +79,8 @@ export class Cli {
   }
 
   /**
-   * Runs before every command. On PostgreSQL, chooses a temporary directory if this user can't create the usual one. The
-   * command itself reports a store that can't be found.
+   * Runs before every command. On PostgreSQL, chooses a temporary directory if this user can't create the usual one.
+   * The command itself reports a store that can't be found.
    */
   async chooseDataDir(): Promise<void> {
     const { options, io, dataDir } = this;
@@ -176,7 +176,7 @@ export class Cli {
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
   }
 
-  /** Reports a migration even with -q and --json, because an older rankd can no longer use the database. */
+  /** Reports a migration even with -q and --json, because older versions of rankd can no longer use the database. */
   readonly onMigrated = ({ database, from, to, copy }: Migration): void => {
     this.line.clear();
     const text = `The database ${database} was migrated from schema ${from} to ${to}; ${copy === null ? 'rankd made no copy of it' : `a copy from before the migration is ${copy}`}.`;
@@ -231,8 +231,8 @@ export class Cli {
   }
 
   /**
-   * Runs `work`, which writes, on the store, without the platform. Throws `store_unavailable` if the running daemon would
-   * not see the writes. `isSimulated`: true if new objects belong to a simulated group.
+   * Runs `work`, which writes, on the store, without the platform. Throws `store_unavailable` if the running daemon
+   * would not see the writes. `isSimulated`: true if new objects belong to a simulated group.
    */
   async withWrites<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,

@@ -120,7 +120,7 @@ function wordsOf(line: string): string[] {
   return plain.slice(plain[start] === 'rankd' ? start + 1 : 0);
 }
 
-/** True for a typo of `stop`, which commander does not know and so cannot suggest. */
+/** True for a typo of `stop`, `exit` or `quit`: the console handles these itself, so commander can't suggest them. */
 function meansStop(line: string): boolean {
   return suggest(line, ['stop', 'exit', 'quit']) !== undefined;
 }

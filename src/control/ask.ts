@@ -45,13 +45,13 @@ export async function askLateRead(dataDir: string, changeId: string): Promise<bo
   return (await ask<LateReadOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
-/** Requests a link to the page; `undefined` if no daemon responds in time. */
+/** Requests a dashboard link; `undefined` if no daemon responds in time. */
 export function askDashboardLink({ isViewOnly, hours, ...asking }: AskedLink & { dataDir: string }) {
   const session = { [sessionHeader]: `${hours}${isViewOnly ? ' view' : ''}` };
   return askDashboard<LinkOutcome>(asking, '/dashboard', session);
 }
 
-/** Ends all sessions of the page; `undefined` if no daemon responds in time. */
+/** Ends all dashboard sessions; `undefined` if no daemon responds in time. */
 export function askDashboardLogout(asking: { dataDir: string; by: string }) {
   return askDashboard<{ sessions: number }>(asking, '/dashboard/logout');
 }
@@ -65,7 +65,7 @@ function askDashboard<Answer>(
   return ask<Answer>({ dataDir, path, method: 'POST', headers }, dashboardTimeoutMs);
 }
 
-/** Longer than `answerTimeoutMs`, because the first request loads the page's code. */
+/** Longer than `answerTimeoutMs`, because the first request loads the dashboard's code. */
 const dashboardTimeoutMs = 10_000;
 
 interface Asking extends RequestOptions {

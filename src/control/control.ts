@@ -16,13 +16,13 @@ export interface Control {
   relearn(by: string): Promise<ReloadOutcome>;
   /** Verifies, with a late read, a change that a command reported as applied. */
   lateRead(changeId: string): Promise<LateReadOutcome>;
-  /** Creates a link to the page, and starts serving the page. */
+  /** Creates a dashboard link, and starts serving the dashboard. */
   dashboardLink(asked: AskedLink): Promise<LinkOutcome>;
-  /** Ends all of the page's sessions. `by`: the actor recorded in the audit log. */
+  /** Ends all dashboard sessions. `by`: the actor recorded in the audit log. */
   dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
 
-/** A requested link to the page. */
+/** A requested dashboard link. */
 export interface AskedLink {
   /** The actor recorded in the audit log. */
   by: string;
@@ -36,7 +36,7 @@ export interface AskedLink {
 export const usualHours = 12;
 export const maxHours = 168;
 
-/** The outcome of requesting a link to the page. */
+/** The outcome of requesting a dashboard link. */
 export type LinkOutcome =
   | { state: 'made'; url: string; expiresAt: number; tunnel: string | null }
   | { state: 'refused'; code: ErrorCode; message: string; hint: string | undefined };
@@ -67,13 +67,17 @@ export const sessionHeader = 'x-rankd-session';
 export const socketName = 'daemon.sock';
 
 /**
- * The file in the data directory with the socket's path, if the directory can't contain the socket: CIFS and exFAT have no
- * sockets, and a path can have at most 107 bytes (unix(7); 103 on macOS). On Windows, the file has the name of the pipe,
- * which is random, because another user could create a pipe with a known name first and impersonate the daemon.
+ * The file in the data directory that contains the socket's path, if the directory can't contain the socket: CIFS and
+ * exFAT have no sockets, and a path can have at most 107 bytes (unix(7); 103 on macOS). On Windows, the file contains
+ * the pipe's name. That name is random, because another user could create a pipe with a known name first and
+ * impersonate the daemon.
  */
 export const addressName = 'daemon.address';
 
-/** Returns the path of the daemon's socket or pipe; `undefined` if there is none. */
+/**
+ * Returns the path of the daemon's socket or pipe; `undefined` if there is none, or if other users can access its
+ * folder.
+ */
 export function controlPath(dataDir: string): string | undefined {
   const socket = join(dataDir, socketName);
   if (thisSystem.hasSocketFiles && existsSync(socket)) return socket;

@@ -52,8 +52,8 @@ interface Ended {
 }
 
 /**
- * Makes an ended change's outcome unknown again, after a later read contradicted it. `wanted` has the change's target
- * roles, because a refused change's record has the roles that were found.
+ * Makes an ended change's outcome unknown again, after a later read contradicted it. `wanted` contains the change's
+ * target roles, because the record of a refused change contains the roles that were found instead.
  */
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
@@ -66,7 +66,7 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
 
 /**
  * Makes an ended change's outcome unknown again, because a stalled process may have written to the platform late.
- * `wanted` has the change's target roles.
+ * `wanted` contains the change's target roles.
  */
 export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const message =

@@ -304,7 +304,7 @@ export function postponed(hold: Hold, why: { code: ErrorCode; message: string },
 /** The verdict on a hold after its member was read. */
 export type HoldVerdict =
   /**
-   * Restore these roles (ids). `missing` has the earlier roles that the group no longer lists and the member does not
+   * Restore these roles (ids). `missing` lists the earlier roles that the group no longer lists and the member does not
    * hold.
    */
   | { do: 'give_back'; roles: number[]; missing: number[] }

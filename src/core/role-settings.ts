@@ -143,7 +143,7 @@ type Roles = Pick<RoleScheme, 'roles' | 'rankOne'>;
 
 /**
  * Resolves entries to roles. An entry that was resolved before still means the same roles, whatever their numbers and
- * names are now. `learned` has the meanings of entries that are resolved for the first time.
+ * names are now. `learned` contains the meanings of entries that are resolved for the first time.
  */
 export function resolveRoles(
   group: Roles,

@@ -16,7 +16,7 @@ export interface RestoredHolds {
 
 /**
  * Returns the roles and holds from before `earliest`, the oldest undone change, or a refusal if they can't be restored.
- * `holds` has all of the member's recorded holds.
+ * `holds` contains all of the member's recorded holds.
  */
 export function holdsBefore(
   earliest: RankChange,

@@ -15,9 +15,9 @@ export function tookEffect({ state, dryRun, rolesBefore, rolesAfter, hold }: Ran
 }
 
 /**
- * Judges an undo. `timeline` has the changes that took effect on the member, newest first, back to the oldest selected
- * one and to every change that an undo in the timeline reverted. An unselected undo and the changes that it reverted
- * cancel out.
+ * Judges an undo. `timeline` lists the changes that took effect on the member, newest first, back to the oldest
+ * selected one and to every change that an undo in the timeline reverted. An unselected undo and the changes that it
+ * reverted cancel out.
  */
 export function undoing(timeline: RankChange[], isSelected: (change: RankChange) => boolean): UndoVerdict {
   const { live, undoId } = liveChanges(timeline, isSelected);

@@ -131,15 +131,15 @@ export class LazyDashboard implements AsyncDisposable {
     return this.#dashboard?.lastingUrl ?? null;
   }
 
-  /** Serves the page on the API's server if `dashboard.path` is set. */
+  /** Serves the dashboard on the API's server if `dashboard.path` is set. */
   async mount(server: FastifyInstance): Promise<void> {
     const { path } = this.#options.config;
     if (path !== undefined) await (await this.#load()).mount(server, path);
   }
 
   /**
-   * Serves the page if `dashboard.enabled` or `dashboard.path` is set. `url`: the API's address. Throws the same errors
-   * as `Dashboard.open`.
+   * Serves the dashboard if `dashboard.enabled` or `dashboard.path` is set. `url`: the API's address. Throws the same
+   * errors as `Dashboard.open`.
    */
   async openIfEnabled(url: string): Promise<void> {
     const { path } = this.#options.config;

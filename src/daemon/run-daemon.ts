@@ -60,8 +60,8 @@ interface RunningDaemon extends AsyncDisposable {
   /** Reloads the configuration. `by`: the actor recorded in the audit log. Never rejects. */
   reload(by: string): Promise<ReloadOutcome>;
   /**
-   * Notifies the service manager that the daemon is ready, and stops the daemon on the signal. Throws `schema_newer` if a
-   * newer rankd has migrated the database in the meantime.
+   * Notifies the service manager that the daemon is ready, and stops the daemon on the signal. Throws `schema_newer` if
+   * a newer rankd has migrated the database in the meantime.
    */
   stopOn(signal: Promise<string>): Promise<void>;
 }
@@ -184,7 +184,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   });
 }
 
-/** Resolves with the reason once this rankd can no longer use the database. Never resolves after `stop`. */
+/** Resolves with the reason once this version of rankd can no longer use the database. Never resolves after `stop`. */
 async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): Promise<RankdError> {
   for (;;) {
     const why = outgrownOf(store, log);
@@ -196,7 +196,8 @@ async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): 
 const checkSchemaEveryMs = 1_000;
 
 /**
- * Returns the error if a newer rankd has migrated the database. Ignores an unreadable database, which requests report.
+ * Returns the error if a newer version of rankd has migrated the database. Ignores an unreadable database, which
+ * requests report.
  */
 function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
   try {

@@ -224,8 +224,8 @@ const retryWebhooksMs = 5_000;
 const maxRounds = 8;
 
 /**
- * Delivers events until `stop` is aborted. Polls the store, because this takes microseconds, does not slow rank
- * changes, and finds events that commands have written.
+ * Delivers events until `stop` is aborted. Polls the store, because a poll is cheap, does not slow rank changes, and
+ * finds events that commands have written.
  */
 export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promise<void> {
   const rounds = new Map<string, Promise<void>>();

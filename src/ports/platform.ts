@@ -132,14 +132,14 @@ export interface RoleWrite {
   roleId: number;
 }
 
-/** The bounds for a platform call, such as its deadline and its lane. */
+/** The context of a platform call: its deadline, lane, reserved budget and write fence. */
 export interface CallContext {
   signal: AbortSignal;
   /** The caller does not need the result after this time (milliseconds on `Clock.monotonic()`). */
   deadlineAt: number;
   /** Calls in one lane are admitted in order of arrival. Lanes share the platform's budget fairly. */
   lane: string;
-  /** The room in the budget that is reserved for this call. */
+  /** The budget slot that is reserved for this call. */
   reservation?: Reservation;
   /** Called before each attempt to write. If it rejects, the write is not sent, and fails with the same error. */
   fence?: () => Promise<WriteLease>;
@@ -167,13 +167,13 @@ export const unboundedLease: WriteLease = { leftMs: () => Number.POSITIVE_INFINI
  */
 export type Reservation = Disposable;
 
-/** Returns bounds for calls that time out `ms` milliseconds from now. Dispose of the bounds to release the timer. */
+/** Returns a context for calls that time out `ms` milliseconds from now. Dispose of it to release the timer. */
 export function callWithin(clock: Clock, ms: number, lane: string): CallContext & Disposable {
   const { at, ...deadline } = deadlineIn(clock, ms);
   return { ...deadline, deadlineAt: at, lane };
 }
 
-/** Returns bounds with only a share (0..1) of the call's remaining time, for an optional step. */
+/** Returns a context with only a share (0..1) of the call's remaining time, for an optional step. */
 export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
   const now = clock.monotonic();
   return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };

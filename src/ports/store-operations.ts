@@ -5,7 +5,7 @@ export interface StoreEngine {
   /**
    * Opens the store, and creates or migrates it first if necessary. Throws `conflict` if it would have to migrate data
    * that other nodes are using or that is on a read-only file system. Also throws `no_permission`, `config_invalid`
-   * (the data is not rankd's), `schema_newer` and `store_unavailable`.
+   * (the data does not belong to rankd), `schema_newer` and `store_unavailable`.
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
@@ -33,7 +33,7 @@ export interface OpenOptions {
  * An operator's actions on a whole store.
  *
  * Checks, migrations and backups throw `not_found` if there is no database. All methods except `findNames` can throw
- * `config_invalid` (the database is not rankd's), `schema_newer`, `no_permission` and `store_unavailable`.
+ * `config_invalid` (not a rankd database), `schema_newer`, `no_permission` and `store_unavailable`.
  */
 export interface StoreOperations {
   /** True if there is a database. */

@@ -46,8 +46,8 @@ export interface Store
   /** The clock that all users of this store share. */
   readonly clock: Clock;
   /**
-   * Returns an error once a later rankd has migrated the store to a schema that this one does not support. The daemon
-   * then stops.
+   * Returns an error once a newer version of rankd has migrated the store to a schema that this version does not
+   * support. The daemon then stops.
    */
   outgrown(): RankdError | undefined;
   /** Resolves if the store responds and is still the one that was opened. */

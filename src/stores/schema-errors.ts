@@ -19,7 +19,10 @@ export function unmigrated(place: string, { version, newest }: { version: number
   });
 }
 
-/** Returns the error for a running daemon after a later rankd has migrated its database to an unsupported schema. */
+/**
+ * Returns the error for a running daemon after a newer version of rankd has migrated its database to an unsupported
+ * schema.
+ */
 export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',

@@ -219,7 +219,10 @@ export function isPublic(address: string): boolean {
 /** IANA has allocated no other unicast addresses; private networks such as Yggdrasil use the rest. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Azure's own services on every virtual machine, at an address that its documentation calls public. */
+/**
+ * The address of Azure's internal services, which every Azure VM can reach. It is in a public range, so it is refused
+ * by name.
+ */
 const azureHost = '168.63.129.16';
 
 /** Returns a check that accepts public addresses, and those that the operator allows. */

@@ -55,7 +55,7 @@ export interface Acknowledged {
 
 /**
  * A fake Discord that accepts messages to a webhook, registers commands, posts them to rankd and accepts the replies.
- * `violations` has the mistakes that a careful client would not make.
+ * `violations` lists the mistakes that a careful client would not make.
  */
 export class FakeDiscord {
   readonly messages: StoredMessage[] = [];

@@ -123,8 +123,8 @@ export class Interactions {
 
   /**
    * Resolves when a command may start: in order of arrival, after a turn of the event loop without a new command.
-   * Simultaneous commands are thus all acknowledged before any of them runs. Without this, running 200 commands took a
-   * third of the time until the last acknowledgement.
+   * Simultaneous commands are therefore all acknowledged before any of them runs. Without this, running 200 commands
+   * took a third of the time until the last acknowledgement.
    */
   #turn(): Promise<void> {
     this.#accepted += 1;

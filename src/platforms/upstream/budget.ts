@@ -394,7 +394,7 @@ export function laneOfNode(node: string, lane: string): string {
   return `${node} ${lane}`;
 }
 
-/** Counts a call in the lane. Returns the lane's number of calls over roughly the last window. */
+/** Counts a call in the lane. Returns the approximate number of its calls over the last window. */
 function countCall(
   counts: ShareCounts,
   { lane, now, windowMs }: { lane: string; now: number; windowMs: number },
@@ -410,7 +410,7 @@ function countCall(
   return callsOf(counts, lane, { now, windowMs });
 }
 
-/** Returns the lane's number of calls over roughly the last window. */
+/** Returns the approximate number of the lane's calls over the last window. */
 export function callsOf(
   counts: ShareCounts,
   lane: string,

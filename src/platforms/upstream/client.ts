@@ -98,7 +98,10 @@ interface Failure {
   error: RankdError;
   /** True if a retry can succeed. */
   isTransient: boolean;
-  /** True if one retry is enough, as with an unknown host name: the cause rarely passes before someone intervenes. */
+  /**
+   * True if only one retry makes sense, as with an unknown host name, because such a failure rarely clears up by
+   * itself.
+   */
   isRetriedOnce?: boolean;
   /** True if the gate delays the next attempt. */
   isGated?: boolean;

@@ -72,8 +72,8 @@ function powersIn(permissions: Record<string, unknown>): Power[] {
 }
 
 /**
- * Adds the kinds, which Open Cloud does not report: `baseIds` has the base role, or the candidates for it. Sorts the
- * roles by rank, the base role before others of its rank, then by id.
+ * Adds the kinds, which Open Cloud does not report: `baseIds` contains the id of the base role, or the ids of all
+ * candidates. Sorts the roles by rank, then by id; the base role comes first within its rank.
  */
 export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   const roles = listed.map((role): Role => {
@@ -198,7 +198,7 @@ function isNone(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** Returns the id that follows `collection` in a path, e.g. 7 out of `groups/1/roles/7`. */
+/** Returns the id that follows `collection` in a path, e.g. 7 from `groups/1/roles/7`. */
 function idIn(path: unknown, collection: string): number {
   const [, found] = new RegExp(`(?:^|/)${collection}/(\\d+)$`).exec(text(path)) ?? [];
   if (found === undefined) throw new TypeError(`no id under ${collection}`);

@@ -26,7 +26,7 @@ export class WriteSpacing {
     this.#spacesUntil = this.#clock.monotonic() + rememberedMs;
   }
 
-  /** Calls `write` once the spacing has passed, even if `signal` was aborted during the wait. */
+  /** Calls `write` once the spacing has passed, or as soon as `signal` is aborted. */
   async withSpacing<T>(userId: number, { signal }: Pick<CallContext, 'signal'>, write: () => Promise<T>): Promise<T> {
     const now = this.#clock.monotonic();
     const waitMs = (this.#writes.of(userId) ?? Number.NEGATIVE_INFINITY) + lockMs - now;

@@ -14,7 +14,7 @@ export interface ClusterMemory {
   keep(cluster: string): void;
 }
 
-/** Returns the memory for an address. The data directory's file has an entry for each database. */
+/** Returns the memory for an address. A file in the data directory contains an entry for each database. */
 export function clusterMemory(dataDir: string, address: ServerAddress): ClusterMemory {
   const name = 'rankd.clusters';
   const file = join(dataDir, name);

@@ -235,7 +235,7 @@ export const mayHaveChanged = inStates(effectiveStates);
 /** Matches the actor by the whole name, or by the part before the colon. */
 export const isDoneBy = "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')";
 
-/** Returns the change that the verdict allows. Throws the verdict's refusal, which rolls back the transaction. */
+/** Returns the allowed change and its events. Throws the verdict's refusal, which rolls back the transaction. */
 export function allowed<Change>(verdict: Verdict<Change>): { change: Change; events: DomainEvent[] } {
   if ('refusal' in verdict) throw verdict.refusal;
   return verdict;

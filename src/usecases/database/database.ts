@@ -22,7 +22,7 @@ interface DatabaseVerdict {
   checks: StoreCheck[];
   /** True if the audit log could be read and its chain is broken. */
   isAuditBroken: boolean;
-  /** The fix to show if a different check failed. */
+  /** The fix to show if a check other than the audit check failed. */
   fix: string;
 }
 
@@ -152,7 +152,7 @@ export function restoreDocument(
 
 /**
  * Returns the JSON document for a copy. `auditHead` is the newest event's hash, which is the same in both places.
- * `rows` has the number of rows in each table.
+ * `rows` maps each table to its number of rows.
  */
 export function copyDocument({ tables, head }: CopiedContents, { from, to }: { from: string; to: string }) {
   const count = (table: string) => tables.get(table) ?? 0;

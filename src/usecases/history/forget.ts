@@ -7,7 +7,7 @@ import type { Ports } from '../../ports/index.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
 
-/** The number of a person's records, and the pseudonym that replaces the person in them. */
+/** The numbers of changes and events that name a person, and the pseudonym that replaces the person in them. */
 interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
   /** `undefined` in a dry run. */
   pseudonym: number | undefined;

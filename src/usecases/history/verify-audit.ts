@@ -35,8 +35,8 @@ export interface AuditVerdict {
 
 export interface AuditQuestions {
   /**
-   * Returns true if `audit.keep` is set. Called only if the start of the chain is missing. If omitted, it counts as
-   * set.
+   * Returns true if `audit.keep` is set. Called only if the start of the chain is missing. If this function is omitted,
+   * `audit.keep` is assumed to be set.
    */
   hasRetention?: () => Promise<boolean>;
   /** A hash (hex) that was recorded as the head. */

@@ -245,7 +245,7 @@ function requireReach({ minRank = 0, maxRank = 255 }: KeyRules): void {
   throw new RankdError('usage', message, { hint: 'choose a lower --min-rank or a higher --max-rank' });
 }
 
-/** Returns the ids of those of the given keys that are paused. */
+/** Returns the ids of the given keys that are paused and not revoked. */
 export async function pausedAmong({ store }: Pick<Ports, 'store'>, ids: readonly string[]): Promise<Set<string>> {
   const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
   const paused = keys.filter(({ pausedAt, revokedAt }) => pausedAt !== undefined && revokedAt === undefined);

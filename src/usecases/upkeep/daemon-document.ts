@@ -38,7 +38,7 @@ export function nodeReloadsDocument(
   };
 }
 
-/** A session on the page. Times are epoch milliseconds. */
+/** A dashboard session. Times are epoch milliseconds. */
 interface Session {
   by: string;
   loggedInAt: number;

@@ -5,8 +5,8 @@ import { auditDashboard } from './operator-events.ts';
 const linkLifeMs = 5 * 60_000;
 
 /**
- * Creates a login link that works once, within five minutes, on the page of any daemon on this store. The store has
- * only the hash of its secret.
+ * Creates a login link that works once, within five minutes, on the page of any daemon on this store. The store
+ * contains only the hash of its secret.
  */
 export async function makeLoginLink(
   ports: Pick<Ports, 'store' | 'clock'>,

@@ -55,8 +55,8 @@ export async function previewUndo(
 }
 
 /**
- * Runs the page's undos and lists, one at a time. A run continues after the page is closed. When the daemon stops, the
- * run stops after the members in flight.
+ * Runs the dashboard's undos and lists, one at a time. A run continues after the browser tab is closed. When the daemon
+ * stops, the run stops after the members in flight.
  */
 export class PageRuns implements AsyncDisposable {
   readonly #runs = new Map<string, PageRun>();

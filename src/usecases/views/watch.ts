@@ -2,7 +2,7 @@ import type { DaemonContext, LiveContext } from '../daemon-context.ts';
 import { newestEvent } from '../history/audit-heads.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 
-/** A part of the page. */
+/** A part of the dashboard. */
 type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
 
 const readEveryMs = 500;
@@ -31,7 +31,7 @@ interface Watching {
 
 /**
  * Reports changed views until `stop` is aborted. It polls the audit log, which also records changes by commands that
- * run alongside the daemon. Reading new events takes microseconds.
+ * run alongside the daemon. Reading new events is cheap.
  */
 export async function watchViews({ live, status, notify }: Watching, stop: AbortSignal): Promise<void> {
   const { clock, log } = live.current;

@@ -10,7 +10,7 @@ import { signedHeaders, type Webhook, type WebhookAddress } from '../../core/web
 import { unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Clock, Ports, WebhookSender } from '../../ports/index.ts';
 
-/** Webhook settings. */
+/** The settings that sending webhooks needs. */
 export interface WebhookSettings {
   timeoutMs: number;
   proxy?: OutboundProxy | undefined;

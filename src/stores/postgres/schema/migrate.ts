@@ -46,12 +46,13 @@ export async function migrateWithin(
   await transaction.get('SELECT 1 AS done FROM rankd.workspace');
 }
 
-/** The newest schema version that this rankd supports. */
+/** The newest schema version that this version of rankd supports. */
 export const newestSchema = migrations.length;
 
 /**
  * Resolves with the number of migrations applied to the database; 0 if it has no schema `rankd`. Throws
- * `config_invalid` if that schema belongs to another program, and `schema_newer` if it requires a later rankd.
+ * `config_invalid` if that schema belongs to another program, and `schema_newer` if it requires a newer version of
+ * rankd.
  */
 export async function schemaVersion(db: Reader, address: ServerAddress): Promise<number> {
   const found = await db.get<{ hasSchema: boolean; hasSteps: boolean }>(

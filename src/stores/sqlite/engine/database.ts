@@ -126,14 +126,14 @@ export class SqliteDatabase implements Database {
     return rows;
   }
 
-  /** Returns an error if a later rankd has migrated the database. */
+  /** Returns an error if a newer version of rankd has migrated the database. */
   outgrown(): RankdError | undefined {
     const { newestSchema: newest } = this.#options;
     const needed = this.getNow<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
     return newest === undefined || needed <= newest ? undefined : outgrown(this.file, { needed, newest });
   }
 
-  /** Throws `store_unavailable` if a later rankd has migrated the database. */
+  /** Throws `store_unavailable` if a newer version of rankd has migrated the database. */
   requireKnownSchema(): void {
     const cause = this.outgrown();
     if (cause !== undefined) throw unavailable(cause);

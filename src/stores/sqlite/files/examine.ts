@@ -16,12 +16,12 @@ export interface Examination extends BackupContents {
   danglingRows: string[];
 }
 
-/** The newest schema that this rankd supports. */
+/** The newest schema that this version of rankd supports. */
 export const newestSchema = migrations.length;
 
 /**
- * Reads a whole database. Throws `config_invalid` if it is not rankd's, `schema_newer`, and `store_unavailable` if it
- * is too damaged to be read.
+ * Reads a whole database. Throws `config_invalid` if it is not a rankd database, `schema_newer`, and
+ * `store_unavailable` if it is too damaged to be read.
  */
 export function examine(db: Connection): Examination {
   return db.read(() => {

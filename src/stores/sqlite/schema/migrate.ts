@@ -24,8 +24,8 @@ export interface MigrateOptions {
  * Migrates a database, or an empty file, to the newest schema. Copies an older database first, to
  * `rankd.db.before-v<new version>`. Of two concurrent migrations, the second does nothing.
  *
- * Throws `config_invalid` if the file is not rankd's, and `schema_newer` if a later rankd migrated it, without changing
- * it.
+ * Throws `config_invalid` if the file is not a rankd database, and `schema_newer` if a newer version of rankd migrated
+ * it. In both cases, the file is unchanged.
  */
 export function migrate(
   db: Connection,

@@ -11,8 +11,8 @@ import { migrations } from './migrations.ts';
 export const applicationId = 0x726e6b64;
 
 /**
- * Returns the number of migrations applied to the database. Throws `config_invalid` if the file is not rankd's, and
- * `schema_newer` if a later rankd migrated it.
+ * Returns the number of migrations applied to the database. Throws `config_invalid` if the file is not a rankd
+ * database, and `schema_newer` if a newer version of rankd migrated it.
  */
 export function schemaVersion(db: Connection, newestKnown: number): number {
   const { id, version, objects } = db.get<{ id: number; version: number; objects: number }>(headerSql) ?? emptyHeader;
