@@ -220,8 +220,8 @@ export function isPublic(address: string): boolean {
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * The address of Azure's internal services, which every Azure VM can reach. It is in a public range, so it is refused
- * by name.
+ * The address of Azure's internal services, which every Azure VM can reach. It is in a public range, so rankd refuses
+ * it explicitly.
  */
 const azureHost = '168.63.129.16';
 
