@@ -308,7 +308,7 @@ export interface RankChange extends RankRequest {
   placeId?: number;
   /** `key:<id>`, `cli:<user>@<host>`, or `web:<user>@<host>` for the dashboard. */
   by: string;
-  /** True for a test key: the change is planned and reported, but never written. */
+  /** True for a test key: rankd plans and records the change, but never sends it to the platform. */
   dryRun: boolean;
   /** True if the breaker counts it as a demotion: the member drops, or moves to a different role with the same rank. */
   demotion: boolean;

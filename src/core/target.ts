@@ -26,7 +26,7 @@ import { isNamed } from './rules/rule.ts';
 /**
  * Returns the requested role, by a rank up to 255, a role id above 255, or a name. Throws `unknown_rank`,
  * `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
- * `platform_unavailable` for a role that may be the base role. The error proposes only roles that the acting account
+ * `platform_unavailable` for a role that may be the base role. The error suggests only roles that the acting account
  * can give, if there are any.
  */
 export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: ActingAccount): Role {

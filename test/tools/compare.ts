@@ -1,6 +1,9 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
-/** The fields that are compared for a rank change. Both the history's rows and `history list --json` have them. */
+/**
+ * The parts of a rank change that `compare` uses. The history's rows and `history list --json` share these fields,
+ * except where noted.
+ */
 export interface StoredChange {
   id: string;
   state: string;

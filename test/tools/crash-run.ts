@@ -15,7 +15,7 @@ export interface CrashOptions {
   /** The number of kills before the remaining changes are reconciled and compared. */
   killsPerRound: number;
   seed: number;
-  /** Called after each round. */
+  /** Prints a line of a round's report. */
   say: (line: string) => void;
 }
 

@@ -174,7 +174,10 @@ function ended(
   });
 }
 
-/** Returns an event's delivery as it was before this attempt, without the previous response. */
+/**
+ * Returns the delivery for this attempt, without a response yet. Continues the count of a waiting delivery; otherwise,
+ * starts a new one.
+ */
 function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: Attempt['events'][number]): Delivery {
   const before = deliveries.find((delivery) => delivery.sequence === sequence);
   const { tries, firstAt } = before?.state === 'waiting' ? before : { tries: 0, firstAt: now };

@@ -55,7 +55,8 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
 
     async releaseIdempotencyKey(slot) {
       const version = held.get(nameOf(slot));
-      held.delete(nameOf(slot)); // before the removal: a later claim follows it on the same connection
+      // First, because a claim made during the removal sets its own entry. Its statement runs after the removal.
+      held.delete(nameOf(slot));
       if (version !== undefined) await remove({ ...slot, version });
     },
   };

@@ -100,7 +100,10 @@ export class PlatformTrust {
     if (!believesAnswers) this.#isDoubted = true;
   }
 
-  /** Schedules a late read of an applied change after `dueAt` if it is the first one, a demotion, or one in twenty. */
+  /**
+   * Schedules a late read of an applied change, after `dueAt`, for demotions, every twentieth change, and the first
+   * change until a late read agrees.
+   */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
     const isFirst = !this.#isProven && this.#reads.every((read) => !isOfApplied(read) || read.era < this.#era);
