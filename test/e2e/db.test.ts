@@ -41,7 +41,7 @@ test('db check reports its checks, even while a daemon is running, and exits wit
 ok  integrity   every page is readable and every index is complete
 ok  references  all referenced rows exist
 ok  schema      ${schema}; this rankd supports schemas up to ${schema}
-ok  rows        1 keys, 0 whitelist entries, 0 changes, 1 audit events
+ok  rows        1 key, 0 whitelisted places, 0 changes, 1 audit event
 ok  size        ${statSync(database).size} bytes, write-ahead log 0 bytes
 ok  audit       1 event, each linked to the one before
 `,

@@ -1,3 +1,4 @@
+import { counted } from '../../base/text.ts';
 import type { Names, NamesQuery, RowCounts, StoreCheck, StoredRole } from '../../ports/index.ts';
 import type { Dialect, Reader } from './database.ts';
 
@@ -57,8 +58,13 @@ export function rowCountsSql({ schema }: Dialect): string {
 export const noRows: RowCounts = { keys: 0, whitelist: 0, changes: 0, auditEvents: 0 };
 
 export function rowsCheck({ keys, whitelist, changes, auditEvents }: RowCounts): StoreCheck {
-  const detail = `${keys} keys, ${whitelist} whitelist entries, ${changes} changes, ${auditEvents} audit events`;
-  return { name: 'rows', ok: true, detail };
+  const counts = [
+    counted(keys, 'key'),
+    counted(whitelist, 'whitelisted place'),
+    counted(changes, 'change'),
+    counted(auditEvents, 'audit event'),
+  ];
+  return { name: 'rows', ok: true, detail: counts.join(', ') };
 }
 
 const maxShown = 3;
