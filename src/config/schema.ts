@@ -301,7 +301,7 @@ export const settingsSchema = section({
     tls: oneOf(tlsModes)
       .optional()
       .describe(
-        'verify; require: encrypted, without a certificate check; or off. Without it: off for a server on this machine, otherwise verify.',
+        'verify; require: encrypted, but only the password proves the server; off. Default: off for a server on this machine, else verify.',
       ),
     node: z
       .string({ error: 'a name' })

@@ -237,7 +237,7 @@ test('a backup is not written to a terminal', async () => {
 });
 
 test.each([
-  { what: 'a missing folder', target: 'none/copy.db', code: 3, says: 'does not exist' },
+  { what: 'a missing folder', target: 'none/copy.db', code: 3, says: 'none does not exist' },
   { what: 'a folder without --force', target: 'folder', code: 2, says: 'is a folder' },
   { what: 'a folder with --force', target: '--force folder', code: 2, says: 'is a folder' },
   { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would overwrite it' },

@@ -202,7 +202,7 @@ test('without a response, doctor reports the failed step: the port, the name, th
     {
       check: 'reach',
       grade: 'FAIL',
-      fix: expect.stringMatching(/phone with Wi-Fi off.*some routers/),
+      fix: expect.stringMatching(/phone with Wi-Fi off.*some routers can't reach their own public address from inside/),
     },
   ]);
   expect((await found(`https://localhost:${new URL(plain).port}`)).slice(1)).toMatchObject([

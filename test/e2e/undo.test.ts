@@ -29,7 +29,7 @@ const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1009];
 const captain = 8_589_934_642;
 const base = 12_884_901_889;
 
-test('a raid of demotions is undone exactly, with all roles of every member, and recorded for the operator', async () => {
+test('a raid of demotions is undone exactly, with all roles of every member, and recorded with the operator as its author', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   for (const userId of members.slice(4)) await raid.rank(raid.secret, userId, 10);

@@ -102,7 +102,7 @@ describe('while roles are cached, no change goes above a ceiling', () => {
     )(),
   );
 
-  test('even if only the key sets it, whether the role is given or taken; a rank without a role is refused', () =>
+  test('even if only the key sets the ceiling, whether the role is given or taken; a rank without a role is refused', () =>
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;

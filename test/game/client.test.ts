@@ -191,7 +191,7 @@ describe('a failure is returned as a Result with a sentence', () => {
     [
       'HttpError: SslVerificationFail',
       { isKnown: true, attempts: 1 },
-      /does not accept rankd\.example\.com's certificate: .*expired/,
+      /^Roblox does not accept rankd\.example\.com's certificate: .*expired/,
     ],
     ['HttpError: TooManyOutstandingRequests', { isKnown: true, attempts: 5 }, /too many requests in flight/],
     ['HttpError: InvalidUrl', { code: 'invalid_argument', isKnown: true, attempts: 1 }, /check the url/],
