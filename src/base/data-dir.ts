@@ -246,7 +246,7 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         'store_unavailable',
         `The data directory ${dataDir} points to ${link}, which does not exist.`,
         {
-          hint: `create ${link} (is its disk mounted?), or name another directory with --data-dir`,
+          hint: `create ${link} (is its disk mounted?), or name a different directory with --data-dir`,
           cause,
         },
       );

@@ -111,7 +111,7 @@ function closing<T>(descriptor: number, work: () => T): T {
   }
 }
 
-const replaceable = 'choose another name, or replace it with --force';
+const replaceable = 'choose a different name, or replace it with --force';
 
 export interface NewFile {
   /** Absolute. */
@@ -187,7 +187,7 @@ function makeInPlace(file: NewFile, undo: Array<() => void>): void {
   undo.unshift(() => rmSync(path));
 }
 
-const anotherName = 'choose another name, or move that file away';
+const anotherName = 'choose a different name, or move that file away';
 
 /**
  * Renames a file and replaces an existing one. On Windows, if another program has the existing file open, retries for
@@ -230,7 +230,7 @@ export function behindLinks(path: string, users: readonly number[]): string {
 
 function notFile(path: string): RankdError {
   return new RankdError('usage', `${path} is neither a file nor a folder; a backup can't replace it.`, {
-    hint: 'choose another name; `rankd backup -` writes to standard output',
+    hint: 'choose a different name; `rankd backup -` writes to standard output',
   });
 }
 
@@ -368,7 +368,7 @@ const diskFailed: Failure = (file) => ({
 const inUse: Failure = (file) => ({
   code: 'conflict',
   message: `${file} is in use, so rankd did not replace it.`,
-  hint: `close the program that is using ${file}, or choose another name`,
+  hint: `close the program that is using ${file}, or choose a different name`,
 });
 const tooManyOpen: Failure = (file) => ({
   code: 'store_unavailable',

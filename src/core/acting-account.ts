@@ -52,7 +52,7 @@ export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
-  return untouchable(`Member ${rankeeId} is rankd's own account; on Roblox, no one can change their own rank.`);
+  return untouchable(`Member ${rankeeId} is the acting account; on Roblox, no one can change their own rank.`);
 }
 
 function refusalOfOwner(rankeeId: number): RankdError {
@@ -77,13 +77,13 @@ export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase
   if (isOutsider(acting)) return refusalOfOutsider(acting);
   const what =
     involved === plan.target ? roleTitle(involved) : `Member ${request.rankeeId} holds ${roleTitle(involved)}, which`;
-  return aboveActing(`${what} is not below rank ${acting.rank}, the rank of rankd's account (${acting.userId}).`);
+  return aboveActing(`${what} is not below the acting account's rank ${acting.rank} (user ${acting.userId}).`);
 }
 
 /** Returns the refusal if the acting account is not a member of the group. */
 export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
   const message =
-    `rankd's account (${userId}) is not a member of the group. ` +
+    `The acting account (user ${userId}) is not a member of the group. ` +
     'It must join the group and hold a role above the ranks that rankd changes.';
   return new RankdError('above_acting_account', message, {
     hint: `join the group as user ${userId}, give that account the role, then try again`,
@@ -92,7 +92,7 @@ export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
 
 function untouchable(message: string): RankdError {
   return new RankdError('above_acting_account', message, {
-    hint: "choose a different member; no role lets rankd's account change this one",
+    hint: 'choose a different member; no role would let the acting account change this member',
   });
 }
 

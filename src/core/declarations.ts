@@ -11,7 +11,7 @@ export interface StoredDeclaration<Declaration> {
 
 /** This node's latest declarations, and those of other live nodes. Both are empty if only one daemon uses the store. */
 export interface NodeDeclarations<Declaration> {
-  kept: readonly StoredDeclaration<Declaration>[];
+  stored: readonly StoredDeclaration<Declaration>[];
   elsewhere: ReadonlyArray<StoredDeclaration<Declaration> & { node: string }>;
 }
 
@@ -42,7 +42,7 @@ export interface ComparedDeclarations<Declaration> {
  */
 export function compareDeclarations<Declaration extends { name: string }>(
   declared: readonly Declaration[],
-  { kept, elsewhere }: NodeDeclarations<Declaration>,
+  { stored, elsewhere }: NodeDeclarations<Declaration>,
   {
     isSame,
     excludes,
@@ -51,8 +51,8 @@ export function compareDeclarations<Declaration extends { name: string }>(
     excludes(one: Declaration, other: Declaration): boolean;
   },
 ): ComparedDeclarations<Declaration> {
-  const storedAs = (own: Declaration) => kept.find(({ declaration }) => isSame(declaration, own));
-  const dropped = kept
+  const storedAs = (own: Declaration) => stored.find(({ declaration }) => isSame(declaration, own));
+  const dropped = stored
     .map(({ declaration }) => declaration.name)
     .filter((name) => declared.every((declaration) => declaration.name !== name));
   const own = declared.map((declaration) => ({
@@ -87,11 +87,11 @@ export function compareDeclarations<Declaration extends { name: string }>(
  */
 export function newestOf(
   name: string,
-  { kept, elsewhere }: NodeDeclarations<{ name: string }>,
+  { stored, elsewhere }: NodeDeclarations<{ name: string }>,
 ): 'own' | 'theirs' | undefined {
   const seqOf = (all: readonly StoredDeclaration<{ name: string }>[]) =>
     Math.max(...all.filter(({ declaration }) => declaration.name === name).map(({ seq }) => seq));
-  const [own, theirs] = [seqOf(kept), seqOf(elsewhere)];
+  const [own, theirs] = [seqOf(stored), seqOf(elsewhere)];
   if (own === theirs) return undefined; // neither exists
   return own > theirs ? 'own' : 'theirs';
 }

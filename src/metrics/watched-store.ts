@@ -14,17 +14,17 @@ export function watchedStore(store: Store, meters: Meters): Store {
     },
     async updateChange(changeId, judge) {
       let before: ChangeState | undefined;
-      const kept = await store.updateChange(changeId, (found) => {
+      const stored = await store.updateChange(changeId, (found) => {
         before = found.change.state;
         return judge(found);
       });
-      if (kept !== undefined && kept.state !== before) count(kept.state, kept.code, false);
-      return kept;
+      if (stored !== undefined && stored.state !== before) count(stored.state, stored.code, false);
+      return stored;
     },
     async reopenChange(changeId, judge) {
-      const kept = await store.reopenChange(changeId, judge);
-      if (kept !== undefined) count(kept.state, kept.code, false);
-      return kept;
+      const stored = await store.reopenChange(changeId, judge);
+      if (stored !== undefined) count(stored.state, stored.code, false);
+      return stored;
     },
   };
   // Binds every other method to the store itself, which may be a class with private fields.

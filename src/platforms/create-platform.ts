@@ -33,7 +33,7 @@ export async function createPlatform({
       const title = groupTitle(config);
       const baseRoleMemory = {
         find: () => store.findBaseRole(title),
-        keep: (roleId: number) => store.storeBaseRole(title, roleId),
+        store: (roleId: number) => store.storeBaseRole(title, roleId),
       };
       const apiKey = config.apiKey.reveal();
       const ledger = store.budgetLedger(crypto().hash('sha256', apiKey));

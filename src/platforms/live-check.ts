@@ -168,7 +168,7 @@ const checks: Record<string, Check> = {
     const { status, json } = await platform.findNames([readable(user, 'User', parseUserName)]);
     if (status === 401 || status === 403)
       throw new Error(
-        `refused with ${status}: Roblox no longer looks up names without a log-in, so rankd needs user ids`,
+        `refused with ${status}: Roblox no longer looks up names without a login, so rankd needs user ids`,
       );
     if (status !== 200) throw new Error(`answered with ${status}`);
     const [found] = readable(json, 'NamedUserList', parseNamedUsers);

@@ -101,7 +101,7 @@ export class OpenCloudPlatform implements Platform {
     usersBaseUrl,
     developBaseUrl,
     clock,
-    baseRoleMemory: memory = { find: async () => undefined, keep: async () => undefined },
+    baseRoleMemory: memory = { find: async () => undefined, store: async () => undefined },
     ledger,
     proxy,
     isPatient,
@@ -427,14 +427,14 @@ function namesUnavailable(cause: unknown): RankdError {
   );
 }
 
-const giveTheId = "give the user id, the number in the profile page's address";
+const giveTheId = 'give the user id, the number in the address of the profile page';
 
 /**
- * Returns the error for a lookup that Roblox refuses without a log-in, as it has announced (April 2026, devforum
+ * Returns the error for a lookup that Roblox refuses without a login, as it has announced (April 2026, devforum
  * 4579220). A retry does not help.
  */
 function loginRequired(cause: RankdError): RankdError {
-  const message = 'Roblox no longer looks up user names without a log-in. Send the user id.';
+  const message = 'Roblox no longer looks up user names without a login. Send the user id.';
   return new RankdError('platform_rejected', message, { cause, hint: giveTheId });
 }
 

@@ -1,4 +1,4 @@
-import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import { lookup as dnsLookup, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -15,13 +15,13 @@ const connectTimeoutMs = 10_000;
 const maxAnswerBytes = 2_048;
 
 /** Creates a sender over HTTP. It uses no proxy, follows no redirect and reuses no connection. */
-export function httpWebhookSender(clock: Clock, lookUp: Lookup = lookup): WebhookSender {
+export function httpWebhookSender(clock: Clock, lookup: Lookup = dnsLookup): WebhookSender {
   return {
     async send(request, signal) {
       using deadline = deadlineIn(clock, request.timeoutMs);
       const stop = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]);
       try {
-        return await exchange(request, { clock, lookUp }, stop);
+        return await exchange(request, { clock, lookup }, stop);
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof Forbidden) return { isAnswered: false, error: error.message };
@@ -35,7 +35,7 @@ export function httpWebhookSender(clock: Clock, lookUp: Lookup = lookup): Webhoo
       const url = new URL(address);
       const literal = literalIn(url);
       const mayCall = judgeOf(url, allowPrivate);
-      const found = literal === undefined ? await addressesOf(lookUp, url.hostname) : [literal];
+      const found = literal === undefined ? await addressesOf(lookup, url.hostname) : [literal];
       if (found instanceof Error || found.length === 0) {
         const doubt = `${inWords(found)}${proxyNote({ address, proxy })}`;
         return url.protocol === 'http:' && allowPrivate.length === 0
@@ -63,7 +63,7 @@ class Forbidden extends Error {}
  */
 async function exchange(
   request: WebhookRequest,
-  { clock, lookUp }: { clock: Clock; lookUp: Lookup },
+  { clock, lookup }: { clock: Clock; lookup: Lookup },
   signal: AbortSignal,
 ): Promise<TargetAnswer> {
   const url = new URL(request.address);
@@ -77,7 +77,7 @@ async function exchange(
       method: request.method,
       headers: { 'user-agent': `rankd/${version}`, ...request.headers, ...lengthOf(request.body) },
       agent: false,
-      lookup: judgedLookup(lookUp, mayCall),
+      lookup: judgedLookup(lookup, mayCall),
       signal,
     },
     found.resolve,
@@ -103,9 +103,9 @@ function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: 
   return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
 }
 
-function addressesOf(lookUp: Lookup, hostname: string): Promise<string[] | Error> {
+function addressesOf(lookup: Lookup, hostname: string): Promise<string[] | Error> {
   return new Promise((resolve) => {
-    lookUp(hostname, { all: true }, (error, found) => resolve(error ?? found.map(({ address }) => address)));
+    lookup(hostname, { all: true }, (error, found) => resolve(error ?? found.map(({ address }) => address)));
   });
 }
 
@@ -114,16 +114,16 @@ function whyForbidden(address: string): string {
 }
 
 const plainText =
-  'it uses http, so anyone on the network path can read it; use https, or add its address to webhooks.allow_private';
+  'it uses http, so anyone on the network path can read the events; use https, or add its address to webhooks.allow_private';
 
 function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
 }
 
 /** Returns a lookup that refuses a name with any forbidden address. */
-function judgedLookup(lookUp: Lookup, mayCall: (address: string) => boolean): LookupFunction {
+function judgedLookup(lookup: Lookup, mayCall: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
-    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return done(error, '');
       const refused = addresses.find(({ address }) => !mayCall(address));
       if (refused !== undefined) return done(new Forbidden(whyForbidden(refused.address)), '');

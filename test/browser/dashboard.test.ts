@@ -29,7 +29,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     await ann.go('changes');
   });
 
-  describe('log-in', () => {
+  describe('login', () => {
     test('the link logs in and disappears from the address at once; scripts cannot read its cookie', async () => {
       await using visitor = await scene.visitor();
       const link = await scene.link();
@@ -255,7 +255,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     await using visitor = await scene.operator();
     await visitor.page.getByRole('heading', { name: '1. An account and a key on Roblox' }).waitFor();
     const step = (words: string) => visitor.page.locator('.setup li li', { hasText: words });
-    expect(await step('Make a key').innerText()).toMatch(/^to do:/);
+    expect(await step('Create a key').innerText()).toMatch(/^to do:/);
     expect(await step('Run rankd init').innerText()).toMatch(/^to do:/);
     await visitor.page.goto(`${scene.origin}/#/changes`);
     await visitor.page.getByRole('heading', { level: 1, name: 'Changes' }).waitFor();

@@ -416,7 +416,7 @@ describe('the reach of the acting account', () => {
     expect(aboveActing({ from: [50], to: 100, actingRank: 101 })).toBeUndefined();
     expect(aboveActing({ from: [50], to: 100, actingRank: 100 })).toMatchObject({
       code: 'above_acting_account',
-      message: "General (rank 100) is not below rank 100, the rank of rankd's account (500).",
+      message: "General (rank 100) is not below the acting account's rank 100 (user 500).",
     });
     expect(aboveActing({ from: [100], to: 50, actingRank: 100 })).toMatchObject({
       code: 'above_acting_account',

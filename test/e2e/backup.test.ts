@@ -126,7 +126,7 @@ test('an existing file is replaced only with --force', async () => {
     code: 4,
     stdout: '',
     stderr: `error: ${home.path('copy.db')} already exists; rankd did not change it.
-try: choose another name, or replace it with --force
+try: choose a different name, or replace it with --force
 `,
   });
   expect(readFileSync(home.path('copy.db'), 'utf8')).toBe('mine');
@@ -144,7 +144,7 @@ test.each([[], ['--force']])(
         code: 2,
         stdout: '',
         stderr: `error: ${home.path(name)} is neither a file nor a folder; a backup can't replace it.
-try: choose another name; \`rankd backup -\` writes to standard output
+try: choose a different name; \`rankd backup -\` writes to standard output
 `,
       });
     }

@@ -173,7 +173,7 @@ test('a check without a response FAILs, and the others continue', async () => {
   ]);
 });
 
-test('a name look-up that requires a log-in FAILs in --live, and as permanent in doctor', async () => {
+test('a name look-up that requires a login FAILs in --live, and as permanent in doctor', async () => {
   const { found } = await differing(({ faults }) => faults.add({ operation: 'userNames', kind: 'status 401' }));
   expect(found).toEqual([{ check: 'names', result: 'FAIL', details: [expect.stringContaining('no longer looks up')] }]);
   await using system = await openCloudHome();

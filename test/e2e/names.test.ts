@@ -63,7 +63,7 @@ describe('a user by name', () => {
     const ended = await show('Builder');
     expect([ended.code, ended.stderr]).toEqual([
       5,
-      "error: Roblox no longer looks up user names without a log-in. Send the user id.\ntry: give the user id, the number in the profile page's address\n",
+      'error: Roblox no longer looks up user names without a login. Send the user id.\ntry: give the user id, the number in the address of the profile page\n',
     ]);
     for (const user of roblox.users) if (user.id === 1001) user.name = 'Renamed';
     roblox.users.push({ id: 9001, name: 'Newcomer' });

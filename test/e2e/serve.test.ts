@@ -193,7 +193,7 @@ test('a daemon logs once its group, its acting account and its number of keys, o
   const outside = await world.serve();
   await expect.poll(() => messages(outside.log)).toEqual(["can't rank yet"]);
   expect(outside.log).toMatch(
-    /rankd's account \(9001\) is not a member of the group.*"hint":"join the group as user 9001/,
+    /The acting account \(user 9001\) is not a member of the group.*"hint":"join the group as user 9001/,
   );
 });
 

@@ -155,7 +155,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   const told = members.map(({ userId }) => roblox.group.held(userId));
   expect(told).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
   const { message } = (await changes()).find(({ rankeeId }) => rankeeId === 21_001) ?? {};
-  expect(message).toContain(`Could not give back role ${trainee}: no longer listed by the group.`);
+  expect(message).toContain(`rankd could not give back role ${trainee}, which the group no longer lists.`);
   expect(roblox.violations()).toEqual([]);
 });
 

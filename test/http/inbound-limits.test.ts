@@ -82,7 +82,7 @@ describe('rank requests of one key', () => {
     await expect.poll(() => app.app.requests.count).toBe(10);
     const refused = await ask(flooding);
     expectError(refused, { status: 429, code: 'too_many_requests', error: 'Too many requests', waits: true });
-    expect(messageOf(refused)).toContain('10 changes of member 1001');
+    expect(messageOf(refused)).toContain('10 changes to member 1001');
     waiting.push(ask(calm));
     release();
     for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200);

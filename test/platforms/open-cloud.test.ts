@@ -152,12 +152,12 @@ test('an endless list of roles is read until a page has no new role', async () =
 
 describe('the base role', () => {
   /** Returns functions that find and store a role id, as the store does. */
-  const memory = (kept?: number) => {
-    let id = kept;
-    const keep = async (roleId: number) => {
+  const memory = (initial?: number) => {
+    let id = initial;
+    const store = async (roleId: number) => {
       id = roleId;
     };
-    return { find: async () => id, keep, kept: () => id };
+    return { find: async () => id, store, stored: () => id };
   };
   const asked = () => fake.journal.requests('publicRoles').length;
   const rankOne = async (by = platform, call = callIn(1_000)) =>
@@ -174,7 +174,7 @@ describe('the base role', () => {
     expect(await rankOne()).toEqual(found);
     fake.hasPublicRoles = false;
     expect(await rankOne()).toEqual(found);
-    expect([asked(), baseRoleMemory.kept()]).toEqual([1, base]);
+    expect([asked(), baseRoleMemory.stored()]).toEqual([1, base]);
   });
 
   test('is known after a restart, without a request', async () => {
@@ -185,7 +185,7 @@ describe('the base role', () => {
   test('is found again if the stored one is no longer a role of the group', async () => {
     const baseRoleMemory = memory(404_404);
     expect(await rankOne(platformOn(fake, { baseRoleMemory }))).toEqual(found);
-    expect(baseRoleMemory.kept()).toBe(base);
+    expect(baseRoleMemory.stored()).toBe(base);
   });
 
   test('is the only role of rank 1, without a request, even after a second one is added', async () => {
@@ -212,7 +212,7 @@ describe('the base role', () => {
       fake.faults.add({ operation: 'publicRoles', kind, times: 99 });
       const baseRoleMemory = memory();
       expect(await rankOne(platformOn(fake, { baseRoleMemory }))).toEqual(found);
-      expect(baseRoleMemory.kept()).toBe(base);
+      expect(baseRoleMemory.stored()).toBe(base);
       const filters = fake.journal.requests('memberships').map(({ path }) => decodeURIComponent(path));
       expect(filters).toContainEqual(expect.stringContaining(`filter=role == 'groups/700/roles/${base}'`));
     },
@@ -223,7 +223,7 @@ describe('the base role', () => {
     fake.rolesField = 'withBase';
     const baseRoleMemory = memory();
     expect(await rankOne(platformOn(fake, { baseRoleMemory }))).toEqual(found);
-    expect(baseRoleMemory.kept()).toBe(base);
+    expect(baseRoleMemory.stored()).toBe(base);
   });
 
   test.each<[what: string, spoil: () => unknown]>([
@@ -252,7 +252,7 @@ describe('the base role', () => {
     expect(await rankOne()).toContainEqual(['base', recruit]);
     expect(await codeOf(platform.assignRole({ userId: 1001, roleId: base }, callIn(1_000)))).toBe('platform_rejected');
     expect(await rankOne()).toEqual(found);
-    expect(baseRoleMemory.kept()).toBe(base);
+    expect(baseRoleMemory.stored()).toBe(base);
   });
 
   test('is unknown, not guessed, if nothing shows it, and Roblox is asked again only after half a minute', async () => {
@@ -274,7 +274,7 @@ describe('the base role', () => {
 
   test('is found even if the store fails', async () => {
     const fail = async () => Promise.reject(new RankdError('store_unavailable', 'The disk is full.'));
-    expect(await rankOne(platformOn(fake, { baseRoleMemory: { find: fail, keep: fail } }))).toEqual(found);
+    expect(await rankOne(platformOn(fake, { baseRoleMemory: { find: fail, store: fail } }))).toEqual(found);
   });
 
   test('leaves most of a short deadline to later calls while the public list does not respond', async () => {

@@ -336,7 +336,7 @@ function trustText({ stop, believesAnswers }: DaemonStatus['platformTrust']): st
   if (stop !== null) return `STOPPED: ${stop}`;
   return believesAnswers
     ? null
-    : 'each confirmed by a read first, because Roblox once reported a success that had no effect';
+    : 'each confirmed by a read first, because a later read contradicted a response from Roblox';
 }
 
 function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['credential']): string {

@@ -31,7 +31,7 @@ export function judgeNewWebhook(webhook: NewWebhook, actor: Actor): JudgeWebhook
 
 function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[]): RankdError | undefined {
   if (webhooks.some((one) => one.name === name)) {
-    const hint = `see it with \`rankd webhook show ${name}\`, or choose another name`;
+    const hint = `see it with \`rankd webhook show ${name}\`, or choose a different name`;
     return new RankdError('already_exists', `A webhook named ${name} already exists.`, { hint });
   }
   if (webhooks.length >= maxWebhooks) {

@@ -53,7 +53,7 @@ export function sendPageError({ error: cause, request, reply }: Parameters<typeo
 
 export function nothingAt(): RankdError {
   return RankdError.withoutStack('not_found', 'There is nothing at this address.', {
-    hint: 'run rankd dashboard, which prints the address of the page',
+    hint: 'run `rankd dashboard`, which prints the address of the page',
   });
 }
 

@@ -10,7 +10,7 @@ export interface Answer {
 
 /**
  * Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response,
- * or if it is a web page, such as a network's log-in page.
+ * or if it is a web page, such as a network's login page.
  */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,

@@ -6,7 +6,7 @@ import type { ListedRole, Membership } from './resources.ts';
 /** Stores the id of the group's base role across restarts. */
 export interface BaseRoleMemory {
   find(): Promise<number | undefined>;
-  keep(roleId: number): Promise<void>;
+  store(roleId: number): Promise<void>;
 }
 
 /** The two sources on Roblox. Both reject if Roblox does not respond. */
@@ -70,7 +70,7 @@ export class BaseRole {
   /** Records the id of the base role. */
   async learn(id: number): Promise<void> {
     this.#id = id;
-    await this.#memory.keep(id).catch(() => undefined); // if this fails, the id is found again after the next start
+    await this.#memory.store(id).catch(() => undefined); // if this fails, the id is found again after the next start
   }
 
   /**

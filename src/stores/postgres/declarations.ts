@@ -18,7 +18,7 @@ export function declarationsOf(nodes: Pick<Nodes, 'id'>): NonNullable<Declaratio
         const all = rows.map(({ definition, ...rest }) => ({
           ...{ ...rest, declaration: JSON.parse(definition) as Declaration },
         }));
-        return { kept: all.filter(({ isMine }) => isMine), elsewhere: all.filter(({ isMine }) => !isMine) };
+        return { stored: all.filter(({ isMine }) => isMine), elsewhere: all.filter(({ isMine }) => !isMine) };
       },
 
       store(

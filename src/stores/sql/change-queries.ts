@@ -260,10 +260,10 @@ async function searchChanges(
   const ends = await endsOf(db, order);
   if (ends === undefined) return { changes: [] };
   const start = { at: until ?? ends.newest + 1, seq: 0 };
-  return page(db, { order, filter, from: cursor ?? start, oldest: Math.max(since ?? 0, ends.oldest) });
+  return searchPage(db, { order, filter, from: cursor ?? start, oldest: Math.max(since ?? 0, ends.oldest) });
 }
 
-async function page(
+async function searchPage(
   db: Reader,
   {
     order,

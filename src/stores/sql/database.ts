@@ -107,4 +107,4 @@ export interface Declarations<Declaration> {
 }
 
 /** The stored declarations if only one daemon can use the store. */
-export const noDeclarations = { kept: [], elsewhere: [] };
+export const noDeclarations = { stored: [], elsewhere: [] };

@@ -33,14 +33,14 @@ export function declaredKeyStore(
   };
 }
 
-type NodeFacts = Pick<DeclarationFacts, 'kept' | 'elsewhere'>;
+type NodeFacts = Pick<DeclarationFacts, 'stored' | 'elsewhere'>;
 
 async function factsOf(
   db: Reader,
   { declared, nodes, now }: { declared: readonly NewDeclaration[]; nodes: NodeFacts; now: number },
 ): Promise<Omit<DeclarationFacts, keyof NodeFacts>> {
   const { schema, anyOf, hexOf } = db.sql;
-  const everywhere = [...declared, ...[...nodes.kept, ...nodes.elsewhere].map(({ declaration }) => declaration)];
+  const everywhere = [...declared, ...[...nodes.stored, ...nodes.elsewhere].map(({ declaration }) => declaration)];
   const names = declared.map(({ name }) => name);
   const hashes = everywhere.flatMap(({ hash = [] }) => hash);
   const namesake = `k.declared_in IS NULL AND k.revoked_at IS NULL AND ${anyOf('k.name', '@names')}`;

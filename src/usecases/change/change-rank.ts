@@ -88,7 +88,7 @@ function mismatch(): RankdError {
 }
 
 function tooMany(userId: number): RankdError {
-  const message = `This caller already has ${maxPerLane} changes of member ${userId} in progress. Send the next one once one of them has finished.`;
+  const message = `This caller already has ${maxPerLane} changes to member ${userId} in progress. Send the next one once one of them has finished.`;
   return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }
 

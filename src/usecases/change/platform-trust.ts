@@ -193,7 +193,7 @@ export class PlatformTrust {
   #halt(): void {
     this.#stop = new RankdError(
       'platform_unavailable',
-      `Roblox behaves unexpectedly: in ${maxStreak} changes in a row, the members lost or gained roles that the change did not name. rankd changes no rank until you reload the configuration.`,
+      `Roblox behaves unexpectedly: in ${maxStreak} changes in a row, members lost or gained roles that the changes did not name. rankd changes no rank until you reload the configuration.`,
       { hint: 'check the log, give members back the roles that they lost, then: rankd reload' },
     );
     this.#report({ level: 'error', message: this.#stop.message, facts: { hint: this.#stop.hint, problem: 'trust' } });

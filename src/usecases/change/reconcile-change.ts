@@ -51,7 +51,7 @@ export async function reconcileFirst(app: Ranking, open: RankChange, call: CallC
   try {
     return await reconcileChange(app, open, call);
   } catch (cause) {
-    const message = `The outcome of an earlier change of member ${open.rankeeId} is not known yet.`;
+    const message = `The outcome of an earlier change to member ${open.rankeeId} is not known yet.`;
     const hint = cause instanceof RankdError ? cause.hint : undefined;
     throw new RankdError('platform_unavailable', message, { hint, cause, retryAfterMs: 5_000 });
   }
@@ -71,7 +71,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
   // Someone may have removed the role on purpose, so the member gets the lower of the earlier and the new rank.
   if (onTheWay === undefined && change.phase === 'forward' && !change.demotion)
-    return revert(app, change, lostRoles(change), call);
+    return compensate(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;
   if (change.phase === 'forward' && !isUnderWay) return { ...outcomeOf(notApplied(change)), rolesAfter };
 
@@ -89,10 +89,10 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (kind === 'unknown' || canStillPass(error.code)) throw error;
   if (change.phase === 'compensate')
     return { ...outcomeOf(error), message: `Could not be reverted: ${error.message}`, rolesAfter };
-  return revert(app, change, error, call);
+  return compensate(app, change, error, call);
 }
 
-async function revert(
+async function compensate(
   app: Ranking,
   change: RankChange,
   { code, message }: RankdError,
@@ -129,8 +129,8 @@ async function readSettledMember(
     const readAt = app.clock.monotonic();
     const member = await app.platform.getMember(change.rankeeId, call);
     const held = member === undefined ? undefined : heldIds((await app.group.scheme(call)).roles, member);
-    const isReachedNow = held !== undefined && stepsLeft(goal, held)?.length === 0;
-    if (isReachedNow || readAt >= settledAt) return member;
+    const isAtGoal = held !== undefined && stepsLeft(goal, held)?.length === 0;
+    if (isAtGoal || readAt >= settledAt) return member;
     // Reads are limited and many changes can be open, so the next read waits until it is conclusive.
     await app.clock.sleep(Math.max(1, Math.ceil(settledAt - app.clock.monotonic())), call.signal);
   }
@@ -212,7 +212,7 @@ export interface RecoveryTries {
 /** Reconciling a change takes one read of the member, or two if the first one may be stale. */
 const readsPerChange = 2;
 /** The minimum number of concurrent attempts, even if the platform's budget is used up. */
-const minTries = 5;
+const minConcurrent = 5;
 /**
  * A change that this node failed to reconcile is left to other nodes, which may reach the platform, for two of their
  * recovery rounds.
@@ -245,7 +245,7 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
-/** True if a pending change's node is gone. */
+/** True if a change is orphaned: it is pending, and its node is gone. */
 export async function hasOrphanedChange({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
   const open = await store.openChanges();
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
@@ -271,7 +271,7 @@ function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): num
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   if (reads === undefined) return Number.POSITIVE_INFINITY;
   const spare = reads.left - reads.waiting - reads.limit / 2 - underWay; // each running attempt still needs a read
-  return Math.max(minTries - underWay, Math.floor(spare / readsPerChange), 0);
+  return Math.max(minConcurrent - underWay, Math.floor(spare / readsPerChange), 0);
 }
 
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {

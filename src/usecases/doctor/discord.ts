@@ -15,7 +15,7 @@ export async function discordFindings(
   const workspace = await store.getWorkspace();
   const found = discord.rows.map(async ({ role, key: name }): Promise<Finding[]> => {
     const key = await store.findKey(name);
-    const text = `members with the Discord role ${role} can't change any rank: `;
+    const text = `people with the Discord role ${role} can't change any rank: `;
     if (key?.name !== name)
       return [fail('discord', `${text}there is no key "${name}"`, `rankd key create ${name} --for-discord`)];
     if (!key.isForDiscord)

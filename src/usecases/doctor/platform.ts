@@ -27,7 +27,7 @@ export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
     return [fail('behavior', stop, 'check the log, give members back the roles that they lost, then: rankd reload')];
   const text =
     'a later read contradicted a response from Roblox; rankd does not trust its responses to writes until a read agrees';
-  return believesAnswers ? [] : [warn('behavior', text, 'rankd history list shows the outcome')];
+  return believesAnswers ? [] : [warn('behavior', text, 'see the outcome with `rankd history list`')];
 }
 
 export async function credentialFindings({ platform, clock }: Ranking, call: CallContext): Promise<Finding[]> {
@@ -107,7 +107,7 @@ function omittedBase({ platform }: Ranking, { roles }: RoleScheme): Finding[] {
   if (!platform.surprises().some(({ what }) => what === baseRoleOmitted)) return [];
   const base = roles.find(({ kind }) => kind === 'base');
   const text = `Roblox's list omits the role that every member holds (id ${base?.id}); rankd takes it from the public list of roles`;
-  return [warn('roles', text, 'nothing to do, unless changes of members without another role are refused')];
+  return [warn('roles', text, 'nothing to do, unless changes to members without another role are refused')];
 }
 
 const locked = fail(
@@ -122,7 +122,7 @@ function account(acting: ActingAccount | undefined, name: string | undefined): F
     return warn(
       what,
       'Roblox does not report the acting account or the ranks that it can give',
-      'rankd group show lists both once Roblox reports them',
+      'once Roblox reports them, `rankd group show` lists both',
     );
   const found = `${userTitle(acting.userId, name)}, ${standingWords(acting)}`;
   if (isOutsider(acting)) return fail(what, found, 'add that account to the group, and give it a role there');
@@ -181,8 +181,8 @@ function rankOne(scheme: RoleScheme): Finding[] {
 }
 
 /** Warns about ranks that several roles share: they are refused as ambiguous, so games must send the role id. */
-function sharedRanks(counted: Role[]): Finding[] {
-  const shared = counted.filter(({ id, rank }) => counted.some((other) => other.id !== id && other.rank === rank));
+function sharedRanks(roles: Role[]): Finding[] {
+  const shared = roles.filter(({ id, rank }) => roles.some((other) => other.id !== id && other.rank === rank));
   if (shared.length === 0) return [];
   const named = shared.map(({ rank, id, name }) => `${rank} ${name} (role id ${id})`).join(', ');
   return [warn('ranks', `these roles share a rank number: ${named}`, 'send the role id, or give them different ranks')];

@@ -192,7 +192,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   }
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
-      ? ` Could not give back ${verdict.missing.length === 1 ? 'role' : 'roles'} ${verdict.missing.join(', ')}: no longer listed by the group.`
+      ? ` rankd could not give back ${verdict.missing.length === 1 ? 'role' : 'roles'} ${verdict.missing.join(', ')}, which the group no longer lists.`
       : '';
   const success =
     verdict.do === 'renew'

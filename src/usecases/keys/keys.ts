@@ -51,10 +51,10 @@ export async function createKey(
   { rules = {}, place, by, ...request }: KeyRequest & { place?: { id: number; note?: string }; by: string },
   save = saveNowhere,
 ): Promise<MintedKey> {
-  const kept = withRules({}, rules);
-  requireReach(kept);
+  const ownRules = withRules({}, rules);
+  requireReach(ownRules);
   const minted = await mintAndStore(request.mode, save, (secret) => {
-    const key = { ...request, ...kept, id: newId('key'), secret };
+    const key = { ...request, ...ownRules, id: newId('key'), secret };
     return store.createKey(key, judgeNewKey(key, { by, at: clock.now() }));
   });
   if (place !== undefined) {
@@ -69,9 +69,9 @@ export async function createDiscordKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, by, ...request }: KeyRequest & { by: string },
 ): Promise<Key> {
-  const kept = withRules({}, { ...rules, isForDiscord: true });
-  requireReach(kept);
-  const key = { ...request, ...kept, id: newId('key') };
+  const ownRules = withRules({}, { ...rules, isForDiscord: true });
+  requireReach(ownRules);
+  const key = { ...request, ...ownRules, id: newId('key') };
   return store.createKey(key, judgeNewKey(key, { by, at: clock.now() }));
 }
 

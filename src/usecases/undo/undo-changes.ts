@@ -115,7 +115,7 @@ async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>
 
 function tooMany(max: number): RankdError {
   return new RankdError('usage', `More than ${max} changes are selected, too many for the page.`, {
-    hint: 'preview it with: rankd history undo --key KEY --since 1h --dry-run',
+    hint: 'preview them in a shell: `rankd history undo --key KEY --since 1h --dry-run`',
   });
 }
 
@@ -175,7 +175,7 @@ function resultOf(run: UndoRun): Record<string, unknown> {
 export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',
-  already: 'already put back',
+  already: 'already had the earlier roles',
   changed_since: 'changed since by someone else, left unchanged',
   left_group: 'no longer in the group',
   refused: 'refused',

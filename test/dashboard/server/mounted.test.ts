@@ -5,7 +5,7 @@ import { CliHome } from '../../support/run-cli.ts';
 
 const RANKD_SERVER_PUBLIC_URL = 'https://rankd.example.com';
 
-test('with dashboard.path, the API’s port serves the page below that path, with its log-in, headers and rules, next to the API', async () => {
+test('with dashboard.path, the API’s port serves the page below that path, with its login, headers and rules, next to the API', async () => {
   using home = new CliHome();
   const key = await home.createKey();
   await using daemon = await DaemonHere.start(home, { env: { RANKD_DASHBOARD_PATH: '/page' } });

@@ -154,7 +154,7 @@ test.each([
   ['an HTML page', 'html', 'platform_unavailable'],
   ['an oversized response', 'oversized', 'platform_unavailable'],
   ['a truncated response', 'truncated', 'platform_unavailable'],
-  ['a refusal of calls without a log-in', 'status 401', 'platform_rejected'],
+  ['a refusal of calls without a login', 'status 401', 'platform_rejected'],
   ['a refusal', 'status 403', 'platform_rejected'],
   ['no response', 'hang', 'platform_unavailable'],
 ] as const)(

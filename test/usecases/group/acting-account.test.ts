@@ -12,7 +12,7 @@ test(
     clock.skip(61_000); // longer than it is cached
     const answer = await rank(bob);
     expect(codeOf(answer)).toBe('above_acting_account');
-    expect(messageOf(answer)).toMatch(/rankd's account \(9001\) is not a member of the group.* join/);
+    expect(messageOf(answer)).toMatch(/The acting account \(user 9001\) is not a member of the group.* join/);
     const reads = () => fake.journal.requests('memberships').filter(({ userId }) => userId === actor).length;
     const soFar = reads();
     await rank(bob);

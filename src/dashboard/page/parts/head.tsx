@@ -157,16 +157,16 @@ function Troubles({ data }: { data: Status }) {
       !credential.isAccepted,
       `Roblox does not accept the Roblox key: ${credential.problem ?? 'it gives no reason.'} See \`rankd doctor\`.`,
     ],
-    [platformTrust.stop !== null, `rankd changes no ranks until you run \`rankd reload\`: ${platformTrust.stop}`],
+    [platformTrust.stop !== null, `No ranks are changed until you run \`rankd reload\`: ${platformTrust.stop}`],
     [
       !platformTrust.believesAnswers,
-      'Roblox confirmed a change but did not show it afterwards. rankd reads every change back until a later check succeeds.',
+      'A later read contradicted a response from Roblox. rankd confirms every change with a read until a later read agrees.',
     ],
     [
       acceptsKeys === false,
       'No game key is accepted, so no game can do anything. To create one: `rankd key create my-game`',
     ],
-    [stuck.length > 0, `rankd can’t give ${stuck.join(', ')} the earlier roles back. See Suspensions.`],
+    [stuck.length > 0, `The earlier roles can’t be given back to ${stuck.join(', ')}. See Suspensions.`],
     ...misfits.map(({ message, fix }): [boolean, string] => [true, `${message} To correct it: ${fix}`]),
     [needRestart.length > 0, `Restart rankd to apply these changed settings: ${needRestart.join(', ')}.`],
   ];

@@ -41,7 +41,7 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
           <Roles change={change} ids={change.rolesBefore} />
         </Fact>
         <Fact name="Roles after">
-          {change.rolesAfter === null ? 'unknown so far' : <Roles change={change} ids={change.rolesAfter} />}
+          {change.rolesAfter === null ? 'not known yet' : <Roles change={change} ids={change.rolesAfter} />}
         </Fact>
         <Fact name="Requested">
           {exactTime(change.requestedAt)}

@@ -111,7 +111,7 @@ function Steps({ facts }: { facts: SetupFacts }) {
         [
           hasKey,
           <>
-            <a href={addressOf('keys')}>Make a key</a> for the game, and store it under Secrets on the Creator
+            <a href={addressOf('keys')}>Create a key</a> for the game, and store it under Secrets on the Creator
             Dashboard.
           </>,
         ],

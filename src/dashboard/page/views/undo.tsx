@@ -6,6 +6,7 @@ import type { Look } from '../parts/chip.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
 import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
+import { counted } from './view.tsx';
 
 const looks: Record<Undo['members'][number]['state'], Look & { words: string }> = {
   would_put_back: { tone: 'open', icon: 'back', words: 'would be put back' },
@@ -97,8 +98,8 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
       {left.length > 0 && (
         <Notice>{left.length === 1 ? '1 member was' : `${left.length} members were`} left as they are.</Notice>
       )}
-      {undosLeftOut > 0 && <Notice>Skipped because they are themselves undos: {undosLeftOut}.</Notice>}
-      {members.length === 0 && <p class="soft">There is nothing to undo.</p>}
+      {undosLeftOut > 0 && <Notice>Skipped {counted(undosLeftOut, 'change')} made by an undo.</Notice>}
+      {members.length === 0 && <p class="soft">There is nothing to undo: none of these changes was applied.</p>}
     </MemberOutcomes>
   );
 }

@@ -99,7 +99,9 @@ function mustProve({ password, tls }: ServerAddress): boolean {
 const insecureRequests = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
 function alternative({ host }: ServerAddress): string {
-  return isSocket(host) ? 'or use peer, without a password' : 'or turn on TLS on the server and set store.tls: verify';
+  return isSocket(host)
+    ? 'or remove the password from rankd and use peer'
+    : 'or turn on TLS on the server and set store.tls: verify';
 }
 
 function asksForPassword(address: ServerAddress, form: string): RankdError {
@@ -121,7 +123,7 @@ function asksForNothing(address: ServerAddress): RankdError {
 
 function unguarded(address: ServerAddress, directory: string): RankdError {
   return distrusted("Another user of this machine could have created the PostgreSQL server's socket.", {
-    hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or writable by everyone: set unix_socket_directories to a directory that only PostgreSQL's user can write to; or give ${address.user} a password, so that SCRAM proves the server's identity`,
+    hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or writable by everyone: set unix_socket_directories to a directory that only PostgreSQL's user can write to; or give ${address.user} a SCRAM password and set RANKD_STORE_PASSWORD, so that the server has to prove its identity`,
   });
 }
 

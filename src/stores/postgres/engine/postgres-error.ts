@@ -72,7 +72,7 @@ const byCode: Record<string, Wording> = {
   '57014': (_, cause) => busy(cause),
   '40': (_, cause) =>
     unavailable('The transaction kept conflicting with others on the PostgreSQL server, so nothing was changed.', {
-      hint: 'try again; if it continues, check in pg_stat_activity which other clients write to the rankd schema',
+      hint: 'try again; if the error persists, check in pg_stat_activity which other clients write to the rankd schema',
       cause,
     }),
   '57': (_, cause) =>
@@ -119,7 +119,7 @@ const misconfigured: ReadonlySet<ConnectionCause> = new Set([
 /** Hints for TLS failures that a setting of rankd or PostgreSQL can fix. */
 const hints: Partial<Record<ConnectionCause, string>> = {
   certificate_untrusted: "set store.ca_file to the certificate of the server's CA",
-  certificate_for_another_name: 'use the host name from the certificate in store.url',
+  certificate_for_another_name: 'in store.url, use the host name that the certificate names',
   tls_failed: 'check ssl_min_protocol_version, ssl_max_protocol_version and ssl_ciphers in postgresql.conf',
 };
 
@@ -248,7 +248,7 @@ function noTls(address: ServerAddress, cause: unknown): RankdError {
 
 export function busy(cause: unknown): RankdError {
   return unavailable('The PostgreSQL server took too long, so nothing was changed.', {
-    hint: 'try again; if it continues, check pg_stat_activity on the server',
+    hint: 'try again; if the error persists, check pg_stat_activity on the server',
     cause,
   });
 }
@@ -258,7 +258,7 @@ function unavailable(message: string, options: RankdErrorOptions): RankdError {
 }
 
 function mistake(_: ServerAddress, cause: unknown): RankdError {
-  return new RankdError('internal', 'The database could not be used because of a bug in rankd.', { cause });
+  return new RankdError('internal', 'A database operation failed because of a bug in rankd.', { cause });
 }
 
 function messageOf(error: unknown): string {

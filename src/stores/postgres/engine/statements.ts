@@ -8,18 +8,18 @@ interface Statement {
   parameters: string[];
 }
 
-const known = new Map<string, Statement>();
+const parsed = new Map<string, Statement>();
 
 export function statementOf(sql: string): Statement {
-  let statement = known.get(sql);
+  let statement = parsed.get(sql);
   if (statement === undefined) {
     const parameters: string[] = [];
     const text = sql.replace(/@(\w+)/g, (_, name: string) => {
       if (!parameters.includes(name)) parameters.push(name);
       return `$${parameters.indexOf(name) + 1}`;
     });
-    statement = { name: `rankd_${known.size}`, text, parameters };
-    known.set(sql, statement);
+    statement = { name: `rankd_${parsed.size}`, text, parameters };
+    parsed.set(sql, statement);
   }
   return statement;
 }

@@ -69,7 +69,7 @@ export async function schemaVersion(db: Reader, address: ServerAddress): Promise
 }
 
 function notRankds(address: ServerAddress): RankdError {
-  const message = `The schema rankd in ${placeOf(address)} belongs to another program; it was not changed.`;
+  const message = `The schema rankd in ${placeOf(address)} was not created by rankd; it was not changed.`;
   return new RankdError('config_invalid', message, { hint: 'point store.url at a different database' });
 }
 

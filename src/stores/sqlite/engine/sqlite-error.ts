@@ -87,11 +87,11 @@ function failures(file: string): Record<string, { message: string } & RankdError
     },
     SQLITE_READONLY: {
       message: "rankd's database is read-only, so nothing was changed.",
-      hint: `make ${directory} and its files writable by the user that runs rankd; if its file system is read-only, copy ${directory} to a writable disk and name the copy with --data-dir`,
+      hint: `make ${directory} and its files writable by the user running rankd; if its file system is read-only, copy ${directory} to a writable disk and name the copy with --data-dir`,
     },
     SQLITE_CANTOPEN: {
       message: "rankd can't open its database.",
-      hint: `check that ${file} is a file, that the user that runs rankd can write to ${directory} and its files, and that rankd has not reached its limit of open files (ulimit -n)`,
+      hint: `check that ${file} is a file, that the user running rankd can write to ${directory} and its files, and that rankd has not reached its limit of open files (ulimit -n)`,
     },
     SQLITE_CORRUPT: {
       message: "rankd's database is damaged.",

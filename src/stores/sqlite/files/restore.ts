@@ -200,7 +200,7 @@ function migrateCopy(
     db.write(() => finish(db));
     const flaw = flawOf(examine(db)) ?? schemaFlaws(db, newestSchema)[0];
     if (flaw === undefined) return;
-    throw new RankdError('store_unavailable', `The migrated copy failed its integrity check: ${flaw}.`, {
+    throw new RankdError('store_unavailable', `The copy failed a check after the migration: ${flaw}.`, {
       hint: 'rankd db check',
     });
   } finally {
