@@ -399,7 +399,7 @@ describe('the owner and the acting account', () => {
     });
     expect(refusalOfUntouchable(500, acting)).toMatchObject({
       code: 'above_acting_account',
-      message: expect.stringContaining("rankd's own account"),
+      message: expect.stringContaining('is the acting account'),
     });
     expect(refusalOfUntouchable(900, { ...acting, userId: 900 })?.code).toBe('above_acting_account');
   });
@@ -420,7 +420,9 @@ describe('the reach of the acting account', () => {
     });
     expect(aboveActing({ from: [100], to: 50, actingRank: 100 })).toMatchObject({
       code: 'above_acting_account',
-      message: expect.stringContaining(`Member ${rankeeId} holds General (rank 100), which is not below rank 100`),
+      message: expect.stringContaining(
+        `Member ${rankeeId} holds General (rank 100), which is not below the acting account's rank 100`,
+      ),
     });
   });
 

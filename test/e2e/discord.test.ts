@@ -87,7 +87,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     expect((await home.here(['audit', 'verify'])).code).toBe(0);
     await home.here(['key', 'revoke', 'hr', '-y']);
     expect((await home.here(['doctor', '--offline'])).stdout).toMatch(
-      /^FAIL +discord +members with the Discord role \d+ can't change any rank: the key is revoked/m,
+      /^FAIL +discord +people with the Discord role \d+ can't change any rank: the key is revoked/m,
     );
     expect(daemon.log).not.toMatch(/secret_token|that-nobody-may-see/);
     expect(discord.violations).toEqual([]);

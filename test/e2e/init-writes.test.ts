@@ -17,7 +17,7 @@ function machine(): CliHome {
 
 test.each<[what: string, code: number, args: string[], hint: RegExp]>([
   ['a name that a key already has', 4, ['--key', 'taken'], /a different name with --key/],
-  ['an --out that exists already', 4, ['--key', 'game', '--out', 'cloud.key'], /another name/],
+  ['an --out that exists already', 4, ['--key', 'game', '--out', 'cloud.key'], /a different name/],
   ['an --out in a folder that is missing', 3, ['--key', 'game', '--out', 'nowhere/game.key'], /mkdir -p .+nowhere/],
   ['a place without a key', 2, ['--place', '42'], /--key NAME/],
   ['an --out without a key', 2, ['--out', 'game.key'], /--key NAME/],

@@ -51,7 +51,7 @@ export const newestSchema = migrations.length;
 
 /**
  * Resolves with the number of migrations applied to the database; 0 if it has no schema `rankd`. Throws
- * `config_invalid` if that schema belongs to another program, and `schema_newer` if it requires a newer version of
+ * `config_invalid` if rankd did not create that schema, and `schema_newer` if it requires a newer version of
  * rankd.
  */
 export async function schemaVersion(db: Reader, address: ServerAddress): Promise<number> {
