@@ -159,7 +159,10 @@ function certificateFinding(
   const until = Number.isNaN(endsAt) ? '' : isoDay(endsAt);
   if (distrust !== undefined) {
     const { words } = connectionFailure(Object.assign(new Error(distrust), { code: distrust }), { at: host });
-    const [detail, fix] = flaws[distrust]?.(host, certificate, until) ?? ['', automatic];
+    const [detail, fix] = flaws[distrust]?.(host, certificate, until) ?? [
+      '',
+      `check the proxy's log, or get a new certificate; ${automatic}`,
+    ];
     return fail('certificate', `${words}${detail}: games reject it`, fix);
   }
   const days = Math.floor((endsAt - Date.now()) / dayMs);
@@ -199,7 +202,11 @@ function answerFinding(
   const point = `point the proxy or the tunnel at ${daemon?.url ?? 'rankd'}`;
   if (status >= 300 && status < 400) {
     const to = shorten(headers.location ?? 'nowhere', 200);
-    return fail('answer', `it redirects games to ${to}`, 'set server.public_url to the address that it redirects to');
+    return fail(
+      'answer',
+      `it redirects games to ${to}`,
+      'if rankd answers there, set server.public_url to that address and use it in the game; otherwise, turn off the redirect in the proxy or the tunnel',
+    );
   }
   if (status >= 502)
     return fail('answer', `the proxy cannot reach rankd (status ${status})`, `start rankd, and ${point}`);
@@ -207,12 +214,12 @@ function answerFinding(
     return fail(
       'answer',
       `the program that answers is not rankd (status ${status})`,
-      `${point}, with no other page in between`,
+      `${point}, without a login or warning page in between`,
     );
   }
   if (isProven) return ok('answer', 'it is this daemon');
   if (isStripped) {
-    const text = 'it is this daemon, but requests arrive without the Authorization header, which has the game key';
+    const text = 'it is this daemon, but requests arrive without the Authorization header, which carries the game key';
     return fail(
       'answer',
       text,

@@ -89,7 +89,7 @@ const firstHelp = `rankd changes the ranks of one Roblox group for your games.
 
   rankd serve              run it; without a configuration, on a simulated group
   rankd init               set it up for your group
-  rankd key create NAME    make a key for a game
+  rankd key create NAME    create a key for a game
   rankd rank set USER RANK change a member's rank
   rankd history list       who changed what
   rankd status             how the daemon is doing

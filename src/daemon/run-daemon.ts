@@ -169,11 +169,11 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         const stopping = new AbortController();
         const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
         stopping.abort();
-        if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing running work first');
+        if (typeof cause === 'string') log.info({ signal: cause }, 'stopping after running work has finished');
         else
           log.error(
             { err: cause },
-            'stopping, because a newer rankd has changed the database: finishing running work first',
+            'stopping after running work has finished, because a newer version of rankd has changed the database',
           );
         await closeAll(closers);
         log.info('stopped');

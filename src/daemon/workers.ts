@@ -16,8 +16,8 @@ import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../use
 import type { AuditHeadWriter } from './audit-head-writer.ts';
 import { PlatformWarnings } from './recent-problems.ts';
 
-/** The intervals between checks for abandoned changes, and between reconciliations of all open ones. */
-const checkAbandonedEveryMs = 500;
+/** The intervals between checks for orphaned changes, and between reconciliations of all open ones. */
+const checkOrphanedEveryMs = 500;
 const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
 const reviveEveryMs = 5_000;
@@ -103,7 +103,7 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const report = (change: RankChange, error: unknown) =>
     log.warn({ err: error, changeId: change.id }, 'a change is not reconciled yet; trying again');
   let dueAt = Number.NEGATIVE_INFINITY;
-  await every(live.current, checkAbandonedEveryMs, stop, async () => {
+  await every(live.current, checkOrphanedEveryMs, stop, async () => {
     const now = clock.monotonic();
     if (now < dueAt && !(await hasOrphanedChange(live.current))) return;
     dueAt = now + recoverEveryMs;

@@ -53,7 +53,7 @@ export function limitConnections(
   const open = new OpenConnections();
   const isTrusted = membershipOf(trustedProxies);
   const counted = new CountedLines(clock);
-  const most = section === 'server' ? 'server.max_connections' : `its maximum of ${maxConnections} connections`;
+  const most = section === 'server' ? 'server.max_connections' : `the maximum of ${maxConnections} connections`;
   const close = ({ socket, isSending }: Expendable, limit: keyof typeof lines): void => {
     open.delete(socket);
     const due = counted.take(limit, onceAMinute);

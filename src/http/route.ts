@@ -205,7 +205,7 @@ export const answerHeaders = {
   },
   Deprecation: {
     description:
-      'Present if a rotation has replaced the key: the time of the rotation, as `@` and seconds since 1970 (RFC 9745).',
+      'Present if a rotation has replaced this secret of the key: the time of the rotation, as `@` and seconds since 1970 (RFC 9745).',
     schema: z.string().regex(/^@\d+$/),
   },
   Sunset: {

@@ -57,7 +57,7 @@ async function checkDiscordKeys(
       );
       continue;
     }
-    const text = `is the game key "${name}"; expected a key that was made with rankd key create NAME --for-discord`;
+    const text = `is the game key "${name}"; expected a key that was created with rankd key create NAME --for-discord`;
     problems.push({ at, setting: `discord.commands[${index}].key`, text });
   }
   if (problems.length > 0) throw new ConfigError(problems, { file: undefined });
@@ -91,7 +91,7 @@ async function declareKeys(
 }
 
 function describeClash({ field, key: { id, name, revokedAt } }: DeclarationClash): string {
-  const which = `the key "${name}" (${id}), which was made with rankd key create`;
+  const which = `the key "${name}" (${id}), which was created with rankd key create`;
   if (field === 'name')
     return `is the name of ${which}; revoke it (rankd key revoke ${name}) or choose a different name`;
   const what = revokedAt === undefined ? 'the secret' : 'the revoked secret';

@@ -55,7 +55,7 @@ test('declared webhooks read their addresses from files; commands show them, and
   write('other.url', 'https://93.184.215.14/x');
   const clash = await home.here(['reload']);
   expect(clash.code).not.toBe(0);
-  expect(clash.stderr).toContain('is the name of the webhook "other", which was made with rankd webhook add');
+  expect(clash.stderr).toContain('is the name of the webhook "other", which was created with rankd webhook add');
   await home.json('webhook', 'remove', 'other', '-y');
 
   write('bot.url', second.url);

@@ -55,7 +55,7 @@ version        0.1.0 (Node.js ${process.versions.node})
 uptime         UP
 listens on     ${daemon.url}
 group          SIMULATED: nothing here touches Roblox
-configuration  no file: variables and defaults
+configuration  no file: environment variables and defaults
 game keys      NONE is accepted, so no game can do anything
 requests       0 in flight
 queue          0 calls waiting for Roblox

@@ -84,7 +84,7 @@ Each event contains a SHA-256 hash of itself and of the event before it. If an e
 moved, the command prints its number and exits with 5.
 
 The chain alone can't reveal everything: anyone who can write to the database can compute the whole chain again, or cut
-off its newest events and change their stored number. So store the hashes somewhere else: with the setting
+off its newest events and lower the stored number of the newest one. So store the hashes somewhere else: with the setting
 audit.head_file, the daemon and the commands add the hash of each event to a file, and \`--head-file FILE\` checks all of
 them. \`--head HASH\` checks one that this command printed. Events that retention (audit.keep) has removed can no longer
 be checked.
@@ -220,8 +220,8 @@ function describe(verdict: AuditVerdict): string {
 function describeNotedHead({ anchor, notedHead }: AuditVerdict): string {
   if (notedHead === 'found') return 'the given head is in the chain: no event up to it has changed since';
   if (notedHead === 'removed')
-    return 'the event of the given head was removed since: events before it can no longer be checked';
-  const retention = anchor.id > 0 ? ', unless it is older than the events that retention kept' : '';
+    return 'the event of the given head has been removed since then, so events before it can no longer be checked';
+  const retention = anchor.id > 0 ? ', unless this head is older than the events that retention kept' : '';
   return `NOT FOUND: the given head is not in the chain, which was rewritten or cut off${retention}`;
 }
 

@@ -73,7 +73,7 @@ async function check(cli: Cli, named: string | undefined, { offline }: { offline
   const { config, file, warnings } = await cli.loadConfig().catch((error) => {
     throw cli.options.json ? error : withExcerpts(error);
   });
-  const what = file ?? 'no configuration file: variables and defaults';
+  const what = file ?? 'no configuration file: environment variables and defaults';
   const isAsked = config.platform.kind === 'simulated' || !offline;
   const misfits = isAsked && (namesRoles(config) || hasGroupFile(config)) ? await misfitsOf(cli, config) : [];
   for (const misfit of misfits) cli.say(`warning: ${misfit}`);

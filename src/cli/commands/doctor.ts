@@ -152,7 +152,7 @@ async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<F
   findings.push(
     ...(await examined('config', async () => {
       loaded = await cli.loadConfig();
-      return [ok('config', loaded.file ?? 'no file: variables and defaults')];
+      return [ok('config', loaded.file ?? 'no file: environment variables and defaults')];
     })),
   );
   if (loaded !== undefined) findings.push(...(await configured(cli, loaded, { offline, isUsable })));

@@ -39,7 +39,7 @@ const initOptions = {
     '--credential-file <file>',
     'file with the Roblox key (an Open Cloud API key), - for standard input',
   ),
-  ladder: flag('--ladder', 'use all assignable roles as the promotion ladder'),
+  ladder: flag('--ladder', 'use all roles that rankd can give as the promotion ladder'),
   check: flag('--no-check', 'do not check with Roblox that the key works for the group'),
   key: option('--key <name>', 'create a game key with this name', keyName),
   place: option('--place <id>', 'place from which the game key can be used', asPlaceId),

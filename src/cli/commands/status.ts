@@ -283,7 +283,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
       : groupName === null
         ? String(groupId)
         : `${groupName} (${groupId})`,
-    configuration: daemon.configFile ?? 'no file: variables and defaults',
+    configuration: daemon.configFile ?? 'no file: environment variables and defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     database: daemon.storeProblem === null ? null : `NO LONGER USED: ${daemon.storeProblem}`,
     Roblox: unreachedText(daemon.unreached),

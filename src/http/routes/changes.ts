@@ -75,8 +75,10 @@ const changeAnswer = z.strictObject({
   message: z.string().describe('The result, in one sentence.'),
   workspaceId,
   robloxUserId: z.int().min(1).describe('The member whose rank changed.'),
-  oldRank: roleRank.describe("The member's highest rank number before the change; null if unknown."),
-  newRank: roleRank.describe("The member's highest rank number now."),
+  oldRank: roleRank.describe(
+    "The member's highest rank number before the change, counting only the ladder if there is one; null if unknown.",
+  ),
+  newRank: roleRank.describe("The member's highest rank number now, counted in the same way."),
   roleName: z.string().nullable().describe('The role with that rank.'),
   changeId: changeId.describe('The id of the change in the history.'),
 });

@@ -19,7 +19,11 @@ const memberAnswer = z.strictObject({
   robloxUserId: z.int().min(1),
   userName: z.string().nullable().describe('The user name; null if Roblox does not report it now.'),
   inGroup: z.boolean(),
-  rank: z.int().min(0).max(255).describe('The highest rank number; 0 if the user is not in the group.'),
+  rank: z
+    .int()
+    .min(0)
+    .max(255)
+    .describe('The highest rank number, counting only the ladder if there is one; 0 if the user is not in the group.'),
   roleId: z.int().min(1).nullable().describe('The role with that rank.'),
   roleName: z.string().nullable(),
   roles: z.array(z.strictObject(roleFields)).describe('Every role of the member, ascending by rank.'),

@@ -36,7 +36,7 @@ export const serviceRoutes: readonly Route[] = [
     docs: {
       id: 'greeting',
       summary: 'Greeting',
-      description: 'Shows that rankd is running when the address is opened in a browser.',
+      description: 'Shows anyone who opens the address in a browser that rankd is running.',
     },
     answers: [
       { type: 'text/html; charset=utf-8', description: 'A short page; with `Accept: application/json`, JSON.' },

@@ -65,7 +65,7 @@ export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config[
 
 function ofSimulation({ name }: Key): Finding {
   const fix = `rankd key adopt ${name}, if a game uses it; rankd key revoke ${name}, if not`;
-  return warn('keys', `${name} was made on the simulated group and is not accepted on the real one`, fix);
+  return warn('keys', `${name} was created on the simulated group and is not accepted on the real one`, fix);
 }
 
 function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, retiring }: KeyInspection): Finding[] {

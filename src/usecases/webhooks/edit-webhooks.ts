@@ -296,5 +296,5 @@ function refusalOf(targets: readonly DeclaredWebhook[], webhooks: readonly Webho
 function inWords({ field, twin }: WebhookClash): string {
   if (twin === undefined) return `exceeds the limit of ${maxWebhooks} webhooks`;
   const what = field === 'name' ? 'is the name of' : 'has the address of';
-  return `${what} the webhook "${twin.name}", which was made with rankd webhook add; remove it (rankd webhook remove ${twin.name})`;
+  return `${what} the webhook "${twin.name}", which was created with rankd webhook add; remove it (rankd webhook remove ${twin.name})`;
 }

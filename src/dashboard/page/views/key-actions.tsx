@@ -225,7 +225,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
   if (what === 'revoke')
     return (
       <Confirm
-        title={`Revoke ${key.name} for good?`}
+        title={`Permanently revoke ${key.name}?`}
         lead="rankd refuses it from the next request on. This cannot be undone."
         verb="Revoke"
         isGrave
