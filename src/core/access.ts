@@ -15,7 +15,7 @@ export interface AccessQuestion {
   refusePlace?: typeof placeRefusal;
 }
 
-/** The place id used if a request needs a place but names none. No whitelist can contain it. */
+/** The place id of a request without a place, and of unpublished games in Studio. No whitelist can contain it. */
 export const noPlace = 0;
 
 /** The caller's key, workspace and whitelist entry. */
@@ -139,7 +139,7 @@ export function keyState(key: Key, now: number): KeyState {
   return key.secrets.some((secret) => secret.expiresAt !== undefined && secret.expiresAt > now) ? 'rotating' : 'active';
 }
 
-/** Refuses a secret whose prefix has a different mode than its stored key. */
+/** Returns the refusal for a secret whose prefix does not match the mode of its key. */
 export function wrongMode({ id, name, mode }: Key): RankdError {
   return invalidKey({ reason: 'wrong_mode', keyId: id, mode }, `rankd key show ${name}`);
 }

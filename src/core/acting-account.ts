@@ -4,7 +4,6 @@ import type { ActingAccount, Role } from './model.ts';
 import { heldRoles } from './role-scheme.ts';
 import type { PolicyCase } from './rules/rule.ts';
 
-/** Returns the acting account with its highest rank, and whether any of its roles lets it change ranks. */
 export function actingAccount(
   { userId, ownerId }: Pick<ActingAccount, 'userId' | 'ownerId'>,
   held: Role[],
@@ -46,8 +45,8 @@ export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
 }
 
 /**
- * Returns the refusal to rank the owner or the acting account. Roblox always refuses this, so rankd does not call
- * Roblox.
+ * Returns the refusal to rank the owner or the acting account, or `undefined` for any other member. Roblox always
+ * refuses such a change, so rankd does not send it.
  */
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
@@ -80,7 +79,6 @@ export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase
   return aboveActing(`${what} is not below the acting account's rank ${acting.rank} (user ${acting.userId}).`);
 }
 
-/** Returns the refusal if the acting account is not a member of the group. */
 export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
   const message =
     `The acting account (user ${userId}) is not a member of the group. ` +

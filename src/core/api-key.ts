@@ -43,8 +43,8 @@ export function maskKey(secret: string): string {
 
 /**
  * Masks API keys in text from callers and operators, who put them into addresses, arguments and wrong fields by
- * mistake. All such text passes through here before rankd stores, logs or shows it. Also finds a key without its
- * prefix, percent-encoded, in base64, or broken by white space. Does not change keys that `maskKey` has masked.
+ * mistake. Call it before rankd stores, logs or shows such text. Also finds a key without its prefix, percent-encoded,
+ * in base64, or broken by white space. Does not change keys that `maskKey` has masked.
  */
 export function withoutKeys(text: string): string {
   if (text.length < partLength) return withoutPrefixedKeys(text); // too short for any other disguise
@@ -81,8 +81,8 @@ function holdsKey(text: string): boolean {
 const partLength = 36;
 
 /**
- * Returns the 36 characters after each key's prefix. The checksum distinguishes them from other text. Reads at most
- * `maxRuns` runs, for speed.
+ * Returns the 36 characters of each key in the text, without the prefix, which may be missing. The checksum
+ * distinguishes keys from other text. Reads at most `maxRuns` runs of letters and digits, for speed.
  */
 function keyPartsIn(text: string): string[] {
   const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];

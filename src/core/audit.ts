@@ -4,9 +4,9 @@ import { isoTime } from '../base/time.ts';
 import type { AuditEvent } from './model.ts';
 
 /**
- * The audit log is a hash chain: each row holds the SHA-256 over the previous row's hash and the row's own content. The
- * chain shows that no row was edited, removed, inserted or moved. An attacker who can write the whole file can compute
- * a new chain; only a head hash stored elsewhere shows that the rows up to it are unchanged.
+ * The audit log is a hash chain: each row holds the SHA-256 over the previous row's hash and the row's own content. An
+ * intact chain shows that no row was edited, removed, inserted or moved. But an attacker who can write the whole file
+ * can compute a new chain; only a head hash stored elsewhere shows that the rows up to it are unchanged.
  */
 
 /** A stored row. Its `hash` (hex) covers `detail` as this exact text. */
@@ -66,8 +66,7 @@ export function unexplainedMentions(emptied: readonly EmptiedMention[], forgets:
 }
 
 /**
- * Returns the commitment that replaces a user id in the chain. It can be compared with the id, and reveals nothing
- * without the salt.
+ * Returns the commitment that replaces a user id in the chain. It can be matched with the id only if the salt is known.
  */
 export function commitmentTo({ userId, salt }: { userId: number; salt: string }): string {
   return crypto().hash('sha256', `${salt}:${userId}`);
@@ -81,9 +80,9 @@ export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 
 /**
  * `missing`: rows `id` to `toId` are gone. `unexplained`: rows `id` to `toId` at the beginning are gone, and retention
- * did not remove them. `changed`: row `id` does not follow from the previous one. `rewritten`: row `id` differs from
- * the one whose hash was recorded. `mentions`: row `id` records that a person was forgotten, but its mentions differ
- * from the emptied ones.
+ * did not remove them. `changed`: row `id` does not follow from the previous one, or a person in it was replaced
+ * without a `person.forget` event. `rewritten`: row `id` differs from the one whose hash was recorded. `mentions`: row
+ * `id` records that a person was forgotten, but its mentions differ from the emptied ones.
  */
 export type ChainBreak =
   | { kind: 'missing' | 'unexplained'; id: number; toId: number }
@@ -103,7 +102,7 @@ export const forgetAction = 'person.forget';
 /** Retention writes an event with this action before it removes rows. Without that event, the removal is a break. */
 export const pruneAction = 'audit.prune';
 
-/** True if the row announces that retention removes the rows up to `anchor`. Retention may still be running. */
+/** True if the row announces that retention removes the rows up to `anchor`, or more: it may still be running. */
 export function explains({ action, detail }: AuditRow, anchor: ChainLink): boolean {
   if (action !== pruneAction) return false;
   const { upToId, upToHash } = JSON.parse(detail) as { upToId?: number; upToHash?: string };
@@ -112,8 +111,8 @@ export function explains({ action, detail }: AuditRow, anchor: ChainLink): boole
 }
 
 /**
- * Returns a line for the audit head file, with this time (epoch milliseconds), e.g. `2026-05-01T18:00:00.000Z 42
- * 4f1c…`.
+ * Returns a line for the audit head file: the time `at` (epoch milliseconds), the id and the hash, e.g.
+ * `2026-05-01T18:00:00.000Z 42 4f1c…`.
  */
 export function headLine({ id, hash }: ChainLink, at: number): string {
   return `${isoTime(at)} ${id} ${hash}\n`;

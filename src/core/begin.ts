@@ -16,13 +16,13 @@ export interface MemberWindow {
   since: number;
 }
 
-/** How many different members one key, or all keys together, may change in a window. */
+/** The numbers of different members that one key, and all keys together, may change in a window. */
 export interface MemberLimit extends MemberWindow {
   byKey: number;
   byAll: number;
 }
 
-/** A member changed by a key; `at` is the time of the newest request (epoch milliseconds). */
+/** A member whom a key has changed. `at`: the time of the newest request (epoch milliseconds). */
 export interface ChangedMember {
   rankeeId: number;
   keyId: string;
@@ -63,8 +63,9 @@ export interface BeginCase {
   change: RankChange;
   /** The member's newest change when the member was read. */
   after: string | undefined;
-  /** The input to the earlier policy check, and the rules to recheck because that input may have changed. */
+  /** The input to the policy check that approved the change. */
   policyCase: PolicyCase;
+  /** The rules to recheck, because that input may have changed. */
   recheck: readonly PolicyRule[];
   /** The circuit breaker's limits. The facts list each limit's changed members in the same order. */
   limits: readonly MemberLimit[];
@@ -111,8 +112,8 @@ function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): Rankd
 }
 
 /**
- * Rechecks the policy with the key's current rules. If one ranker's changes were approved concurrently, a ranker
- * cooldown stops all but the first.
+ * Rechecks the policy with the current facts. If one ranker's changes were approved concurrently, the ranker cooldown
+ * refuses all but the first.
  */
 function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
   const { caller, holds, rankerChangedAt, now } = facts;

@@ -8,7 +8,7 @@ export interface ChangeOutcome {
   state: Exclude<ChangeState, 'pending'>;
   code: ErrorCode | null;
   message: string;
-  /** The roles read at the end. If absent, the record retains the wanted roles. */
+  /** The role ids read at the end. If absent, the record retains the wanted ones. */
   rolesAfter?: number[] | undefined;
   /** If true, the idempotency key is released, and a repeat is a new attempt. */
   forgetIdempotencyKey?: boolean;
@@ -25,8 +25,8 @@ export interface ChangeUpdate {
 }
 
 /**
- * Applies an outcome to an open change. `now`: epoch milliseconds. A change that becomes unknown retains the data for
- * its reconciliation: the wanted roles and, during compensation, the reason for it.
+ * Returns the update that gives an open change its outcome. `now`: epoch milliseconds. A change that becomes unknown
+ * retains the data for its reconciliation: the wanted roles and, during compensation, the reason for the compensation.
  */
 export function applyOutcome(
   { change, holds }: { change: RankChange; holds: HoldsOfMember },
@@ -52,8 +52,9 @@ interface Ended {
 }
 
 /**
- * Makes an ended change's outcome unknown again, after a later read contradicted it. `wanted` contains the change's
- * target roles, because the record of a refused change contains the roles that were found instead.
+ * Returns the update that makes an ended change unknown again, after a later read contradicted its outcome. `wanted`
+ * contains the change's wanted roles, because the record of a refused change contains the roles that were found
+ * instead.
  */
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
@@ -65,8 +66,8 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
 }
 
 /**
- * Makes an ended change's outcome unknown again, because a stalled process may have written to the platform late.
- * `wanted` contains the change's target roles.
+ * Returns the update that makes an ended change unknown again, because a stalled process may have written to the
+ * platform late. `wanted` contains the change's wanted roles.
  */
 export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const message =
@@ -93,7 +94,10 @@ function updated(
   return { change, isHeld, holds, events: [event, ...events] };
 }
 
-/** Begins a change's compensation for the reason `why`. Store the update before the first compensating write. */
+/**
+ * Returns the update that begins a change's compensation for the reason `why`. Store it before the first compensating
+ * write.
+ */
 export function compensating(
   { change }: { change: RankChange },
   why: { code: ErrorCode; message: string },

@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 
 /**
- * A declaration as a node stores it. `seq` increases with each new one: of two declarations with the same name, the one
+ * A declaration as a node stores it. `seq` increases with each stored declaration: of two with the same name, the one
  * with the higher `seq` applies.
  */
 export interface StoredDeclaration<Declaration> {
@@ -9,7 +9,7 @@ export interface StoredDeclaration<Declaration> {
   seq: number;
 }
 
-/** This node's latest declarations, and those of other live nodes. Both are empty if only one daemon uses the store. */
+/** The declarations of this node and of other live nodes. Both are empty if only one daemon can use the store. */
 export interface NodeDeclarations<Declaration> {
   stored: readonly StoredDeclaration<Declaration>[];
   elsewhere: ReadonlyArray<StoredDeclaration<Declaration> & { node: string }>;
@@ -27,10 +27,11 @@ export interface StillDeclared {
 
 /** The effect of a configuration's declarations, together with those of other nodes. */
 export interface ComparedDeclarations<Declaration> {
-  /** The declarations that apply from now on, oldest first. */
+  /** The declarations that apply from now on. */
   inForce: Declaration[];
-  /** The declarations that this node has changed, and the names that it no longer declares. */
+  /** The declarations that are new or changed on this node. */
   renewed: Declaration[];
+  /** The names that this node no longer declares. */
   dropped: string[];
   stillDeclared: StillDeclared[];
 }

@@ -32,7 +32,7 @@ export interface DeclarationFacts extends NodeDeclarations<NewDeclaration> {
 /** A declared key as it applies from now on, with its one secret. */
 export interface DeclaredKey {
   declaration: NewDeclaration;
-  /** Its existing id, or a new one. */
+  /** The key's existing id, or a new one. */
   id: string;
   isNew: boolean;
   addedPlaces: number[];
@@ -56,7 +56,7 @@ export type DeclarationVerdict =
       events: DomainEvent[];
     };
 
-/** Compares the configuration's keys with those in the store, and returns the changes to both. */
+/** Compares the configuration's keys with those in the store, and returns the changes to the store. */
 export function judgeDeclarations(
   declared: readonly NewDeclaration[],
   actor: Actor,

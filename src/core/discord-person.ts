@@ -24,9 +24,8 @@ export function newDiscordPerson(discordId: string): DiscordPerson {
 }
 
 /**
- * Returns the person's name in the history and the audit log: a commitment to the Discord id. The audit chain stays
- * intact if the person is forgotten, because only the salt is deleted; without it, the name can't be linked to a
- * person.
+ * Returns the person's name in the history and the audit log: a commitment to the Discord id. Once the person is
+ * forgotten, the name can't be linked to anyone, because the salt is deleted; the audit chain stays intact.
  */
 export function actorOf({ discordId, salt }: Pick<DiscordPerson, 'discordId' | 'salt'>): string {
   return `${discordPrefix}${crypto().hash('sha256', `${salt}:${discordId}`).slice(0, 32)}`;
@@ -37,7 +36,7 @@ export const discordPrefix = 'discord:';
 /** Judges a change to a person. `known` is the stored person. */
 export type JudgePerson = (known: DiscordPerson | undefined) => Verdict<DiscordPerson>;
 
-/** Links a person to a Roblox user, and replaces an earlier link. */
+/** Judges a link to a Roblox user, which replaces an earlier link. `fresh` is the record for an unknown person. */
 export function judgeLink(fresh: DiscordPerson, userId: number, { by, at }: Actor): JudgePerson {
   return (known = fresh) => {
     const change = { ...known, userId, linkedBy: by, linkedAt: at };

@@ -34,7 +34,7 @@ export interface Actor {
 /** A verdict on stored facts: a change for the store to save together with its events, or a refusal. */
 export type Verdict<Change> = { change: Change; events: DomainEvent[] } | { refusal: RankdError };
 
-/** All audit actions, by subject. */
+/** All audit actions, by the part before the dot. */
 const actions = {
   rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'compensate', 'late_write', 'list'],
   suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
@@ -165,7 +165,7 @@ export function keyDeclared(
   return event('key.declare', keyId, detail, actor);
 }
 
-/** The fields that name a key in events: operators know a key by its name. */
+/** An event about a key also has the key's name, because operators know keys by name. */
 type NamedKey = Pick<Key, 'id' | 'name'>;
 
 export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, actor: Actor): DomainEvent {
@@ -184,7 +184,6 @@ export function keyRevoked({ id, name }: NamedKey, detail: { reason?: string }, 
   return event('key.revoke', id, { name, ...detail }, actor);
 }
 
-/** Returns the event for a key that the circuit breaker or an operator paused. */
 export function keyPaused({ id, name }: NamedKey, reason: string, actor: Actor): DomainEvent {
   return event('key.pause', id, { name, reason }, actor);
 }

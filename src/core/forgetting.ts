@@ -6,7 +6,7 @@ import type { ErasureRequest, Hold, RankChange } from './model.ts';
 
 /** The records that name a person. */
 export interface Mentions {
-  /** The number of rank changes that name the person, as rankee or as ranker. */
+  /** The number of rank changes that name the person, including changes requested with the person's Discord account. */
   changes: number;
   /** The number of audit events that name the person. */
   events: number;
@@ -32,7 +32,7 @@ export interface WithoutPerson {
 
 type ForgettingActor = ForgottenUser & { byPerson: readonly string[] };
 
-/** Replaces texts that named a forgotten person. */
+/** Replaces texts that may name a forgotten person. */
 const forgottenText = 'This text named a person who was forgotten.';
 
 /**
@@ -74,7 +74,7 @@ export function notNamed(userId: number): RankdError {
 }
 
 /**
- * Judges a new request. The request waits for the operator. If no record names the user, it is done at once and stored
+ * Judges a new request. It waits for the operator, unless no record names the user: then it is done at once, and stored
  * under a pseudonym.
  */
 export function judgeErasure(

@@ -5,7 +5,7 @@ type PlatformGroup =
   | { kind: 'open-cloud'; groupId: number; baseUrl: string }
   | { kind: 'simulated'; groupFile: string | undefined };
 
-/** Returns a title that no two groups share. Changes and idempotency keys apply only within their own group. */
+/** Returns a title that no two groups share. It separates the changes and idempotency keys of different groups. */
 export function groupTitle(platform: PlatformGroup): string {
   if (platform.kind === 'open-cloud') return `group ${platform.groupId} on ${new URL(platform.baseUrl).host}`;
   return platform.groupFile === undefined ? simulatedGroup : withoutKeys(`${simulatedGroup} of ${platform.groupFile}`);

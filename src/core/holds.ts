@@ -12,15 +12,15 @@ import { tookEffect } from './undo.ts';
 export interface HoldsOfMember {
   /** The member's hold that has not ended. */
   open?: Hold | undefined;
-  /** The hold that the change refers to, in any state. */
+  /** The hold that the change's `hold` part names, in any state. */
   own?: Hold | undefined;
   /** The hold that this change ended, unless it was reopened. */
   ended?: Hold | undefined;
 }
 
 /**
- * Returns the `returnChangeId` for a hold that this change ended. If an undo restores an earlier end, this is the
- * change that caused that end.
+ * Returns the `returnChangeId` for a hold that this change ends: the change's own id or, if an undo restores an earlier
+ * end of the hold, the id of the change that caused that end.
  */
 export function endingChange({ id, hold }: Pick<RankChange, 'id' | 'hold'>): string {
   return (hold?.does === 'undo' && hold.recloses?.by) || id;
@@ -32,12 +32,10 @@ export const openStates: readonly HoldState[] = ['active', 'ending', 'stuck'];
 /** The states of an open hold that no change is ending. */
 export const restingStates = ['active', 'stuck'] as const satisfies HoldState[];
 
-/** True if the hold is open and no change is ending it. */
 export function isResting({ state }: Pick<Hold, 'state'>): boolean {
   return restingStates.some((resting) => resting === state);
 }
 
-/** True if the hold is in force, or its end is not complete. */
 export function isOpenHold({ state }: Pick<Hold, 'state'>): boolean {
   return openStates.includes(state);
 }
@@ -80,7 +78,8 @@ export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError
 }
 
 /**
- * Returns the refusal for a temporary role during another temporary rank or role: only a temporary rank can replace it.
+ * Returns the refusal to give a temporary extra role during another temporary rank or role. A temporary rank would
+ * replace the earlier hold instead.
  */
 function alreadyTemporary(open: Hold): RankdError {
   return new RankdError('conflict', `${holdTitle(open)} A member can have only one temporary rank or role at a time.`, {
@@ -95,8 +94,8 @@ function alreadySuspended(open: Hold): RankdError {
 }
 
 /**
- * Returns the hold that an applied change began. If it replaced a temporary rank, its end restores the roles from
- * before that rank.
+ * Returns the hold that an applied change began. If the new hold replaced a temporary rank or role, its end restores
+ * the roles from before that one.
  */
 function holdBegunBy(
   change: RankChange,
@@ -120,7 +119,7 @@ function holdBegunBy(
   };
 }
 
-/** The holds to store, and the audit events, when a change enters a new state. */
+/** The holds and audit events to store. */
 export interface HoldUpdate {
   holds: Hold[];
   events: DomainEvent[];
@@ -128,7 +127,7 @@ export interface HoldUpdate {
 
 const nothing: HoldUpdate = { holds: [], events: [] };
 
-/** The wait before a refused return is retried. */
+/** The wait after a final refusal of a return. */
 const stuckMs = 3_600_000;
 const backOffMs = doubling(5_000, 300_000);
 
@@ -167,7 +166,7 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   }
   if (own === undefined) return nothing;
   if (part.does !== 'renew') return endedByChange(own, part.does === 'return' ? part.as : 'lifted', change, actor);
-  // Leaving the group forfeits the earlier roles, as on Roblox.
+  // A member who left the group has lost the earlier roles, as on Roblox, so the hold's end must not restore them.
   const { awaySince: _, ...kept } = own;
   const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
   return { holds: [renewed], events: [suspensionEvent('renew', renewed, actor)] };
@@ -200,8 +199,8 @@ function carriedOver(hold: Hold, { rolesBefore, rolesAfter }: RankChange): Hold 
 }
 
 /**
- * Restores the holds from before the undone changes: ends the hold that they began or reopened, then reopens the one
- * that they ended.
+ * Returns the update that restores the holds from before the undone changes: it ends the hold that they began or
+ * reopened, then reopens the one that they ended.
  */
 function afterUndo(
   change: RankChange,
@@ -219,7 +218,7 @@ function afterUndo(
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-/** Reopens a hold as it was before a change ended it. */
+/** Returns the update that makes an ended hold active again, with its count of failed returns reset. */
 function reopened(hold: Hold, actor: Actor): HoldUpdate {
   const { returnChangeId: _, endedAt: _ended, nextTryAt: _next, code: _code, ...kept } = hold;
   const again: Hold = { ...kept, state: 'active', tries: 0, message: '' };
@@ -227,15 +226,15 @@ function reopened(hold: Hold, actor: Actor): HoldUpdate {
 }
 
 /**
- * Ends a hold whose time is up, after an undo reverted its earlier end. The undo restores the roles from before the
- * hold.
+ * Returns the update that ends a hold whose time is up, after an undo reverted its earlier end. The undo restores the
+ * roles from before the hold.
  */
 function overdue(hold: Hold, { message }: RankChange, actor: Actor): HoldUpdate {
   const ended: Hold = { ...hold, state: 'ended', endedAt: actor.at, message };
   return { holds: [ended], events: [suspensionEvent('end', ended, actor)] };
 }
 
-/** Ends the hold. `by` is the change that ended it. */
+/** Returns the update that ends the hold. `by` is the change that ended it. */
 function endedByChange(
   hold: Hold,
   state: EndedState,
@@ -249,7 +248,7 @@ function endedByChange(
 
 const endEvents = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
 
-/** Marks the hold as ending while its return has no outcome. */
+/** Returns the update that marks the hold as ending while its return has no outcome. */
 function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate {
   if (hold?.does !== 'return' || own === undefined) return nothing;
   const { endedAt: _, ...kept } = own;
@@ -269,8 +268,8 @@ function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldU
 }
 
 /**
- * Restores the holds from before a change that was reported as applied but that later reads disproved. A change that
- * was refused at once has not changed any hold.
+ * Returns the update that restores the holds from before a change that was recorded as applied, and that a later read
+ * disproved. For a change that was never recorded as applied, the update is empty.
  */
 function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, actor: Actor): HoldUpdate {
   const closing = own === undefined ? nothing : withdrawn(change, own, actor);
@@ -280,7 +279,7 @@ function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-/** Reverts the change's effect on the hold that it refers to. */
+/** Returns the update that reverts the change's effect on the hold that its `hold` part names. */
 function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Actor): HoldUpdate {
   if (part?.does === 'begin')
     return isOpenHold(own) ? endedByChange(own, 'superseded', { id, message }, actor) : nothing;
@@ -290,7 +289,7 @@ function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Ac
     : endedByChange(own, was.as, { id: was.by, message }, actor);
 }
 
-/** Schedules a retry after a failed return. A final refusal makes the hold stuck. */
+/** Returns the update that schedules a retry after a failed return. A final refusal makes the hold stuck. */
 export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, actor: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
   const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
@@ -313,9 +312,9 @@ export type HoldVerdict =
   | { do: 'keep'; update: HoldUpdate };
 
 /**
- * Compares the member's roles with those that the hold gave. `isOver`: the hold must end now. `force`: the earlier
- * roles are restored whatever the member holds. `givenAt`: when a change last gave the hold's roles; a later membership
- * is a rejoin. `member`: `undefined` if the user is not in the group.
+ * Compares the member's roles with those that the hold gave. `isOver`: the hold must end now. `force`: at the hold's
+ * end, the earlier roles are restored whatever the member holds. `givenAt`: the request time of the last change to the
+ * member's roles; a membership that began later is a rejoin. `member`: `undefined` if the user is not in the group.
  */
 export function judgeHold(
   hold: Hold,
@@ -359,9 +358,9 @@ export function judgeHold(
 }
 
 /**
- * rankd's clock, which dates holds, may be ahead of Roblox's, which dates memberships. Within this margin, a member
- * without the hold's roles counts as rejoined, and is re-suspended once. A member with all of them gets no margin: one
- * who joined just before the hold would lose the earlier roles.
+ * rankd's clock, which dates holds, may be ahead of Roblox's, which dates memberships. A member without the hold's
+ * roles therefore counts as rejoined even if the membership began up to this long before the hold. A member with
+ * exactly these roles gets no margin: one who joined just before the hold would lose the earlier roles.
  */
 const clockMarginMs = 60_000;
 
@@ -371,8 +370,8 @@ function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boo
 }
 
 /**
- * True if the member left after the change was requested, which removes all roles, and then rejoined. Clocks differ, so
- * a member who still holds one of the change's roles counts as having joined just before it.
+ * True if the member left the group after the change was requested, and rejoined. Leaving removes all roles, so a
+ * member who still holds a role that the change gives or takes has not left, even if the clocks suggest it.
  */
 export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChange, member: Member): boolean {
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
@@ -390,7 +389,9 @@ function endedWithoutChange(hold: Hold, state: EndedState, message: string, acto
   return { holds: [ended], events: [suspensionEvent(endEvents[state], ended, actor)] };
 }
 
-/** Changes the hold's end. Only the operator can do this, and no key can end the hold afterwards. */
+/**
+ * Returns the update that changes the hold's end. Only the operator can do this, and no key can end the hold after it.
+ */
 export function extended({ keyId: _, ...hold }: Hold, endsAt: number, actor: Actor): HoldUpdate {
   const after: Hold = { ...hold, endsAt };
   return { holds: [after], events: [suspensionEvent('extend', after, actor)] };

@@ -34,7 +34,7 @@ export interface KeyEdit {
   /** null resumes the key. */
   pausedAt?: number | null;
   resumedAt?: number;
-  /** null makes a key from the simulated group valid for every group. */
+  /** null makes a key from the simulated group valid for the real group, too. */
   isSimulated?: null;
   /** A new secret. Older ones are accepted until `olderUntil`, or until their own expiry if that is earlier. */
   secret?: NewSecret & { olderUntil: number };
@@ -135,7 +135,7 @@ function refusalOfRevoked({ name, revokedAt }: Key, consequence: string): RankdE
   });
 }
 
-/** Suspends or resumes the workspace, or changes its plan. */
+/** Judges a change to the workspace's state or plan. Never refuses it. */
 export function judgeWorkspace(
   { active, plan }: { active?: boolean | undefined; plan?: Plan | undefined },
   actor: Actor,

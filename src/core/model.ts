@@ -1,13 +1,13 @@
 import type { ErrorCode } from '../base/errors.ts';
 
-/** The domain's types: plain data without behavior. Ids are integers up to 2^53-1, times are epoch milliseconds. */
+/** The domain's types. The platform's ids are integers up to 2^53-1; times are epoch milliseconds. */
 
 // ---- the group on the platform ----
 
 /**
  * `base`: the role every member holds; `guest`: the role of non-members; `owner`: the role of the group's owner;
- * `unclear`: a candidate for the base role, while the platform does not show which one it is; `private`: omitted from
- * the group's list of roles. rankd writes none of these.
+ * `unclear`: a role that may be the base role, because the platform does not show which role is; `private`: a role that
+ * the group's list omits. rankd gives and takes only `custom` roles.
  */
 export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'private' | 'custom';
 
@@ -38,9 +38,11 @@ export interface Group {
 export interface ErasureRequest {
   /** The platform notification's id. */
   id: string;
-  /** A pseudonym once the request is done. */
+  /** Replaced by a pseudonym once the request is done. */
   userId: number;
-  /** When the user made the request, according to the platform, and when rankd received it (epoch milliseconds). */
+  /**
+   * The time of the request according to the platform, or the time when rankd received it if the platform gave none.
+   */
   requestedAt: number;
   receivedAt: number;
   doneAt?: number;
@@ -63,8 +65,8 @@ export interface Member {
   userId: number;
   roleIds: number[];
   /**
-   * When the user joined the group (epoch milliseconds by the platform's clock); absent if the platform does not report
-   * it.
+   * The time when the user joined the group, by the platform's clock (epoch milliseconds); absent if the platform does
+   * not report it.
    */
   joinedAt?: number;
 }
@@ -77,7 +79,7 @@ export interface Credential {
   refusal?: string;
   /** The acting account; absent if the platform does not report it. */
   userId?: number;
-  /** True if it can change roles in this group; absent if the platform does not report it. */
+  /** True if the credential can change roles in this group; absent if the platform does not report it. */
   canWrite?: boolean;
   expiresAt?: number;
 }
@@ -88,10 +90,11 @@ export interface ActingAccount {
   /** The group's owner; `undefined` if it has none. */
   ownerId: number | undefined;
   /**
-   * The highest rank among its roles; it can change only roles with lower ranks. 0 if it is not a member of the group.
+   * The highest rank among its roles; 0 if it is not a member of the group. Unless it owns the group, it can change
+   * only roles with lower ranks.
    */
   rank: number;
-  /** True if one of its roles lets it change ranks at all; absent if the platform does not show that. */
+  /** True if it owns the group or has a role that can change ranks; absent if the platform does not show that. */
   mayChangeRanks?: boolean;
 }
 
@@ -115,19 +118,18 @@ export const usualScopes: readonly Scope[] = ['verify', 'rank'];
 
 export type KeyMode = 'live' | 'test';
 
-/** The directions of a rank change, by the member's highest rank. */
 export const directions = ['promote', 'demote'] as const;
 export type Direction = (typeof directions)[number];
 
-/** A key's limits in addition to the policy's, and its rate limit. Without a limit here, only the policy's applies. */
+/** A key's own rules. Its limits on ranks apply in addition to the policy's. */
 export interface KeyRules {
-  /** The key may give no rank above this one. */
+  /** The key may not give or take roles above this rank. */
   maxRank?: number;
-  /** The key may give no rank below this one. */
+  /** The key may not give or take roles below this rank, or change members below it. */
   minRank?: number;
-  /** The role (id) that defines `maxRank`: its current rank applies. */
+  /** The role (id) whose current rank applies instead of `maxRank`. */
   maxRankRole?: number;
-  /** The role (id) that defines `minRank`: its current rank applies. */
+  /** The role (id) whose current rank applies instead of `minRank`. */
   minRankRole?: number;
   /** The only direction in which the key may change ranks; absent if both are allowed. */
   direction?: Direction;
@@ -147,7 +149,7 @@ export interface KeyRules {
   isForDiscord?: boolean;
 }
 
-/** An API key's record. The secret itself is never stored, only the SHA-256 of each accepted secret. */
+/** An API key's record. The store has only the SHA-256 and the masked form of a secret, never the secret itself. */
 export interface Key extends KeyRules {
   id: string;
   name: string;
@@ -158,13 +160,16 @@ export interface Key extends KeyRules {
   revokedAt?: number;
   /** Set while the key is paused, by the circuit breaker or the operator. */
   pausedAt?: number;
-  /** When the last pause ended. */
+  /** The time when the last pause ended. */
   resumedAt?: number;
-  /** True if the key was created for a simulated group: no other group accepts it. */
+  /** True if the key was created for a simulated group and not adopted since: only simulated groups accept it. */
   isSimulated?: boolean;
-  /** Set if the configuration declares the key, e.g. `rankd.yaml:31`; then only the configuration can change it. */
+  /**
+   * Set if the configuration declares the key, e.g. `rankd.yaml:31`; then only the configuration can change or revoke
+   * it, but an operator can still pause it.
+   */
   declaredIn?: string;
-  /** Newest first. A second secret exists only during a rotation's overlap. */
+  /** The accepted secrets, newest first. A key has more than one only during a rotation's overlap. */
   secrets: KeySecret[];
 }
 
@@ -172,12 +177,13 @@ export interface KeySecret {
   /** The part that may be shown, e.g. `rk_live_3kf…Zp9`. */
   masked: string;
   createdAt: number;
-  /** Set on a rotation's old secret: when the newer one was created. */
+  /** Set on a rotation's old secret: the time when the newer one was created. */
   replacedAt?: number;
-  /** Set on a rotation's old secret: when it expires. */
+  /** Set on a rotation's old secret: the time when it expires. */
   expiresAt?: number;
-  /** When and where the secret was last accepted, as last saved by a daemon. */
+  /** The time of the last use that a daemon has stored; a newer use may not be stored yet. */
   lastUsedAt?: number;
+  /** The place of that use. */
   lastPlaceId?: number;
 }
 
@@ -219,7 +225,7 @@ export interface KeyRecord {
   key: Key;
   /** The secret's id, e.g. for `recordKeyUses`. */
   secretId: string;
-  /** Set if a newer secret replaced this one in a rotation (`since`). It is accepted until `until`. */
+  /** Set if a rotation replaced the secret at `since`; it is accepted until `until`. */
   retiring?: { since: number; until: number };
   /** The requested place's whitelist entry. */
   entry?: WhitelistEntry | undefined;
@@ -231,7 +237,7 @@ export interface KeyRecord {
 export interface RankRequest {
   rankeeId: number;
   rankeeName: string;
-  /** 0: not a player. */
+  /** 0 if the request names no player as ranker. */
   rankerId: number;
   rankerName: string;
   newRankId: number;
@@ -252,34 +258,34 @@ export const maxReasonLength = 200;
 export type NamedRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 /**
- * `pending`: in progress · `applied`: the platform confirmed the change · `refused`: a rule forbids the change ·
- * `failed`: the change could not be made · `unknown`: a write may have taken effect, and rankd will reconcile the
- * change. A refused or failed change left the roles as they were, unless `rolesAfter` has different ones that were
- * read.
+ * `pending`: in progress · `applied`: the platform confirmed the change, or it involved no write · `refused`: a rule
+ * forbids the change · `failed`: the change could not be made · `unknown`: a write may have taken effect, and rankd
+ * will reconcile the change. A refused or failed change left the roles as they were, unless `rolesAfter` differs.
  */
 export type ChangeState = (typeof changeStates)[number];
 
 export const changeStates = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const;
 
-/** The states of a change without an outcome. */
+/** The states of a change that has not ended. */
 export const openChangeStates = ['pending', 'unknown'] as const satisfies ChangeState[];
 
 /** The states of a change that has changed its member or may have done so. */
 export const effectiveStates = ['pending', 'applied', 'unknown'] as const satisfies ChangeState[];
 
 /**
- * `forward`: rankd makes the change · `compensate`: rankd restores the earlier roles, because a later step was refused.
+ * `forward`: rankd makes the change · `compensate`: rankd restores the earlier roles, because the change could not be
+ * completed.
  */
 export type ChangePhase = 'forward' | 'compensate';
 
-/** How long an idempotency key applies after its first request, in milliseconds. */
+/** The time after its first request for which an idempotency key applies, in milliseconds. */
 export const idempotencyWindowMs = 24 * 3_600_000;
 
 /** The kinds of change to one extra role; the member's rank stays the same. */
 export const roleChangeKinds = ['role_added', 'role_removed'] as const;
 export type RoleChangeKind = (typeof roleChangeKinds)[number];
 
-/** A rank change in the history. */
+/** A change to a member's rank or extra roles, in the history. */
 export interface RankChange extends RankRequest {
   /** Set if the change adds or removes an extra role; absent if it changes the rank. */
   kind?: RoleChangeKind;
@@ -293,36 +299,38 @@ export interface RankChange extends RankRequest {
   message: string;
   /** The role for `newRankId`; absent if there was no such role. */
   roleId?: number;
-  /** The highest role that counted for the member's rank before; absent if there was none, or no plan. */
+  /** The highest role that counted for the rank before a rank change; absent if there was none, or no plan. */
   oldRoleId?: number;
-  /** Roles held before, base role included, ascending by id; empty if the member was not read. */
+  /** The role ids held before, ascending, base role included; empty if the member was not read. */
   rolesBefore: number[];
-  /** Roles after the change: the wanted ones while it is open, and those that were read once it has ended. */
+  /**
+   * The role ids after the change: the wanted ones in an open change or a dry run, the known ones once it has ended.
+   */
   rolesAfter: number[];
   /** The roles that the plan gave, took or left in place, ascending by rank; absent if there was no plan. */
   roles?: NamedRole[];
   phase: ChangePhase;
-  /** Absent for a change by the operator. */
+  /** Absent for a change without a key, by the operator or the daemon. */
   keyId?: string;
-  /** Absent for a change by the operator. */
+  /** Absent for a change without a place. */
   placeId?: number;
-  /** `key:<id>`, `cli:<user>@<host>`, or `web:<user>@<host>` for the dashboard. */
+  /** `key:<id>`, `discord:<hash>`, `cli:<user>@<host>`, `web:<user>@<host>` (the dashboard) or `daemon`. */
   by: string;
   /** True for a test key: rankd plans and records the change, but never sends it to the platform. */
   dryRun: boolean;
-  /** True if the breaker counts it as a demotion: the member drops, or moves to a different role with the same rank. */
+  /** True if the breaker counts it as a demotion: the member loses a role without rising, or is suspended. */
   demotion: boolean;
-  /** The highest rank among the roles held before and wanted after; 0 if the member was not read. */
+  /** The highest rank among the roles before, after, and in `PolicyCase.earlyReturn`; 0 if there was no plan. */
   topRank: number;
-  /** True if one of the roles held before or wanted after is privileged; see `core/rules/ranks.ts`. */
+  /** True if one of those roles is privileged; see `core/rules/ranks.ts`. */
   privileged: boolean;
   requestedAt: number;
   finishedAt?: number;
-  /** The oldest of the changes that this one undid: it restored the roles from before that change. */
+  /** The oldest change (id) that this one undoes: it restores the roles from before that change. */
   undoOf?: string;
-  /** The `history undo` run that made the change. */
+  /** The undo run (id) that made the change. */
   undoId?: string;
-  /** How the change affects one of the member's holds; see `core/holds.ts`. */
+  /** The change's effect on one of the member's holds; see `core/holds.ts`. */
   hold?: HoldPart;
   /** SHA-256 (hex) of the caller's `Idempotency-Key`. */
   idempotencyKey?: string;
@@ -333,23 +341,23 @@ export interface RankChange extends RankRequest {
 // ---- a hold ----
 
 /**
- * `suspension`: all roles are taken, and restored at the end; until then, other changes to the member are refused.
- * `temporary`: an ordinary rank or role that is taken back at the end.
+ * `suspension`: rankd takes all custom roles, and restores them at the end; until then, it refuses ordinary changes to
+ * the member. `temporary`: a rank or an extra role for a limited time; at the end, rankd restores the earlier roles.
  */
 export type HoldKind = 'suspension' | 'temporary';
 
 /**
- * `active`: in force until `endsAt` · `ending`: the change that restores the roles is open · `ended`: the earlier roles
- * were restored · `lifted`: it was ended early · `superseded`: a different change to the member replaced it, and
- * nothing was restored · `forfeited`: the member left the group · `stuck`: the return is refused, and an operator must
- * check it.
+ * `active`: in force · `ending`: the change that restores the roles is open · `ended`: the earlier roles were restored
+ * · `lifted`: the hold was ended early · `superseded`: a different change to the member replaced the hold, and nothing
+ * was restored · `forfeited`: the member left the group or was forgotten · `stuck`: the return was refused; rankd
+ * retries it, but an operator should check it.
  */
 export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' | 'forfeited' | 'stuck';
 
 /** The states of a hold that has ended. */
 export type EndedState = Extract<HoldState, 'ended' | 'lifted' | 'superseded' | 'forfeited'>;
 
-/** A temporary rank change: at its end, the member gets exactly the earlier roles back. */
+/** A suspension, or a temporary rank or role. At its end, the member gets the earlier roles back. */
 export interface Hold {
   id: string;
   group: string;
@@ -359,11 +367,11 @@ export interface Hold {
   rankeeName: string;
   /** The roles (ids) to restore, ascending, base role included. */
   rolesBefore: number[];
-  /** The role ids during the hold. */
+  /** The role ids that the member holds during the hold. */
   rolesDuring: number[];
-  /** The change that began it. */
+  /** The id of the change that began the hold. */
   changeId: string;
-  /** The change that ended it, or is ending it. */
+  /** The id of the change that ended the hold, or is ending it. */
   returnChangeId?: string;
   rankerId: number;
   rankerName: string;
@@ -376,21 +384,23 @@ export interface Hold {
   /** Absent if the hold lasts until it is lifted. */
   endsAt?: number;
   endedAt?: number;
-  /** When a read first showed that the member had left the group. */
+  /** The time when a read first showed that the member had left the group. */
   awaySince?: number;
-  /** The number of failed returns, and the time of the next attempt. */
+  /** The number of failed returns. */
   tries: number;
+  /** The time of the next attempt after a failed return. */
   nextTryAt?: number;
-  /** Why its return failed, or why nothing was restored at its end; the message is empty if neither happened. */
+  /** The reason the last return failed; absent if none has failed, and once the hold has ended. */
   code?: ErrorCode;
+  /** The message of the last failed return or of the hold's end; empty before either. */
   message: string;
 }
 
 /**
- * How a change affects one of its member's holds. `begin`: the hold is in force once the change is applied. `return`:
+ * A change's effect on one of its member's holds. `begin`: the hold is in force once the change is applied. `return`:
  * the change restores the earlier roles. `renew`: it gives the hold's roles back to a member who left and rejoined.
  * `lift`: it gives a different rank, and ends the hold. `undo`: it restores the roles and holds from before an earlier
- * change; `id` is the hold that this change ended, or else the one that it began or reopened.
+ * change; `id` is the hold that the earlier change ended or, if there is none, the open hold that the undo ends.
  */
 export type HoldPart =
   | { does: 'begin'; id: string; kind: HoldKind; endsAt?: number }
@@ -411,7 +421,7 @@ export type HoldPart =
       recloses?: HoldEnd;
     };
 
-/** How a hold ended, and the change (id) that ended it. */
+/** The final state of a hold, and the change (id) that ended it. */
 export interface HoldEnd {
   as: EndedState;
   by: string;
@@ -422,7 +432,7 @@ export interface HoldEnd {
 export interface AuditEvent {
   id: number;
   at: number;
-  /** `cli:<user>@<host>`, `web:<user>@<host>`, `key:<id>` or `daemon`. */
+  /** e.g. `cli:<user>@<host>`, `web:<user>@<host>` (the dashboard), `key:<id>`, `discord:<hash>` or `daemon`. */
   by: string;
   /** e.g. `key.create`, `whitelist.add`, `rank.refused`. */
   action: string;

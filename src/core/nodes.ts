@@ -12,11 +12,11 @@ export interface NodeStatus {
   requestsInFlight: number;
   /** Calls waiting for the platform's budget. */
   callsWaiting: number;
-  /** Calls that could start now, by kind; empty if the platform has no limits. */
+  /** The platform's budget for each operation; empty if the platform has no limits. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** The reason the credential is refused; null if it is accepted. */
   credentialProblem: string | null;
-  /** The server's clock minus the clock of the daemon's machine. */
+  /** The database server's clock minus the clock of the daemon's machine. */
   serverAheadMs: number;
   /** A fingerprint of each setting that all nodes should share, by name: equal fingerprints mean equal values. */
   settings: Record<string, string>;
@@ -63,12 +63,12 @@ export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
 /** The number of PostgreSQL connections that each daemon holds open. */
 export const connectionsPerDaemon = 5;
 
-/** Clocks that differ by at least this much are reported. */
+/** The smallest clock difference that rankd reports. */
 export const maxSkewMs = 2_000;
 
 /**
- * Returns the live daemons on machines whose clocks differ from the server's: records use the server's time, and logs
- * use the machine's.
+ * Returns the live daemons on machines whose clocks differ from the database server's: records use the server's time,
+ * and logs use the machine's.
  */
 export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
   return nodes.flatMap(({ name, state, status: { serverAheadMs } }) =>

@@ -26,8 +26,8 @@ export const policyRules: readonly PolicyRule[] = [
 const withoutSteps = policyRules.filter((rule) => rule !== steps);
 
 /**
- * The rules for each kind of requested change. Step limits apply only to rank changes. Restored roles are treated as a
- * promotion, even if a suspension restores them early.
+ * The rules for each kind of requested change. Step limits apply only to rank changes. The end of a suspension counts
+ * as a promotion. A suspension's rules also apply to its early return; see `earlyReturnOf`.
  */
 export const rulesFor = {
   rank: policyRules,
@@ -46,8 +46,8 @@ function alsoOnEarlyReturn(rule: PolicyRule): PolicyRule {
 }
 
 /**
- * Returns the rule's refusal for the roles that `of.earlyReturn` restores. An early return counts as a promotion only
- * if the member rises.
+ * Applies `refusal` to the plan `of.earlyReturn`, if there is one. An early return counts as a promotion only if the
+ * member rises.
  */
 export function refusalOfEarlyReturn(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
   const { earlyReturn } = of;
@@ -56,8 +56,9 @@ export function refusalOfEarlyReturn(of: PolicyCase, refusal: PolicyRule['refusa
 }
 
 /**
- * Returns the plan for the roles that return because a key's suspension replaces a temporary rank: the end of the
- * suspension restores the roles from before that rank. Returns `undefined` if no role returns.
+ * Returns the plan for an early return: the end of a suspension restores the roles from before the temporary rank or
+ * role that it replaced, so a key could end a temporary demotion early. Returns `undefined` for the operator, or if the
+ * member has no temporary rank or role.
  */
 export function earlyReturnOf(
   { key, request, scheme, plan }: Pick<PolicyCase, 'key' | 'request' | 'scheme' | 'plan'>,
@@ -67,7 +68,7 @@ export function earlyReturnOf(
   return restorePlan(scheme, { userId: request.rankeeId, roleIds: plan.goal.from }, open.rolesBefore);
 }
 
-/** The rules for an undo. The rules about rankers, cooldowns and step sizes do not apply. */
+/** The only rules for an undo, and for the end of a hold by the operator or the daemon. */
 const undoRules = [ceiling, floor, lockedRoles, protectedMembers];
 
 /** Returns the refusal to restore these roles, or `undefined` if they may be restored. */

@@ -1,6 +1,6 @@
 import { crypto } from '../base/node-modules.ts';
 
-/** The header with a challenge to a daemon that is reached over the internet. */
+/** The header with a challenge, which shows whether an address leads to a certain daemon. */
 export const questionHeader = 'x-rankd-question';
 /** The header with the daemon's response to the challenge. */
 export const proofHeader = 'x-rankd-proof';
@@ -15,7 +15,7 @@ export interface Challenge {
 
 /**
  * Returns a daemon's response to a challenge, or `undefined` if the challenge is malformed. A client that knows the
- * daemon's identity can verify that this daemon responded and received the Authorization header.
+ * daemon's identity can verify that this daemon responded, and that it received the same Authorization header.
  */
 export function proofOf(identity: string, { question, authorization = '' }: Challenge): string | undefined {
   if (typeof question !== 'string' || !questionPattern.test(question)) return undefined;

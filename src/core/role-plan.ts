@@ -18,9 +18,9 @@ import { type Goal, type Step, steps } from './steps.ts';
 export interface RolePlan {
   target: Role;
   goal: Goal;
-  /** Empty if the member already has the target. */
+  /** Empty if the change needs no write. */
   steps: Step[];
-  /** The highest role that counts for the rank before the change, if any. Afterwards, the target is the highest. */
+  /** The highest role that counts for the rank before the change, if any. */
   highestBefore: Role | undefined;
   /** Set if the target is an extra role, which is given or taken while the rank stays. */
   kind?: RoleChangeKind;
@@ -30,8 +30,8 @@ export interface RolePlan {
  * Plans the steps that make `target` a member's highest role.
  *
  * With a ladder, the target replaces all other roles on the ladder; roles off the ladder stay. Without a ladder, the
- * target replaces the roles above it and the roles at the member's highest rank; lower roles stay. Every member has the
- * base role: it is never written, and a member reaches it by losing the others.
+ * target replaces the roles above it and, if it is new to the member, those at the member's highest rank; lower roles
+ * stay. Every member has the base role: it is never written, and a member reaches it by losing the others.
  */
 export function rolePlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const before = heldRoles(scheme.roles, member);
@@ -104,7 +104,7 @@ export function takesAway(plan: RolePlan): boolean {
   return rise(plan) <= 0 && plan.steps.some(({ kind }) => kind === 'unassign');
 }
 
-/** Returns a positive number if the member rises or gains a role, a negative one if the member drops or loses one. */
+/** Returns a positive number if the member rises or gains an extra role, and a negative one for the opposite. */
 export function rise({ target, highestBefore, kind }: RolePlan): number {
   if (kind !== undefined) return kind === 'role_added' ? 1 : -1;
   return heightOf(target) - heightOf(highestBefore);
@@ -125,7 +125,7 @@ export function isReached(
     heldIds(roles, { roleIds: ids })
       .filter((id) => !isUnlisted(roles, id))
       .join();
-  // The base role may have been unknown when the change was planned.
+  // `heldWith` adds the base role to both sides, because it may have been unknown when the change was planned.
   if (isExact(change)) return heldWith(member.roleIds) === heldWith(rolesAfter);
   if (kind !== undefined) return member.roleIds.some((id) => id === roleId) === (kind === 'role_added');
   const target = scheme.roles.find((role) => role.id === roleId);

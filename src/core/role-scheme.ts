@@ -11,9 +11,9 @@ export interface RoleScheme {
 }
 
 /**
- * Whether a rank number shared by the base role and custom roles means the custom roles or the base role. Most groups
- * have such a rank: groups from before March 2026 kept their roles, and got a base role at rank 1 next to their own
- * lowest role. Source: Roblox's announcement of several roles per member (devforum 4525605).
+ * The meaning of a rank number that the base role shares with custom roles: the custom roles or the base role. Most
+ * groups have such a rank: groups from before March 2026 kept their roles, and got a base role at rank 1 next to their
+ * own lowest role. Source: Roblox's announcement of several roles per member (devforum 4525605).
  */
 export type RankOne = 'custom' | 'base';
 
@@ -35,7 +35,6 @@ function isBase({ kind }: Role): boolean {
   return kind === 'base';
 }
 
-/** True for a role that may be the base role. Only changes that depend on it must wait. */
 export function isUnclear({ kind }: Role): boolean {
   return kind === 'unclear';
 }

@@ -54,7 +54,7 @@ const settingKinds = {
   'policy.min_rank': bound,
 } as const satisfies Record<string, SettingKind>;
 
-/** A key's bound blocks nothing here: one of the key's rules refuses its changes, and other keys are not affected. */
+/** A misfit of a key's bound blocks nothing here: the rules `ceiling` and `floor` refuse only this key's changes. */
 const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: "the key can't change any rank" };
 
 export type RoleSetting = keyof typeof settingKinds;
@@ -78,12 +78,12 @@ export interface RoleMeaning {
   alarm: string | null;
 }
 
-/** An entry that no longer identifies its role. */
+/** An entry that does not identify its role, or no longer does. */
 export interface RoleMisfit {
   setting: string;
   entry: string;
   message: string;
-  /** The line to write, or the command to run. */
+  /** The suggested fix: the line to write, or the command to run. */
   fix: string;
   stops: Stops;
   /** True if the role is unknown, because the entry was never resolved. */
@@ -111,7 +111,6 @@ export interface NamingSettings {
   minRank: RoleName;
 }
 
-/** Returns every entry that names a role. */
 export function roleEntries(settings: NamingSettings): RoleEntry[] {
   const { ladder = [], suspensionRole, lockedRoles, privilegedRoles, protectedRoles, maxRank, minRank } = settings;
   const entries: Record<RoleSetting, RoleName[]> = {
@@ -171,12 +170,12 @@ export function resolveRoles(
   };
 }
 
-/** Makes a ladder misfit block all rank changes, because the ladder has no rungs. */
+/** Returns a ladder misfit that blocks all rank changes, because no entry of the ladder means a role. */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {
   return misfit.setting === 'group.ladder' && misfit.stops === null ? { ...misfit, stops: 'ranks' } : misfit;
 }
 
-/** An entry's roles, and how they differ from its text. */
+/** An entry's roles, and the differences between them and its text. */
 interface ResolvedEntry {
   roles: Role[];
   /** Set if the entry is resolved for the first time. */
@@ -335,7 +334,9 @@ function titleOf({ id, name }: Pick<Role, 'id' | 'name'>): string {
   return `${shorten(name, 40)} (role id ${id})`;
 }
 
-/** Returns the corrected line for the setting. Each entry that no longer matches gets a current number or name. */
+/**
+ * Returns the fix for a misfit, with the corrected line if there is one. Outdated entries get a current rank or name.
+ */
 function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntry & ResolvedEntry>): string {
   const { setting, others } = one;
   if (!(setting in settingKinds)) return keyFix(setting);
@@ -362,8 +363,8 @@ function keyFix(setting: string): string {
 }
 
 /**
- * Returns the role's current rank or name, whichever the entry used. If that text is ambiguous or already in the list,
- * returns the role id, or the rank for a bound.
+ * Returns the role's current rank or name, whichever the entry used. If that text is ambiguous, already in the list or
+ * not allowed in a setting, returns the role id, or the rank for a bound.
  */
 function nameOf(
   group: Roles,
@@ -433,7 +434,7 @@ export interface TakenUp {
   prunes: boolean;
 }
 
-/** Returns an alarm for each misfit that was not reported yet, and an event for each entry that fits again. */
+/** Returns an event for each misfit that is new or has a new message, and for each entry that fits again. */
 export function judgeAlarms(
   misfits: readonly RoleMisfit[],
   actor: Actor,

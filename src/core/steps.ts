@@ -26,7 +26,7 @@ export function reversed({ from, to }: Goal): Goal {
   return { from: to, to: from };
 }
 
-/** True if `seen` (role ids) shows the step's effect. */
+/** True if the member's current role ids `seen` show the step's effect. */
 export function hasTakenEffect(step: Step, seen: number[]): boolean {
   return seen.includes(step.roleId) === (step.kind === 'assign');
 }
@@ -44,8 +44,8 @@ export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
 }
 
 /**
- * Returns the steps that restore lost roles, if the member has fewer roles than both before and after the change, and
- * none outside the goal. Returns `undefined` for any other member.
+ * Returns the remaining steps if the member has fewer roles than both before and after the change, and none outside the
+ * goal. Returns `undefined` for any other member.
  */
 export function stepsIfTooFew(goal: Goal, seen: number[]): Step[] | undefined {
   const isTooFew = seen.length < Math.min(goal.from.length, goal.to.length);
@@ -58,7 +58,7 @@ export function holdsNone(goal: Goal, seen: number[]): boolean {
   return !steps(goal).some(({ roleId }) => seen.includes(roleId));
 }
 
-/** True if the member holds a role from neither before nor after the change: it does not come from this change. */
+/** True if the member holds a role that is neither in `from` nor in `to`: a different change gave it. */
 export function holdsOthers({ from, to }: Goal, seen: number[]): boolean {
   return seen.some((id) => !from.includes(id) && !to.includes(id));
 }
@@ -92,7 +92,7 @@ export function sideEffects(
   };
 }
 
-/** How many changes in a row made unrelated roles vanish, and how many made them appear. */
+/** The numbers of consecutive changes with each of these side effects. */
 export interface Streaks {
   vanished: number;
   appeared: number;

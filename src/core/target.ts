@@ -25,9 +25,9 @@ import { isNamed } from './rules/rule.ts';
 
 /**
  * Returns the requested role, by a rank up to 255, a role id above 255, or a name. Throws `unknown_rank`,
- * `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
- * `platform_unavailable` for a role that may be the base role. The error suggests only roles that the acting account
- * can give, if there are any.
+ * `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for a role that no rank change can give, or
+ * `platform_unavailable` for a role that may be the base role. An `unknown_rank` or `rank_not_allowed` error lists the
+ * roles that the acting account can give, or all givable roles if it can give none.
  */
 export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: ActingAccount): Role {
   return resolveAmong(scheme, requested, { candidates: givableRoles(scheme), acting });
@@ -92,7 +92,10 @@ function unknown(requested: RoleName, candidates: Role[]): string {
   return `The group has no role "${shorten(requested, 40)}".${question}`;
 }
 
-/** Returns the role with the most similar name. Ignores a badge or a number next to the mistyped word. */
+/**
+ * Returns the role with the most similar name, if any. Also compares parts of names, which can contain badges and
+ * numbers.
+ */
 function nearestRole(roles: Role[], requested: string): Role | undefined {
   const words = wordsOf(requested);
   const parts = roles.flatMap((role) => {
@@ -144,13 +147,13 @@ function choice(scheme: RoleScheme, { candidates, acting }: Choice): string {
 /** A number of ranks up or down from the member's current rank. */
 export interface Steps {
   step: Direction;
-  /** The number of ranks up or down; 1 by default. */
+  /** 1 by default. */
   stepCount?: number | undefined;
 }
 
 /**
- * Returns the role that is the given number of ranks above or below a member's, without counting locked roles. Throws
- * `no_further_rank` or `ambiguous_rank`.
+ * Returns the role that is the given number of ranks above or below the member's rank, without counting locked roles.
+ * Throws `no_further_rank` and the same errors as `neighbor`.
  */
 export function nextRole(
   scheme: RoleScheme,
@@ -243,11 +246,11 @@ export function flawOfSuspendedRole(
 
 /** The rank or role that a request expects the member to have. */
 export interface ExpectedRank {
-  /** The rank that the member must have. */
+  /** The rank, role id or role name that the member's highest role must match. */
   ifRank?: RoleName | undefined;
   /** The id of a role that the member must hold. */
   holding?: number | undefined;
-  /** The name of the member's rank in the game, if the policy compares it. A name that no role has is ignored. */
+  /** The name of the member's rank according to the game. A name that no role has is ignored. */
   oldRankName?: string | undefined;
 }
 

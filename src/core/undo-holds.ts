@@ -10,7 +10,7 @@ export interface RestoredHolds {
   part: HoldPart | undefined;
   /** True if a hold is reopened or ended, even if the member already has the roles. */
   changesHolds: boolean;
-  /** The end of the message: the hold is in force again, or its time is up. */
+  /** A sentence about the reopened or overdue hold, for the end of the message; empty if there is none. */
   sentence: string;
 }
 

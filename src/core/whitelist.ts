@@ -22,7 +22,7 @@ interface NamedPlaces extends Places {
   keyName: string;
 }
 
-/** Adds places, or activates their existing entries. A given note replaces the existing one. */
+/** Judges new places. A place that already has an entry is activated, and a given note replaces the existing one. */
 export function judgeAdding(
   { keyId, placeIds, note }: Places & { note?: string | undefined },
   actor: Actor,
@@ -44,7 +44,7 @@ export function judgeAdding(
   };
 }
 
-/** Enables or disables all of the places, or none. */
+/** Judges whether places can be enabled or disabled: all of them, or none. */
 export function judgeActive({ active, ...places }: NamedPlaces & { active: boolean }, actor: Actor): JudgeEntries {
   const { keyId } = places;
   return (entries) => {
@@ -56,7 +56,9 @@ export function judgeActive({ active, ...places }: NamedPlaces & { active: boole
   };
 }
 
-/** Removes all of the places, or none. With `ifExists`, skips places that are not on the whitelist. */
+/**
+ * Judges whether places can be removed: all of them, or none. `ifExists` skips places that are not on the whitelist.
+ */
 export function judgeRemoval(
   { ifExists = false, ...places }: NamedPlaces & { ifExists?: boolean },
   actor: Actor,

@@ -26,7 +26,10 @@ function refusalOfDirection(key: KeyRules | undefined, requested: Direction | un
   });
 }
 
-/** Returns the direction of the member's move, or `undefined` if the rank stays the same. */
+/**
+ * Returns the direction of a change, or `undefined` if the rank stays the same. An extra role that is given counts as a
+ * promotion, and one that is taken counts as a demotion.
+ */
 function directionOf(plan: RolePlan): Direction | undefined {
   if (rise(plan) === 0) return undefined;
   return rise(plan) > 0 ? 'promote' : 'demote';
@@ -92,7 +95,7 @@ export const rankerCooldown: PolicyRule = {
 
 /**
  * Returns the time left. `sinceMs` is negative if the clock was set back: the cooldown then counts as over, because it
- * could last for hours.
+ * could otherwise last for hours.
  */
 function msLeft(cooldownMs: number, sinceMs = Number.POSITIVE_INFINITY): number {
   return sinceMs < 0 ? 0 : Math.max(0, cooldownMs - sinceMs);

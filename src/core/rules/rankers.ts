@@ -94,7 +94,7 @@ function notLinked(rule: string): RankdError {
   return notAllowed(message, 'rankd discord link DISCORD_ID USER');
 }
 
-/** True if the change needs no player as ranker: it is from the operator, or from a game that may rank on its own. */
+/** True if no ranker needs a check: the operator or a system key named none, or a system key named the rankee. */
 function needsNoRanker({ key, request }: PolicyCase): boolean {
   if (key === undefined) return request.rankerId === 0;
   return key.isSystem === true && (request.rankerId === 0 || request.rankerId === request.rankeeId);

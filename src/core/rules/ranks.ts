@@ -46,7 +46,7 @@ export const lockedRoles: PolicyRule = {
   },
 };
 
-/** Prevents a stolen key from giving roles that can change ranks or admit members. */
+/** Prevents a stolen key from giving or taking roles that have power over other members or the group. */
 export const privilegedRoles: PolicyRule = {
   name: 'privileged roles',
   refusal({ policy, key, scheme, plan }) {
@@ -60,7 +60,7 @@ export const privilegedRoles: PolicyRule = {
   },
 };
 
-/** True if only the operator may give or take the role. */
+/** True if the policy reserves the role for the operator, and the key is not exempt. */
 export function isReserved(role: Role, { policy, key }: Pick<PolicyCase, 'policy' | 'key'>): boolean {
   if (policy.privilegedRoles === 'allow' || key === undefined || key.isPrivileged === true) return false;
   return isPrivileged(role, policy.privilegedRoles);
@@ -72,8 +72,7 @@ export function isPrivileged(role: Role, setting: PrivilegedRoles): boolean {
 }
 
 /**
- * Returns the privileged custom roles, and those whose powers are neither reported by the platform nor listed in the
- * setting.
+ * Returns the privileged custom roles, and the other custom roles whose powers the platform does not report.
  */
 export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { privileged: Role[]; unreported: Role[] } {
   const custom = roles.filter(({ kind }) => kind === 'custom');

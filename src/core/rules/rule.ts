@@ -3,7 +3,7 @@ import type { ActingAccount, KeyRules, RankRequest, Role } from '../model.ts';
 import type { RolePlan } from '../role-plan.ts';
 import type { RoleScheme } from '../role-scheme.ts';
 
-/** The group owner's rules. Roles are given by rank number or role id. */
+/** The group owner's rules. Numbers up to 255 in a list of roles are ranks; the others are role ids. */
 export interface Policy {
   minRank: number;
   maxRank: number;
@@ -11,14 +11,14 @@ export interface Policy {
   privilegedRoles: PrivilegedRoles;
   protectedMembers: number[];
   protectedRoles: number[];
-  /** `adjacent`: only to the next rank up or down. */
+  /** `adjacent`: a change may move a member only to the next rank up or down. */
   steps: 'any' | 'adjacent';
   /** `required`: callers with a key must give a reason. */
   reason: 'optional' | 'required';
   selfRank: 'allow' | 'deny';
   /**
    * `claimed`: the request must name a player other than the rankee. `verify`: that player must also rank above the
-   * rankee on the platform.
+   * rankee and all roles that the change touches.
    */
   rankerCheck: 'off' | 'claimed' | 'verify';
   /** The lowest rank that a ranker must have with `verify`. */
@@ -45,12 +45,12 @@ export type PrivilegedRoles = 'allow' | 'operator' | number[];
 /** The input to the rules. */
 export interface PolicyCase {
   policy: Policy;
-  /** The key's limits beyond the policy's; `undefined` for the operator. */
+  /** The key's own rules; `undefined` for the operator. */
   key: KeyRules | undefined;
   request: RankRequest;
   scheme: RoleScheme;
   plan: RolePlan;
-  /** The plan for the roles that return early because of a key's suspension; the rules must allow it, too. */
+  /** A second plan that the rules must allow; see `earlyReturnOf`. */
   earlyReturn?: RolePlan | undefined;
   /**
    * `undefined` if the platform does not report it; the platform itself then refuses changes beyond the account's
@@ -59,7 +59,7 @@ export interface PolicyCase {
   acting: ActingAccount | undefined;
   /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */
   sinceLastChangeMs: number | undefined;
-  /** Milliseconds since the last change that this ranker made; `undefined` if there is none. */
+  /** Milliseconds since the ranker's last change to any member; `undefined` if there is none. */
   sinceRankersLastChangeMs: number | undefined;
 }
 
