@@ -14,7 +14,7 @@ const add = (by: string) => (account: Tally) => {
   return account.count;
 };
 
-/** The tests that every BudgetLedger passes. `open` returns two handles on one ledger, which can be the same handle. */
+/** Defines the tests that every BudgetLedger must pass. `open` returns two handles on a ledger, or one twice. */
 export function ledgerContract(
   name: string,
   open: (clock: ManualClock) => Promise<{ ledger: BudgetLedger; other: BudgetLedger }>,

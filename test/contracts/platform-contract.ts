@@ -40,7 +40,7 @@ export interface PlatformUnderTest {
   close(): Promise<void>;
 }
 
-/** The tests that every `Platform` passes. */
+/** Defines the tests that every `Platform` must pass. */
 export function platformContract(name: string, open: () => Promise<PlatformUnderTest>): void {
   describe(`${name} meets the platform contract`, () => {
     let under: PlatformUnderTest;
@@ -295,7 +295,7 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
 interface GroupReaders {
   /** Reads a member's roles, ascending, without the base role, which some platforms omit. */
   held(userId: number): Promise<number[]>;
-  /** Waits until a read returns these roles, for at most the platform's read lag. */
+  /** Waits until a read returns these roles, for at most 250 ms longer than the platform's read lag. */
   expectHeld(userId: number, roleIds: number[]): Promise<void>;
 }
 

@@ -15,8 +15,8 @@ const by = 'cli:ann@host';
 const examined = (file: string) => engineOf({ dataDir: tempDir(), clock: systemClock }).operations.examineBackup(file);
 
 /**
- * The tests that every engine's StoreOperations passes. `isOnServer`: true if a backup can't replace the database,
- * because other machines may be using it.
+ * Defines the tests that every engine's StoreOperations must pass. `isOnServer`: true if a backup can't replace the
+ * database, because other machines may be using it.
  */
 export function storeOperationsContract(
   name: string,

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Answer } from './send.ts';
 
-/** Returns the body that the reference client sends to promote member 1001 of the simulated group to Officer. */
+/** Returns a request body that promotes member 1001 of the simulated group to Officer; `rest` overrides fields. */
 export function rankBody(rest: Record<string, unknown> = {}): Record<string, unknown> {
   return { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: 1001, newRankId: 20, ...rest };
 }
@@ -11,7 +11,7 @@ export interface ExpectedError {
   status: number;
   code: string;
   error: string;
-  /** True if the response must have `retryAfter`. */
+  /** True if the response must have `retryAfter`; otherwise, it must not have it. */
   waits?: boolean;
 }
 
@@ -39,7 +39,6 @@ export function codeOf({ json }: Answer): unknown {
   return (Object(json) as { code?: unknown }).code;
 }
 
-/** Returns a response's message. */
 export function messageOf({ json }: Answer): string {
   return String((Object(json) as { message?: unknown }).message);
 }

@@ -5,9 +5,7 @@ import { binary, type CliHome, type CliResult } from './run-cli.ts';
 
 const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/**
- * Returns a script that runs the built rankd for each command line that it receives. The commands share one process.
- */
+/** Returns a script that runs each command line that it receives in its own process, with the rankd of `main`. */
 const script = (main: string) => `
 import { main } from '${main}';
 const written = { stdout: '', stderr: '' };
@@ -39,7 +37,7 @@ export class BuiltSession implements AsyncDisposable {
   readonly #ready: Promise<unknown>;
   readonly #exit: Promise<unknown>;
 
-  /** `main`: a different build's entry point. */
+  /** `main`: the entry point of the build to run. */
   constructor(home: CliHome, env: Record<string, string> = {}, main = built) {
     this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script(main)], {
       ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },

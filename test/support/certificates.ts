@@ -10,7 +10,7 @@ interface Wanted {
   name: string;
   /** The expiry in days from now; negative if it is in the past. */
   endsInDays?: number;
-  /** The start in days from now; by default, a day ago or a day before the expiry. */
+  /** The start in days from now; by default, a day ago, or a day before an expiry in the past. */
   beginsInDays?: number;
 }
 
@@ -30,7 +30,6 @@ export class Authority {
   }
 }
 
-/** Creates a self-signed certificate. */
 export function selfSigned(wanted: Wanted): Credentials {
   const { publicKey, privateKey } = newKeys();
   return { cert: certificate(wanted, publicKey, { name: wanted.name, key: privateKey }), key: pemOf(privateKey) };
@@ -44,7 +43,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Creates a certificate according to RFC 5280, because Node.js can only read certificates. */
+/** Encodes and signs a certificate (RFC 5280). Node.js has no function for this; it can only read certificates. */
 function certificate(
   {
     name,

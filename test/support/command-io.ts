@@ -4,7 +4,7 @@ import { type System, type SystemUser, thisSystem } from '../../src/base/system.
 import type { Io } from '../../src/cli/io.ts';
 
 export interface RunOptions {
-  /** Variables in addition to HOME, PATH and RANKD_DATA_DIR; the tests' own environment is not passed on. */
+  /** Additional variables. Of the tests' own environment, a command receives only PATH. */
   env?: Record<string, string>;
   cwd?: string;
   /** Standard input; empty by default. */
@@ -16,13 +16,12 @@ export interface RunOptions {
   nodeVersion?: string;
   /** For a command in this process: the command name that the user types; `rankd` by default. */
   typedAs?: string;
-  /** True if the user presses Ctrl-C as soon as the command has started. */
+  /** For a command in this process: true to simulate Ctrl-C as soon as the command starts. */
   isInterrupted?: boolean;
-  /** For a separate process: the script that Node.js runs; by default, the installed one. */
+  /** For a separate process: the script that Node.js runs; by default, this clone's `rankd`. */
   script?: string;
 }
 
-/** The folders for runs of `rankd`. */
 export interface CliFolders {
   folder: string;
   dataDir: string;
@@ -135,7 +134,7 @@ export class PipedIo extends WatchedIo implements Io {
   readSecret = this.readStdin;
 }
 
-/** A simulated terminal for a command in this process, which records the screen and types the answers. */
+/** A simulated terminal for a command in this process. It records the output and types the answers. */
 export class TerminalIo extends WatchedIo implements Io {
   readonly isTerminal = true;
   screenSize: { columns: number; rows: number } | undefined = { columns: 100, rows: 30 };

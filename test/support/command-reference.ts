@@ -8,7 +8,7 @@ import { table } from './reference-tables.ts';
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 const commands = allCommands(program).filter((one) => one.commands.length === 0);
 
-/** The docs/commands page for each command that belongs to no noun. */
+/** The docs/commands pages of single-word commands. `key create` and the like are on the page of the noun, `key`. */
 const pagesOfOthers: Record<string, string> = {
   ...{ serve: 'daemon', status: 'daemon', health: 'daemon', reload: 'daemon', dashboard: 'daemon' },
   ...{ init: 'setup', doctor: 'setup', script: 'game', forget: 'history', backup: 'db', restore: 'db' },
@@ -53,7 +53,7 @@ export function commonOptions(): string[] {
   );
 }
 
-/** Describes a page's commands, from their help texts. */
+/** Returns the lines that describe a page's commands, generated from their help texts. */
 export function commandDetails(page: string): string[] {
   return (byPage.get(page) ?? []).flatMap((command, index) => [...(index === 0 ? [] : ['']), ...details(command)]);
 }
@@ -97,7 +97,7 @@ function anchorOf(command: Command): string {
   return `rankd-${commandName(command).replaceAll(' ', '-')}`;
 }
 
-/** Escapes Markdown's special characters. */
+/** Escapes the characters that Markdown would interpret in a help text. */
 function inMarkdown(text: string): string {
   return text.replaceAll(/[|<*]/g, '\\$&');
 }

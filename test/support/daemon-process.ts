@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { binary, type CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/** On Linux, kills the daemon when the test process ends, even by a kill (PR_SET_PDEATHSIG, setpriv(1)). */
+/** On Linux, the kernel kills the daemon when the test process ends, even if that is killed (setpriv(1)). */
 const diesWithParent = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
 /** Runs the built binary's `rankd serve` as a separate process. */

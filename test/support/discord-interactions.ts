@@ -11,10 +11,10 @@ export const discordIds = {
   bob: '4400000000000000006',
 };
 
-/** The seed for the fake's key pair. It is constant, so that any process can sign for the fake. */
+/** The fake's private key. It is constant, so that any process can sign for the fake. */
 const seed = Buffer.from('302e020100300506032b657004220420'.concat('7a'.repeat(32)), 'hex');
 const privateKey = createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' });
-/** 64 hex digits, as on the General Information page. */
+/** The fake's public key: 64 hex digits, as on an application's General Information page at Discord. */
 export const discordPublicKey = createPublicKey(privateKey)
   .export({ format: 'der', type: 'spki' })
   .subarray(-32)
@@ -27,7 +27,7 @@ export function discordConfig(apiBaseUrl: string): DiscordConfig {
   return { application, server, publicKey: discordPublicKey, rows, apiBaseUrl };
 }
 
-/** Returns the fake's section for `rankd.yaml`, with one row. */
+/** Returns the `discord` section of `rankd.yaml` for the fake, which accepts commands from one role. */
 export function discordSection(apiBaseUrl: string): string {
   return `discord:
   application: "${discordIds.application}"
@@ -86,7 +86,7 @@ export function interactionOf({ name, options = {}, focused, roles = [discordIds
   };
 }
 
-/** Returns the headers that Discord adds to a body, with its signature. */
+/** Returns the headers that Discord sends with a body, including its signature at `at` (epoch milliseconds). */
 export function signed(body: string, at = Date.now()): Record<string, string> {
   const timestamp = String(Math.floor(at / 1_000));
   const signature = sign(null, Buffer.from(timestamp + body), privateKey).toString('hex');

@@ -18,7 +18,7 @@ export interface StoredMessage {
     fields?: Array<{ value: string }>;
     footer: { text: string };
   }>;
-  /** The time on the `Clock.monotonic()` scale. */
+  /** The time at which the fake accepted it, from `Clock.monotonic()`. */
   at: number;
 }
 
@@ -60,11 +60,11 @@ export interface Acknowledged {
 export class FakeDiscord {
   readonly messages: StoredMessage[] = [];
   readonly violations: string[] = [];
-  /** True once the webhook was deleted. */
+  /** True if the webhook has been deleted. */
   isDeleted = false;
-  /** Refuses the next message with a rate limit for all webhooks (429), which lasts this many seconds. */
+  /** If set, the next message is refused (429) with a rate limit for all webhooks, of this length in seconds. */
   globalSeconds: number | undefined;
-  /** Called while the next request is in flight. */
+  /** Called once, while the next request through `sender` is in flight. */
   meanwhile: (() => Promise<unknown>) | undefined;
   /** If set, the status of every response to a message. */
   status: number | undefined;
@@ -75,7 +75,7 @@ export class FakeDiscord {
   /** False if the application is not in the server, and can't register commands there. */
   isInServer = true;
   readonly replies: TakenReply[] = [];
-  /** The responses to the next replies, used up in order; `hang` never responds. */
+  /** The responses to the next replies, in order. A number is a status; with `hang`, the fake never responds. */
   readonly replyFaults: Array<FakeAnswer | number | 'hang'> = [];
   /** The tokens of commands that rankd acknowledged. The fake rejects replies with any other token. */
   readonly #acknowledged = new Set<string>();
@@ -117,7 +117,7 @@ export class FakeDiscord {
     return { status: response.status, response: answer, token, ms: performance.now() - startedAt, body };
   }
 
-  /** Waits for the reply to a command. */
+  /** Waits for the reply to a command. Returns its text without Markdown's backslashes. */
   async replyTo({ token }: Pick<Acknowledged, 'token'>, withinMs = 10_000): Promise<string> {
     const giveUpAt = performance.now() + withinMs;
     for (;;) {
@@ -136,8 +136,8 @@ export class FakeDiscord {
   }
 
   /**
-   * Responds to a command registration, or to a reply to a command. Returns `undefined` for any other path, and `hang`
-   * to send no response.
+   * Returns the response to a command registration, or to a reply to a command: `hang` if the server must not respond,
+   * and `undefined` for any other path.
    */
   answerApi(method: string, path: string, { headers, body }: ApiRequest): FakeAnswer | 'hang' | undefined {
     const [, application, token] = /^\/api\/v10\/webhooks\/(\d+)\/([^/]+)\/messages\/@original$/.exec(path) ?? [];
@@ -249,7 +249,7 @@ function flawOfCommand({ name, description, options }: RegisteredCommand): strin
 }
 
 /**
- * Returns the first limit that a message exceeds, in UTF-16 units, according to
+ * Returns the first flaw in a message. Lengths are in UTF-16 units. The limits are from
  * https://discord.com/developers/docs/resources/message#embed-object-embed-limits
  */
 function flawOf({ content = '', embeds }: StoredMessage): string | undefined {
@@ -273,7 +273,7 @@ function json(status: number, body: object): FakeAnswer {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** Starts a fake Discord on a port, with the address of its webhook and a value for `discord.api_base_url`. */
+/** Starts a fake Discord. `address` is its webhook's; `apiBaseUrl` is the value for `discord.api_base_url`. */
 export async function startFakeDiscord({
   port = 0,
 } = {}): Promise<{ discord: FakeDiscord; address: string; apiBaseUrl: string } & AsyncDisposable> {

@@ -328,7 +328,7 @@ describe('violations', () => {
   });
 });
 
-/** Returns the official schemas if RANKD_OPENAPI names a copy of the document, which is too large to include. */
+/** Returns the official schemas if RANKD_OPENAPI is the path of Roblox's OpenAPI document, which is not in git. */
 function officialSchemas(): Schemas[] {
   const file = process.env['RANKD_OPENAPI'];
   return file === undefined ? [] : [JSON.parse(readFileSync(file, 'utf8')).components.schemas];

@@ -11,14 +11,14 @@ type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
 export interface FakeServer {
   /** As in server_version_num. */
   version?: number;
-  /** The error code for every prepared statement. */
+  /** The error code (SQLSTATE) of the response to every prepared statement. */
   refuses?: string;
-  /** The error's message. */
+  /** The message of that error. */
   words?: string;
   asks?: readonly Asks[];
   /**
-   * How SCRAM ends. `never`: success at once. `no signature`: success after the client's proof. Both omit the server's
-   * signature. `password`: the password that the server's signature proves.
+   * The end of a SCRAM exchange. `never`: success after the client's first message. `no signature`: success after the
+   * client's proof. `password`: a server signature that proves this password, and then success.
    */
   proves?: 'never' | 'no signature' | { password: string };
   /** Listens on a socket in this directory, instead of 127.0.0.1. */

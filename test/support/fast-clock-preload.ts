@@ -1,5 +1,5 @@
 /**
- * Makes time pass four times as fast in a process that preloads this file, except on the wall clock. At a higher speed,
+ * Makes `performance.now` and `setTimeout` four times as fast in a process that preloads this file. At a higher speed,
  * a busy machine would not respond in time.
  */
 const speed = 4;

@@ -22,7 +22,7 @@ const withNextStep: Plugin = {
   },
 };
 
-/** Builds this tree's rankd with one more migration, so that this tree can't use the schema. */
+/** Builds this tree's rankd with one more migration, which makes a database too new for this tree's own rankd. */
 export async function buildLaterRankd(): Promise<CopyOfRankd> {
   const copy = new CopyOfRankd({ packages: true });
   await build({

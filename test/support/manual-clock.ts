@@ -52,7 +52,7 @@ export class ManualClock implements Clock {
     await settle();
   }
 
-  /** Moves time forward in one step, as if the process had been suspended: each sleeper wakes once. */
+  /** Moves time forward in one step, as if the process had been suspended: every due sleeper wakes once. */
   async skip(ms: number): Promise<void> {
     this.#move(ms);
     await this.advance(0);
@@ -102,7 +102,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** The process is idle after this many turns of the event loop with no event. */
+/** The number of turns of the event loop without an event after which the process counts as idle. */
 const quietTurns = 10;
 /** The turns must take at least this long, because the kernel needs that time to deliver sent data. */
 const quietMs = 0.3;
@@ -113,7 +113,7 @@ let busyAt = 0;
 let seenEvents = -1;
 let isOtherAwaited = () => false;
 
-/** Stops all manual clocks whenever `isAwaited` returns true. */
+/** Makes all manual clocks wait while `isAwaited` returns true. */
 export function waitAlsoFor(isAwaited: () => boolean): void {
   isOtherAwaited = isAwaited;
 }
@@ -143,7 +143,7 @@ function watchTurn(): void {
   if (settling.size > 0) setImmediate(watchTurn);
 }
 
-/** True if a file operation is pending. Call it rarely: Node.js lists all of its open resources. */
+/** True if a file operation or a worker's response is pending. Call it rarely: Node.js lists all its open resources. */
 function isFileAwaited(): boolean {
   return process.getActiveResourcesInfo().some((name) => name === 'FSReqCallback' || name === 'MessagePort');
 }

@@ -46,7 +46,7 @@ export interface OpenCloudAppOptions {
   ladder?: RoleName[];
   rankOne?: RankOne;
   policy?: Partial<Config['policy']>;
-  /** The scopes for the key `secret`; verify and rank by default. */
+  /** The scopes of every key of the app; verify and rank by default. */
   scopes?: Scope[];
   compat?: Config['compat'];
   limits?: Partial<Config['limits']>;
@@ -60,9 +60,9 @@ export interface RankOptions {
   idempotencyKey?: string;
 }
 
-/** A daemon with a separate store, which changes ranks on a running fake Open Cloud. */
+/** A daemon with a separate store and a separate fake Open Cloud. */
 export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
-  /** The daemon's context since its last start. */
+  /** The daemon's context at its latest start; `reload` does not update it. */
   readonly app: DaemonContext;
   fake: FakeOpenCloud;
   dataDir: string;
@@ -73,7 +73,7 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   /** The secret of a key that may rank from place 1. */
   secret: string;
   logLines: string[];
-  /** Requests to rank the member as Officer, or as `newRankId`, with POST /v1/ranker. */
+  /** Requests the rank `newRankId`, by default 20 (Officer), for a member with POST /v1/ranker. */
   rank(userId: number, options?: RankOptions): Promise<Answer>;
   /** Returns the change that a response names. */
   changeOf(answer: Answer): Promise<RankChange>;
@@ -84,7 +84,7 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   reload(): Promise<void>;
   /** Stops the daemon and starts a new one on its data. */
   restart(): Promise<void>;
-  /** Opens the application like a command while the daemon is running. */
+  /** Opens the application as a command does next to the running daemon. */
   openShell(): Promise<RankingApp>;
   /** Runs one recovery round. Returns the ids of the changes that it reports. */
   recover(): Promise<string[]>;
@@ -211,8 +211,8 @@ function configOf(
 }
 
 /**
- * Waits until the daemon's workers have read the credential and the roles; with a dead credential, they read nothing
- * more.
+ * Waits until the daemon's workers have read the credential and the roles, or have found that Roblox rejects the
+ * credential.
  */
 async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<void> {
   const isQuiet = () =>

@@ -28,7 +28,7 @@ export function pacedClock(longestTurnMs: number): Clock {
     clearInterval(turning);
     turning = undefined;
   };
-  /** Rounds to 1/1024 ms, whose sums are exact: after a test skips 5,000 ms, no less has passed. */
+  /** Rounds down to 1/1024 ms, because sums of such values are exact: after a skip of 5,000 ms, no less has passed. */
   const monotonic = () => {
     const ms = turning === undefined ? pass(Number.POSITIVE_INFINITY) : elapsedMs;
     return Math.floor(ms * 1_024) / 1_024;
@@ -57,7 +57,7 @@ export function pacedClock(longestTurnMs: number): Clock {
 /** The clock for tests whose shortest timeouts are a few hundred milliseconds. */
 export const pacedTime = pacedClock(6);
 
-/** Longer sleeps, such as a worker's between two rounds, end only when a test skips them. */
+/** Sleeps of at least this length, such as a worker's between two rounds, end only when a test skips them. */
 const longSleepMs = 2_000;
 
 /** A clock for tests with real sockets: short waits take paced time; long ones end only when a test skips them. */
@@ -89,7 +89,7 @@ export class SkippableClock implements Clock {
     }
   }
 
-  /** Skips this much time at once. */
+  /** Moves time forward at once. Ends the long sleeps that are due, but no short ones, which take paced time. */
   skip(ms: number): void {
     this.#skippedMs += ms;
     for (const { wakeAt, wake } of this.#sleepers) if (wakeAt <= this.monotonic()) wake();

@@ -110,7 +110,6 @@ export class PageVisitor {
   }
 }
 
-/** Reads an event stream. */
 class EventReader implements Disposable {
   readonly status: number;
   /** The names of the events received so far. */
@@ -144,7 +143,7 @@ class EventReader implements Disposable {
   }
 }
 
-/** Checks the headers that protect the page. Browsers may cache only files with a hash in their name. */
+/** Checks the headers that protect the page. Only files with a hash in their name may be `immutable`. */
 function expectSafe(headers: IncomingHttpHeaders): void {
   const { 'cache-control': _, ...rest } = safeHeaders;
   expect(headers).toMatchObject(rest);

@@ -27,14 +27,14 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
   };
 }
 
-/** A group that delays one member's calls. */
+/** Delays one member's calls on a wrapped group. `begun` resolves once the first call is waiting. */
 export interface Held {
   platform: (group: Platform) => Platform;
   begun: Promise<void>;
   release: () => void;
 }
 
-/** Delays a member's writes, after they pass their fence, until the test releases them. */
+/** Delays the assignment of roles to a member, after its fence, until the test calls `release`. */
 export function holdWrites({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
     assignRole: async (change, { fence, ...call }) => {
@@ -45,7 +45,7 @@ export function holdWrites({ userId = 1001 } = {}): Held {
   }));
 }
 
-/** Delays a member's reads until the test releases them. */
+/** Delays reads of a member until the test calls `release`. */
 export function holdReads({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
     getMember: async (about, call) => {

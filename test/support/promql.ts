@@ -2,7 +2,6 @@ import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import type { Sample } from './scrape.ts';
 
-/** One scrape: its samples and its time. */
 export interface Scrape {
   /** Epoch milliseconds. */
   at: number;

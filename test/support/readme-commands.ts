@@ -22,7 +22,7 @@ export function blocksOf(page: string, language: string): string[] {
   );
 }
 
-/** Returns all rankd command lines on a page, in code blocks and in its text, as words without `rankd`. */
+/** Returns every use of rankd in a page's shell blocks and inline code: its line, and its words after `rankd`. */
 export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
   const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code
@@ -56,7 +56,7 @@ function commandLines(block: string): string[] {
   return block.replaceAll(/ \\\n */g, ' ').split('\n');
 }
 
-/** The commands that a user types, in order, by page section. */
+/** Functions that return the commands that a page's section lists, in order. */
 export const pagesToType = {
   install: () => pageCommands('README.md', '## Install'),
   check: () => pageCommands('README.md', '## Contributing'),

@@ -47,7 +47,7 @@ export class CliHome {
     return join(this.cwd, name);
   }
 
-  /** Returns the environment for a process in this home, without the tests' own variables. */
+  /** Returns the environment for a process in this home. Of the tests' own variables, it has only PATH. */
   get env(): Record<string, string | undefined> {
     return {
       PATH: process.env['PATH'],
@@ -69,7 +69,7 @@ export class CliHome {
     return await resultOf(this.start(args, options), input);
   }
 
-  /** Runs a bash script as the same user, in the same folder. */
+  /** Runs a bash script with a command's environment and current folder. */
   async shell(script: string, { env = {} }: Pick<RunOptions, 'env'> = {}): Promise<Omit<CliResult, 'json'>> {
     const child = this.#spawn(['bash', '-c', script], { env, cwd: this.cwd, dataDir: this.dataDir });
     const { json: _, ...result } = await resultOf(child, '');

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { binary, type CliResult, compileCache } from './run-cli.ts';
 
-/** Runs the built `rankd` as a user to whom file permissions apply, even if the tests run as root. */
+/** Runs the built `rankd` subject to file permissions, even if the tests run as root. */
 export async function runUnprivileged(
   args: string[],
   dataDir: string,

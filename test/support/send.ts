@@ -9,7 +9,7 @@ export interface Sent {
   key?: string | undefined;
   /** Sent unchanged if it is text or bytes, otherwise as JSON. */
   body?: unknown;
-  /** `content-type` is JSON by default; `undefined` omits a header. */
+  /** `undefined` omits a header. With a body, `content-type` is JSON by default. */
   headers?: Record<string, string | undefined>;
 }
 
@@ -17,7 +17,7 @@ export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The parsed body; `undefined` if it is empty. */
+  /** The parsed body; `undefined` if it is empty or not JSON. */
   json: unknown;
 }
 

@@ -59,7 +59,7 @@ export async function runSql(dataDir: string, sql: { sqlite: string; postgres: s
   await onServer(place.database.address, sql.postgres);
 }
 
-/** Returns the database at the end of a test. */
+/** Makes the database available to later tests, unless it is spoiled. */
 export async function returnStore(dataDir: string): Promise<void> {
   const place = stores.get(dataDir);
   stores.delete(dataDir);

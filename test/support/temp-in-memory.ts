@@ -30,6 +30,6 @@ function hasRoom(): boolean {
     const { bavail, bsize } = statfsSync(place);
     return options.split(',').includes('rw') && !options.split(',').includes('noexec') && bavail * bsize > neededBytes;
   } catch {
-    return false; // not on this system
+    return false; // this system has no such folder
   }
 }

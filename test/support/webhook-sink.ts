@@ -18,11 +18,11 @@ export interface WebhookSink extends AsyncDisposable {
   url: string;
   port: number;
   received: Received[];
-  /** Sets the response from now on: a constant one, or a function of the request. */
+  /** Sets the response to all later requests: a constant, or a function of the request. Before, it is 204. */
   answers(answer: SinkAnswer | ((received: Received) => SinkAnswer)): void;
 }
 
-/** Starts a program that accepts webhooks and records them. */
+/** Starts a server that accepts webhooks and records them. */
 export async function startWebhookSink({ port = 0 }: { port?: number } = {}): Promise<WebhookSink> {
   const received: Received[] = [];
   let answer: (received: Received) => SinkAnswer = () => 204;

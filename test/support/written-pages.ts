@@ -13,7 +13,7 @@ import {
   webhookSettingsTable,
 } from './reference-tables.ts';
 
-/** A part that `npm run docs` writes into a page, between two comments that name it. */
+/** A part that `npm run docs` writes into a page, between a comment with its name and an `end` comment. */
 export interface WrittenPart {
   page: string;
   name: string;

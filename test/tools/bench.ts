@@ -9,7 +9,7 @@ import { loadConfigFor } from './fake-config.ts';
 /** The place on the whitelist of the bench's key. */
 export const place = 42;
 
-/** The built rankd on a fake Roblox, with one data directory for all daemons that are started one after another. */
+/** The built rankd on a fake Roblox. Its daemons run one after another, on the same data directory. */
 export interface Bench extends AsyncDisposable {
   /** Runs commands next to the daemon. */
   home: CliHome;
@@ -22,9 +22,9 @@ export interface Bench extends AsyncDisposable {
   rolesAtFirst: Map<number, number[]>;
   /** `env`: additional variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
-  /** Every rank change in the history, oldest first. */
+  /** Returns every rank change in the history, oldest first. */
   history(): Promise<StoredChange[]>;
-  /** Waits until no change is pending or unknown. Resolves with the number that still are after `timeoutMs`. */
+  /** Waits up to `timeoutMs` until no change is pending or unknown. Resolves with the number that still are. */
   openAfter(timeoutMs: number): Promise<number>;
 }
 

@@ -6,7 +6,7 @@ import type { SeededRandom } from './random.ts';
 interface Order {
   rankeeId: number;
   newRankId: number;
-  /** The request's name, and sometimes its idempotency key. */
+  /** The request's name and, if it is repeatable, its idempotency key. */
   command: string;
   isRepeatable: boolean;
 }
@@ -39,7 +39,7 @@ export class Callers {
 
   /**
    * Requests changes to `members` one after another until `stop` is aborted or, with a single URL, a response is
-   * missing. `anyUrl`: called for each request; requests without a response are retried.
+   * missing. Calls `anyUrl` for each request.
    */
   async run(url: string | AnyUrl, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
     while (!stop?.aborted) {
@@ -53,7 +53,7 @@ export class Callers {
     }
   }
 
-  /** Sends a request to any daemon. An impatient caller sends a repeatable request to two at once. */
+  /** Sends a request to any daemon; if `isHurried`, sends it twice at once, like an impatient caller. */
   async #sendToAny({ anyUrl, answerWithinMs }: AnyUrl, order: Order, isHurried: boolean): Promise<number> {
     const sent = () => this.send(anyUrl(), order, AbortSignal.timeout(answerWithinMs));
     const [status] = await Promise.all(isHurried ? [sent(), sent()] : [sent()]);

@@ -17,22 +17,22 @@ import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
 export interface ChaosOptions {
   rounds: number;
   /**
-   * The number of groups that share the rounds in parallel, each with a separate PostgreSQL and daemons: most of a round
-   * is waiting.
+   * The number of groups that share the rounds in parallel, because most of a round is waiting. Each group has its own
+   * PostgreSQL and daemons.
    */
   sideBySide: number;
   nodes: number;
   /** The number of faults in a round. */
   calamities: number;
-  /** How long a process can be suspended. */
+  /** The longest duration of a fault, except that of suspending all nodes but one. */
   maxStillMs: number;
-  /** In half of the rounds, Roblox takes up to this long to respond, so that faults hit writes in flight. */
+  /** Roblox's longest response time in half of the rounds, in which faults then hit writes in flight. */
   maxAnswerMs: number;
   seed: number;
   say: (line: string) => void;
 }
 
-/** `lateWrites`: the late writes in the audit log, by nodes that were suspended during a write. */
+/** `lateWrites`: the number of late writes in the audit log, which nodes that are suspended during a write can make. */
 export interface ChaosReport extends CrashReport {
   lateWrites: number;
 }
@@ -192,10 +192,10 @@ interface World extends AsyncDisposable {
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;
-  /** Waits until no daemon has a request in flight: even an abandoned one can begin a change. */
+  /** Waits until no daemon has a request in flight: even a request that its caller abandoned can begin a change. */
   answered(): Promise<void>;
   mishaps(): Promise<Mishaps>;
-  /** Writes all records in the audit log, the history, the fake and the daemons to a file. Resolves with its path. */
+  /** Writes the history, the audit log, the fake's writes, the responses and the logs to a file; returns its path. */
   writeRecords(seed: number): Promise<string>;
 }
 
@@ -227,8 +227,8 @@ async function openWorld(
         node.daemon = await DaemonProcess.start(node.home, { env });
         return;
       } catch (error) {
-        if (performance.now() > giveUpAt) throw error; // PostgreSQL may have just restarted
-        await delay(250);
+        if (performance.now() > giveUpAt) throw error;
+        await delay(250); // PostgreSQL may still be restarting
       }
     }
   };

@@ -9,22 +9,22 @@ export interface StoredChange {
   state: string;
   rankeeId: number;
   newRankId: number;
-  /** Role ids, base role included, ascending. */
+  /** Role ids, ascending, with the base role if rankd knew its id. */
   rolesBefore: number[];
   rolesAfter: number[];
   /** The caller's name for the request, which repeated requests share. */
   command?: string | null | undefined;
   dryRun: boolean;
-  /** `compensate` if it was being reverted. `history list` does not have this field. */
+  /** `compensate` if the change was being reverted. `history list` does not have this field. */
   phase?: string;
-  /** The intended roles (ids as in `rolesAfter`) if it was reverted. */
+  /** The intended roles (ids as in `rolesAfter`) if the change was reverted. */
   meant?: number[] | undefined;
 }
 
 /** A response to a request for a change. */
 export interface Answered {
   status: number;
-  /** The id in the response's header, or empty. */
+  /** The change's id from the header `x-rank-change`; empty if the response does not have the header. */
   changeId: string;
   rankeeId: number;
   newRankId: number;
@@ -44,9 +44,9 @@ export interface Disagreements {
 
 export interface Story {
   fake: FakeOpenCloud;
-  /** Each member's initial roles (ids, without the base role); only these members are checked. */
+  /** Each member's initial roles (ids, without the base role); only these members' writes and roles are checked. */
   rolesAtFirst: ReadonlyMap<number, number[]>;
-  /** Oldest first, none of them open. */
+  /** Oldest first. */
   history: StoredChange[];
   answered: Answered[];
 }
@@ -68,7 +68,7 @@ export function compare({ history, ...rest }: Story): Disagreements {
 }
 
 /**
- * Adds the base role to a finished change's roles: every member has it, even if Roblox did not show which one it is.
+ * Adds the base role to a finished change's roles: every member has it, even if rankd did not know its id.
  */
 function withBase(change: StoredChange, base: number): StoredChange {
   const added = (ids: number[]) => (ids.length === 0 || ids.includes(base) ? ids : sorted([...ids, base]));
@@ -100,8 +100,8 @@ function doubled({ history }: Story): string[] {
 }
 
 /**
- * Finds a write that no change explains: applied changes explain all their writes, reverted ones some and their
- * reversal.
+ * Finds a write that no change explains. An applied change explains all of its writes; a reverted one explains the
+ * writes that it made and those that reverted them.
  */
 function stray(userId: number, { fake, history }: Story): string[] {
   const seen = fake.journal
@@ -137,7 +137,7 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   let held = sorted([base, ...roles]);
   for (const { id, state, phase, rolesBefore, rolesAfter } of history.filter((change) => isOf(change, userId))) {
     if (!isSame(rolesBefore, held)) found.push(`${id} began with ${rolesBefore}, member ${userId} held ${held}`);
-    // a reverted change can leave roles that Roblox did not let rankd restore
+    // a reverted change can leave the roles different, if Roblox refused to restore them
     const mayChange = state === 'applied' || phase === 'compensate';
     if (!mayChange && !isSame(rolesBefore, rolesAfter)) found.push(`${id} is ${state} and changed roles`);
     held = rolesAfter;
@@ -146,7 +146,7 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   return isSame(now, held) ? found : [...found, `member ${userId} holds ${now}, by the history ${held}`];
 }
 
-/** True for the member's changes that have read the member and were not dry runs. */
+/** True for the member's changes, except for dry runs and changes that ended before rankd read the member's roles. */
 function isOf({ rankeeId, rolesBefore, dryRun }: StoredChange, userId: number): boolean {
   return rankeeId === userId && rolesBefore.length > 0 && !dryRun;
 }

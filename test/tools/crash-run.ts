@@ -43,7 +43,7 @@ export async function runCrashes({ rounds, sideBySide, seed, ...options }: Crash
   return shareRounds({ rounds, sideBySide, seed }, (share) => crashOne({ ...options, ...share }));
 }
 
-/** Divides the rounds among parallel worlds, and adds up their reports. */
+/** Divides the rounds among parallel runs, and adds up their reports. */
 export async function shareRounds<Report extends CrashReport>(
   { rounds, sideBySide, seed }: Pick<CrashOptions, 'rounds' | 'sideBySide' | 'seed'>,
   run: (share: { rounds: number; seed: number }) => Promise<Report>,
@@ -86,8 +86,8 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
 }
 
 /**
- * Kills a daemon under load. The last one lives until a caller gets a response: otherwise, a lost change would go
- * unnoticed.
+ * Starts a daemon, and kills it under load. The last one of a round lives until a request has succeeded, because only
+ * an acknowledged change can count as lost.
  */
 async function killAtWork(
   bench: Bench,

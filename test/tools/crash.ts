@@ -5,7 +5,7 @@ import { runCrashes } from './crash-run.ts';
 
 /**
  * `npm run crash -- --rounds 50`, or with `--engine postgres --nodes 3`: repeatedly kills the built daemon under load;
- * exits with 1 if anything was lost.
+ * exits with 1 if the records are inconsistent.
  */
 const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run crash --')
   .description('Repeatedly kills the built daemon under load; exits with 1 if anything was lost.')

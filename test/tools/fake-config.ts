@@ -13,7 +13,7 @@ platform:
 `;
 }
 
-/** Returns a `rankd.yaml` without limits and the breaker, which would slow down load tests. */
+/** Returns a `rankd.yaml` without key limits or the circuit breaker, which would refuse a load test's requests. */
 export function loadConfigFor(fake: FakeOpenCloud): string {
   return `${configFor(fake)}policy:
   breaker:

@@ -3,7 +3,7 @@ import { pacedClock } from '../support/paced-clock.ts';
 
 const pacedTime = pacedClock(2);
 
-/** An accelerated clock: deadlines, lags and backoffs that take seconds pass in milliseconds. */
+/** A clock that runs `speed` times as fast as real time, to shorten deadlines, lags and backoffs. */
 export class FastClock implements Clock {
   readonly #speed: number;
   readonly #startedAt = Date.now();

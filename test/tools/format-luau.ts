@@ -18,7 +18,7 @@ export const luauFiles: readonly string[] = ['src/game', 'test/game'].flatMap((f
 /** Returns the file's text before and after formatting. Throws if it is not valid Luau. */
 export function formatted(file: string): { now: string; wanted: string } {
   const now = readFileSync(root + file, 'utf8');
-  const config = Config.new(); // a call consumes it
+  const config = Config.new(); // new for each call, because `formatCode` consumes it
   config.syntax = LuaVersion.Luau;
   return { now, wanted: formatCode(now, config, undefined, OutputVerification.None) };
 }

@@ -7,7 +7,10 @@ import type { Ask, Got, ModelWorld } from './model-world.ts';
 /** The model's state: roles in addition to the base role, and the first response for each idempotency key. */
 export interface Model {
   held: Map<number, number[]>;
-  /** False from a fault until every change is reconciled, because responses can't be predicted in the meantime. */
+  /**
+   * False after a fault or an unpredictable repeat, until every change is reconciled: in the meantime, the model can't
+   * predict responses.
+   */
   isCalm: boolean;
   hasLadder: boolean;
   firstAnswers: Map<string, { ask: Ask; got: Got }>;

@@ -12,11 +12,12 @@ const roleIdsByRank: Record<number, number> = {
 
 /** The acting account's rank. The account can change only lower roles. */
 const actingRank = 200;
-/** The base role is below all others, and can be requested only by its id. */
+/** The model's rank for the base role, which a request names by its id: on Roblox, it shares rank 1 with recruit. */
 const baseRank = 0;
 
-/** The ladder in half of the worlds, and the rank of a role that is not on it. */
+/** The ladder in the worlds that have one. */
 export const ladder = [1, 10, 20];
+/** The rank of a role that is not on the ladder. */
 export const alongside = 50;
 
 /** A request's expected status, and the member's roles afterwards, apart from the base role. */

@@ -18,7 +18,7 @@ import { ladder } from './model-rules.ts';
 export interface Ask {
   userId: number;
   rank: number;
-  /** If set, `rank` names an extra role. */
+  /** If set, the request adds or removes an extra role, the one with this rank. */
   kind?: RoleChangeKind | undefined;
   idempotencyKey?: string | undefined;
 }
@@ -65,7 +65,7 @@ export class ModelWorld implements AsyncDisposable {
     const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }), hasLadder);
     Object.assign(world.#options.config, await storeOf(world.#dir.path));
     const { owner, actor, otherAdmin, stranger } = sampleUsers;
-    // every change to these users must be refused
+    // rankd must refuse every request that would change these users' roles
     for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId);
     await world.start();
     const { store } = world.#running.app.current;

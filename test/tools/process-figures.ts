@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** A process's resources, as reported by Linux. */
 export interface ProcessFigures {
   residentMiB: number;
-  /** Private data, including JavaScript's heap and native heaps. */
+  /** The virtual size of private data, including JavaScript's heap and native heaps. */
   dataMiB: number;
   threads: number;
   /** Open files and sockets. */

@@ -41,8 +41,8 @@ export class RankdByHand {
   }
 
   /**
-   * Runs a command from a page, with or without `rankd`. Resolves with its output. Throws if its exit code is not
-   * `code`, or if its output does not match `says`.
+   * Runs a command from a page; `line` can omit the word `rankd`. Resolves with its output. Throws if its exit code is
+   * not `code`, or if its output does not match `says`.
    */
   async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<string> {
     const child = this.#start(line.replace(/^(npx )?rankd /, '').split(' '));
@@ -129,8 +129,8 @@ function collect(child: ChildProcessWithoutNullStreams): () => string {
 }
 
 /**
- * Returns this process's environment with a different home and, except on Windows, with a data directory, because the
- * machine may have a service's.
+ * Returns this process's environment with a different home and, except on Windows, with a data directory: otherwise,
+ * commands would use a service's data directory if the machine has one.
  */
 function homeOf(folder: string): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(([name]) => !/^(npm|rankd|xdg)_/i.test(name));

@@ -9,8 +9,8 @@ import { configFor } from './fake-config.ts';
 import { TerminalPicture } from './terminal-picture.ts';
 
 /**
- * `npm run recording`: runs the built rankd on a terminal, next to a daemon and a fake Roblox, and records the screen in
- * docs/recording.svg. The result is reproducible.
+ * `npm run recording`: runs commands of the built rankd on a terminal, next to a daemon and a fake Roblox, and records
+ * the screen in docs/recording.svg. The result is reproducible.
  */
 const columns = 100;
 const scene = [
@@ -50,7 +50,7 @@ async function run(command: string, index: number): Promise<string> {
   return stdout.replaceAll(home.dataDir, '~/.local/share/rankd');
 }
 
-/** Resolves with the message to the game, which its script can show to the player. */
+/** Requests a rank change like a game. Resolves with the message in the response. */
 async function askAsAGame(): Promise<string> {
   const answer = await daemon.post('/v1/ranker?placeid=920587237', {
     key: readFileSync(home.path('my-game.key'), 'utf8').trim(),

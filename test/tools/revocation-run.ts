@@ -13,16 +13,15 @@ export interface RevocationOptions {
   say?: (line: string) => void;
 }
 
-/**
- * The number of requests that began before and after `rankd key revoke` had returned. `accepted`: how many of the later
- * ones succeeded; it must be 0.
- */
 export interface RevocationReport {
   revocations: number;
+  /** The number of requests that began before `rankd key revoke` returned. */
   before: number;
+  /** The number of requests that began later. */
   after: number;
+  /** The number of later requests that succeeded; must be 0. */
   accepted: number;
-  /** Responses other than 200 and 401. */
+  /** The number of later requests with a response other than 200 and 401. */
   others: number;
 }
 

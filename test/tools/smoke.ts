@@ -128,7 +128,7 @@ async function killAmidChange(
   roblox.latencyMs = 500;
   const asked = rankd.request(request.replace(/"newRankId":\d+/, '"newRankId":10')).then(
     () => 'The change ended before the daemon was killed.',
-    () => undefined, // its daemon was killed
+    () => undefined, // as expected, because the daemon was killed
   );
   await until(async () => roblox.journal.writes().length > before);
   await rankd.kill();

@@ -32,8 +32,8 @@ const limits = { group: limit, roles: limit, memberships: limit, assign: limit, 
 await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
 const random = new SeededRandom(seed);
 const callers = new Callers(bench, random);
-// With a larger heap, V8 retains garbage for minutes, which looks like a leak. The young generation is as large as in
-// the systemd unit; without a limit, it grows with each burst.
+// With a larger heap, V8 retains garbage for minutes, which looks like a leak. Without a limit, the young generation
+// grows with each burst.
 const heap = '--max-old-space-size=64 --max-semi-space-size=8';
 await using daemon = await bench.startDaemon({ NODE_OPTIONS: heap });
 const pid = daemon.process.pid ?? 0;

@@ -1,12 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A proxy between a node and PostgreSQL, which forwards, delays or holds bytes, or breaks all connections. */
+/** A proxy between a node and PostgreSQL. It forwards, delays or holds bytes, or breaks all connections. */
 export interface StoreProxy extends AsyncDisposable {
   port: number;
   /** `hold`: forwards nothing, and notifies neither side. A number delays each chunk by that many milliseconds. */
   mode: 'pass' | 'hold' | number;
   cut(): void;
-  /** The port that new connections lead to. */
+  /** PostgreSQL's port for new connections. */
   serverPort: number;
   /** The number of connections made through the proxy. */
   readonly made: number;
@@ -22,7 +22,7 @@ export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
   let mode: StoreProxy['mode'] = 'pass';
   let made = 0;
   let trips = 0;
-  const noDelay = true; // Nagle's algorithm would exceed the delay in `mode`
+  const noDelay = true; // Nagle's algorithm would add to the delay in `mode`
   const server = createServer({ noDelay }, (near) => {
     made += 1;
     const far = connect({ port: serverPort, host: '127.0.0.1', noDelay });

@@ -5,7 +5,7 @@ interface Shown {
   line: Line;
   /** Milliseconds after the start. */
   at: number;
-  /** When its typing ends; `undefined` for a command's output. */
+  /** The time at which the line is fully typed, on the same scale; `undefined` for a command's output. */
   typedUntil?: number;
 }
 
@@ -32,7 +32,7 @@ export class TerminalPicture {
     this.#now += beforeOutputMs;
   }
 
-  /** `output`: includes escape sequences. */
+  /** `output` can contain escape sequences. */
   print(output: string): void {
     for (const line of linesOf(output, this.#columns)) {
       this.#shown.push({ line, at: this.#now });

@@ -61,7 +61,7 @@ async function onRealGroup(): Promise<number> {
   }
 }
 
-/** Runs commands until the first rank change. Resolves with the seconds. */
+/** Runs commands until the first rank change. Resolves with their total duration in seconds. */
 async function walk(shell: Shell, commands: string[]): Promise<number> {
   let seconds = 0;
   try {

@@ -15,7 +15,7 @@ const notApplied: ChangeOutcome = {
 const over = () => 0;
 
 export function lateWriteContract(at: StoreCase): void {
-  /** Runs the recovery on `at.store`, which stalled during a write, after `at.other` has taken over the change. */
+  /** Runs the recovery on `at.store`, as if it had stalled during a write while `at.other` took over the change. */
   const settle = async (change: ReturnType<typeof newChange>, leftMs = over) => {
     const reportLateWrite = vi.fn();
     const trust = { reportLateWrite } as unknown as PlatformTrust;

@@ -31,7 +31,7 @@ export function newSecret(text: string): NewSecret {
   return { hash: createHash('sha256').update(text).digest('hex'), masked: `rk_live_${text.slice(0, 3)}…abc` };
 }
 
-/** Looks up a key by its secret, like a new request. */
+/** Looks up the key with the secret `newSecret(text)`, as a new request does. */
 export async function lookUp(store: Store, text: string, placeId = 42): Promise<KeyRecord | undefined> {
   await store.freshen();
   return store.lookUpKey({ hash: newSecret(text).hash, placeId });
@@ -43,7 +43,7 @@ export function newKey(name: string, rest: Partial<NewKey> = {}): NewKey {
 
 let changes = 0;
 
-/** Returns a pending promotion for member 7 with a new id. */
+/** Returns a pending promotion of member 7 with a new id. */
 export function newChange(rest: Partial<RankChange> = {}): RankChange {
   changes += 1;
   return {
@@ -91,7 +91,7 @@ const member = { id: 100, name: 'Member', rank: 1, kind: 'base' } as const;
 const builder = { id: 200, name: 'Builder', rank: 10, kind: 'custom' } as const;
 const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
 
-/** Returns the policy case for a promotion that all rules allow. */
+/** Returns the policy case for a promotion that all rules allow, unless `policy` makes them stricter. */
 export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
   return {
     policy: { ...openPolicy, ...policy },
@@ -112,7 +112,7 @@ export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['po
 }
 
 export interface Beginning {
-  /** The member's newest change when the member was read. */
+  /** The id of the change that was the member's newest when rankd read the member's roles. */
   after?: string | undefined;
   secretId?: string;
   limits?: readonly MemberLimit[];
@@ -143,13 +143,13 @@ export async function begin(store: Store, change: RankChange, beginning: Beginni
 /** A handle on a store, and the clock for its records. */
 type StoreAndClock = Parameters<typeof recordOutcome>[0];
 
-/** Ends an open change that this handle holds or can take over. Resolves with false if there is none. */
+/** Records the outcome of an open change that the store holds or can take over. Resolves with false if it can't. */
 export async function finish(ports: StoreAndClock, changeId: string, outcome: ChangeOutcome): Promise<boolean> {
   await ports.store.takeOver(changeId);
   return (await recordOutcome(ports, changeId, outcome)) !== undefined;
 }
 
-/** Starts to compensate an open change that this handle holds or can take over. */
+/** Records that an open change, which the store holds or can take over, is being compensated. */
 export async function startCompensating(
   ports: StoreAndClock,
   ...change: [string, Parameters<typeof recordCompensating>[2]]
@@ -163,9 +163,7 @@ export function record(store: Store, change: RankChange): Promise<void> {
   return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
 }
 
-/**
- * Returns functions that change keys, places and the workspace as core decides. `by` is the actor.
- */
+/** Returns functions that change keys, places and the workspace as core decides. `by` is the actor. */
 export function operate({ store, clock = systemClock }: { store: Store; clock?: { now(): number } }) {
   const actor = (by: string) => ({ by, at: clock.now() });
   return {

@@ -1,4 +1,4 @@
-/** A response to send; the transport adds more headers. */
+/** A response to send; the transport adds `content-length`. */
 export interface FakeAnswer {
   status: number;
   headers: Record<string, string>;
@@ -13,7 +13,7 @@ export function json(status: number, body: unknown, headers: Record<string, stri
   };
 }
 
-/** Ends a request with an error response. */
+/** Thrown to end a request with an error response. */
 export class Refused extends Error {
   readonly answer: FakeAnswer;
 

@@ -14,11 +14,11 @@ export const documentedLimits: Limits = {
   user: 1000,
 };
 
-/** Counts each operation's calls in fixed windows that begin with the first call. */
+/** Counts each operation's calls in windows of `windowMs`. The first call after a window ends begins the next one. */
 export class Budgets {
   limits: Limits;
   windowMs: number;
-  /** True to send `retry-after` with a refused call. */
+  /** True to send `retry-after` with a call that exceeds `limits`. */
   sendsRetryAfter = true;
   /** True to send the three `x-ratelimit` headers. */
   sendsHeaders = true;
@@ -39,7 +39,7 @@ export class Budgets {
     this.#window(operation).used += calls;
   }
 
-  /** Counts a call and returns the headers for its response; throws 429 if the budget is used up. */
+  /** Counts a call and returns the headers for its response. Throws a 429 response if a limit is exceeded. */
   charge(operation: Operation): Record<string, string> {
     const limit = this.limits[operation];
     if (limit === undefined) return {};

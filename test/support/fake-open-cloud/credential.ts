@@ -14,7 +14,7 @@ export interface FakeCredential {
   oddScopes?: unknown;
 }
 
-/** Checks the key like Roblox's gateway: throws 401 if it is missing, unknown, disabled or expired. */
+/** Checks the key like Roblox's gateway: throws a 401 response if it is missing, unknown, disabled or expired. */
 export function authenticate(credential: FakeCredential, presented: string | undefined): void {
   const isAlive = credential.enabled && !credential.expired;
   if (presented !== credential.apiKey || !isAlive) throw gatewayError(401, 0, 'Invalid API Key');
@@ -32,7 +32,7 @@ export function insufficientScope(): Refused {
   return permissionDenied('The key lacks the scope that this operation needs.');
 }
 
-/** Describes the key in the body, even a dead one, like Roblox's introspection. */
+/** Describes the key in the body, even if it is disabled or expired, like Roblox's introspection. */
 export function introspect(credential: FakeCredential, body: Record<string, unknown>): FakeAnswer {
   if (body['apiKey'] !== credential.apiKey) throw gatewayError(401, 0, 'Invalid API Key');
   const { userId, enabled, expired, expirationTimeUtc, oddScopes } = credential;

@@ -1,10 +1,10 @@
 import type { JournalEntry, Operation } from './journal.ts';
 
 /**
- * `status N`: that status in the v2 envelope · `html`, `empty`, `truncated` (half a JSON text), `oversized`,
- * `redirect`: typical of a broken proxy · `cut`: the connection ends in the middle of the body · `reset`: the
- * connection ends without a response · `body`: the given body instead of the right one · `hang`: no response at all ·
- * `slow`: the right response, but late.
+ * `status N`: that status, with an error in its usual envelope · `html`, `empty`, `truncated` (half a JSON text),
+ * `oversized`, `redirect`: typical of a broken proxy · `cut`: the connection ends in the middle of the body · `reset`:
+ * the connection ends without a response · `body`: the given body instead of the right one · `hang`: no response at
+ * all · `slow`: the right response, but late.
  */
 export type FaultKind =
   | `status ${number}`
@@ -22,20 +22,21 @@ export type FaultKind =
 export interface Fault {
   operation: Operation | 'any';
   kind: FaultKind;
-  /** `after`: the request is carried out first. `before`, the default: it is not carried out, unless it is `slow`. */
+  /** `after`: the request is carried out first. `before`, the default: only a `slow` request is carried out. */
   when?: 'before' | 'after';
-  /** The number of requests that it affects; 1 by default. */
+  /** The number of requests that the fault affects; 1 by default. */
   times?: number;
   /** The number of matching requests that pass first. */
   skip?: number;
-  /** Affects only requests about this user and this role. */
+  /** If set, the fault affects only requests about this user. */
   userId?: number;
+  /** If set, the fault affects only writes of this role. */
   roleId?: number;
   /** The delay for `slow`. */
   delayMs?: number;
-  /** For `body`, and for a status without the usual envelope. */
+  /** The response's body for the kind `body`; for a status, it replaces the usual envelope. */
   body?: string;
-  /** Added to the response, e.g. `retry-after`. */
+  /** Headers for the response of a status, `html` or `redirect`, e.g. `retry-after`. */
   headers?: Record<string, string>;
 }
 

@@ -1,6 +1,5 @@
 import { invalidArgument } from './answers.ts';
 
-/** A parsed memberships filter. */
 export type MembershipFilter =
   | { kind: 'all' }
   | { kind: 'users'; userIds: number[] }
@@ -9,8 +8,8 @@ export type MembershipFilter =
 const maxUsers = 50;
 
 /**
- * Parses a memberships filter: `==` for one user or role, or `in` for several users, which only the list over all
- * groups (`-`) accepts.
+ * Parses a memberships filter: `user ==`, `role ==` (only within one group) or `user in` (only over all groups, which
+ * the path calls `-`).
  */
 export function parseFilter(text: string | null, { anyGroup }: { anyGroup: boolean }): MembershipFilter {
   if (text === null || text === '') {

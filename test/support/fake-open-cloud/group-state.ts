@@ -1,4 +1,3 @@
-/** A role in the fake group. */
 export interface FakeRole {
   id: number;
   name: string;
@@ -38,7 +37,7 @@ export class GroupState {
   /** Members in the order in which they joined, each with snapshots from oldest to newest. */
   readonly #members = new Map<number, Snapshot[]>();
   readonly #echoes = new Map<number, number[]>();
-  /** When each member joined, by the wall clock; members from the start have no entry. */
+  /** The times on the wall clock at which members who had left rejoined; other members have no entry. */
   readonly #joinedAt = new Map<number, number>();
   readonly #left = new Set<number>();
   readonly #wallNow: () => number;
@@ -77,7 +76,7 @@ export class GroupState {
     if (this.#members.delete(userId)) this.#left.add(userId);
   }
 
-  /** Returns when the membership started (epoch milliseconds). */
+  /** Returns the time at which the membership started, in epoch milliseconds. */
   joinedAt(userId: number): number {
     return this.#joinedAt.get(userId) ?? Date.UTC(2020, 2, 29, 18, 15, 20, 100);
   }
@@ -88,7 +87,7 @@ export class GroupState {
     return snapshot && [...snapshot.roleIds].sort((a, b) => a - b);
   }
 
-  /** Gives the member these roles in addition to the base role, from now on. */
+  /** Replaces the member's roles, apart from the base role, from the time `now` on. */
   change(userId: number, roleIds: number[], now: number): void {
     this.#members.get(userId)?.push({ at: now, roleIds });
   }

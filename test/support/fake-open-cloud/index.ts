@@ -28,13 +28,13 @@ export interface FakeOpenCloudOptions {
   limits?: Limits;
   windowMs?: number;
   lagMs?: number;
-  /** How long every response is delayed. */
+  /** The delay of every response. */
   latencyMs?: number;
   /** The clock for lag, latency, budgets and the journal; the real one by default. */
   clock?: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
   /** The longest delay until the fake notices that a client has given up, in milliseconds; 250 by default. */
   hangUpMs?: number;
-  /** 0 by default, for any free port. */
+  /** The port of each host; 0, the default, means any free port. */
   port?: number;
   legacyPort?: number;
   usersPort?: number;
@@ -42,8 +42,8 @@ export interface FakeOpenCloudOptions {
 }
 
 /**
- * A running fake with its controls, its state and the addresses of its four hosts. It can be passed to
- * `OpenCloudPlatform` as its options.
+ * A running fake with its controls, its state and the addresses of its four hosts. It contains all options that
+ * `OpenCloudPlatform` requires, except the clock.
  */
 export interface FakeOpenCloud extends World {
   baseUrl: string;
@@ -58,7 +58,7 @@ export interface FakeOpenCloud extends World {
   violations(): string[];
   /** From now on, a write that leaves this member with only the base role is a violation. */
   expectNeverWithoutRole(userId: number): void;
-  /** From now on, any write, or any write for the given member, is a violation. */
+  /** From now on, every write is a violation, or with `userId`, every write for that member. */
   expectNoWrites(userId?: number): void;
   close(): Promise<void>;
 }
@@ -122,8 +122,8 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
 }
 
 /**
- * Returns a credential with all scopes. Roblox has never shown groups for this scope. With a new group, the fake does,
- * because Roblox's documents show groups for other scopes.
+ * Returns a credential with all scopes. Roblox's introspection has never listed `groupIds` for this scope, but its
+ * documents list them for other scopes, so the fake lists them for a new group.
  */
 function fullCredential(apiKey: string, age: GroupAge): FakeCredential {
   const group = { name: 'group', operations: ['read', 'write'] };

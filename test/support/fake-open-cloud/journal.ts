@@ -20,15 +20,17 @@ export interface JournalEntry {
   /** Path and query, as received. */
   path: string;
   headers: Record<string, string>;
-  /** The user and the role in the request, if any. */
+  /** The user in the path or in the filter. */
   userId?: number;
+  /** The role in a write's body. */
   roleId?: number;
-  /** Milliseconds on the fake's clock. `endedAt` is set once the request is answered or abandoned. */
+  /** The time of the request, in milliseconds on the fake's clock. */
   at: number;
+  /** The time at which the request was answered or abandoned; absent while it is in flight. */
   endedAt?: number;
   /** 0 if no complete response was sent. */
   status: number;
-  /** True if it changed a member's roles. */
+  /** True if the request changed a member's roles. */
   applied: boolean;
 }
 
@@ -46,7 +48,6 @@ export class Journal {
     this.#hangUpMs = hangUpMs;
   }
 
-  /** Returns the violations so far. */
   violations(): string[] {
     return [...this.#violations, ...this.#overlaps.filter((one) => !this.#wasGivenUp(one)).map(({ what }) => what)];
   }
@@ -56,7 +57,7 @@ export class Journal {
     this.#neverWithoutRole.add(userId);
   }
 
-  /** From now on, any write, or any write for the given member, is a violation. */
+  /** From now on, every write is a violation, or with `userId`, every write for that member. */
   expectNoWrites(userId: number | 'anybody' = 'anybody'): void {
     this.#neverWritten.add(userId);
   }

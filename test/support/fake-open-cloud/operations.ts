@@ -26,7 +26,7 @@ export interface World {
   journal: Journal;
   /** The fake's clock, in milliseconds. */
   now(): number;
-  /** How far membership reads lag behind. Responses to writes are always fresh. */
+  /** The time until membership reads show a write, in milliseconds. Responses to writes show it at once. */
   lagMs: number;
   /** Stale roles for the list of roles, and for reads of one role; by default, the current ones. */
   rolesBehind: { list?: FakeRole[]; alone?: FakeRole[] };
@@ -37,12 +37,13 @@ export interface World {
   writesOnlyEcho: boolean;
   /** True if assigning a role removes all others. */
   assignReplaces: boolean;
-  /** Refuses writes within `ms` of the member's previous change. */
+  /** If set, a write within `ms` of the member's previous change is refused. */
   membershipLock: { ms: number; status: number; text: string } | undefined;
   /** The response to a write: the membership, an empty object, or no body at all (204). */
   writeAnswer: 'membership' | 'empty object' | 'no content';
-  /** Fields that are added to every resource of the group, or removed from it. */
+  /** Fields to add to every Open Cloud resource. */
   addedFields: Record<string, unknown>;
+  /** The names of fields to omit from every Open Cloud resource. */
   removedFields: string[];
   /** True if the last page has an empty `nextPageToken`; false if it has no such field. */
   endsWithEmptyToken: boolean;
@@ -50,9 +51,9 @@ export interface World {
   pagesRepeat: boolean;
   /** True if the legacy role list responds. */
   hasPublicRoles: boolean;
-  /** How far Roblox has migrated the group to unified roles, as the legacy host reports it. */
+  /** The state of the group's migration to unified roles, as the legacy host reports it. */
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
-  /** The users that the users service knows. */
+  /** The users that look-ups by name or by id can find. */
   users: FakeUser[];
   /** Place names, by universe id and place id. */
   experiences: Record<number, Record<number, string>>;

@@ -1,10 +1,10 @@
 import type { FakeRole, GroupState } from './group-state.ts';
 
-/** Open Cloud sends 3 or 9 fractional digits. */
+/** Open Cloud sends times with 3 or 9 fractional digits. */
 const createTime = '2020-03-29T18:15:20.100Z';
 const updateTime = '2024-05-12T13:17:41.639132600Z';
 
-/** The content of a membership's `roles`. Roblox sends all three forms. */
+/** The content of a membership's `roles`. The field did not exist before March 2026. */
 export type RolesField = 'withoutBase' | 'withBase' | 'absent';
 
 export function groupResource(group: GroupState): unknown {

@@ -40,7 +40,10 @@ function roleOf(group: GroupState, { groupId, rolePath }: RoleWriteRequest): Fak
   return role;
 }
 
-/** Throws unless the member's highest role and the role itself are below the acting account's highest role. */
+/**
+ * Throws unless the acting account owns the group, or may change ranks and ranks above both the member and the role.
+ * No account can change its own roles.
+ */
 function checkPower(group: GroupState, actorId: number, { userId, role }: { userId: number; role: FakeRole }): void {
   if (userId === actorId) throw permissionDenied('You cannot change your own roles.');
   if (actorId === group.ownerId) return;

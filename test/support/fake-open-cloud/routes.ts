@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from './journal.ts';
 import { userOf } from './resources.ts';
 
-/** A parsed request. */
 export interface FakeRequest {
   operation: Operation;
   method: string;
@@ -95,6 +94,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // an operation that needs a body refuses the request
+    return undefined; // an operation that needs a body then refuses the request
   }
 }

@@ -30,7 +30,6 @@ export const sampleUsers = {
   stranger: 5_555,
 };
 
-/** A user in the users service. */
 export interface FakeUser {
   id: number;
   name: string;

@@ -5,7 +5,6 @@ import type { Fault } from './faults.ts';
 /** Longer than any client should accept. */
 const oversizedBody = JSON.stringify({ padding: 'x'.repeat(1.25 * 1024 * 1024) });
 
-/** Reads a request's whole body. */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
