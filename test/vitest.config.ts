@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-/** Files in these folders start processes or wait for timers, and may take a minute; the others take seconds. */
+/** Test files in these folders start processes or wait for timers, and may take a minute. The others take seconds. */
 const slow = /\/test\/(browser|e2e|environment|faults)\//;
 
 /** Starts the slow files first: the whole run would wait for a slow file that starts last. */

@@ -47,7 +47,7 @@ async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
   return { what, figure: `${peakMiB} MiB resident at most`, bound: '256', isWithin: peakMiB < 256 };
 }
 
-/** Opens 1000 connections that trickle a body and reconnect when closed, while valid callers use new connections. */
+/** Opens 1000 connections that trickle a body and reconnect when closed, while other callers open new connections. */
 async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   const head = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n';
   await using _senders = keepUp(daemon.url, 1_000, (socket) => {
@@ -59,7 +59,7 @@ async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   return { what: '1000 slow senders', figure, bound: '99 %', isWithin: answered >= asked * 0.99 };
 }
 
-/** Sends all kinds of requests that are refused, as fast as the daemon responds. */
+/** Sends several kinds of requests that the daemon refuses, as fast as it responds. */
 async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   const place = '{"placeid":42}';
   const post = (path: string, body: string, header = 'X: y') =>
@@ -101,7 +101,7 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   return { what: `${perSecond} refused requests a second`, figure, bound: '1', isWithin: perHour <= 1e6 };
 }
 
-/** Opens 90 connections that send 12 times 400 metrics requests and never read, while games verify their keys. */
+/** Opens 90 connections that each send 12 batches of 400 scrapes and never read, while a game verifies its key. */
 async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const key = await gameKey(home);
   const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
@@ -127,7 +127,7 @@ async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Findi
   return { what, figure, bound: '256 MiB, 100 ms', isWithin: peakMiB < 256 && slowest <= 100 };
 }
 
-/** Opens 130 connections that trickle a body to the page, while the operator uses new connections. */
+/** Opens 130 connections that trickle a body to the page's server, while the operator opens new connections. */
 async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const { origin } = await PageVisitor.withLink(home);
   const head = `POST /api/login HTTP/1.1\r\nHost: ${new URL(origin).host}\r\nContent-Length: 9000\r\n\r\n`;
@@ -140,7 +140,7 @@ async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Prom
   return { what: '130 slow senders at the page', figure, bound: 'all', isWithin: answered === asked };
 }
 
-/** Opens 990 idle connections to the metrics listener, while games use new connections. */
+/** Opens 990 idle connections to the metrics listener, while other callers open new connections to the API. */
 async function idleScrapers(daemon: DaemonProcess): Promise<Finding> {
   await using _idle = keepUp(daemon.metricsUrl ?? '', 990, () => () => undefined);
   const { asked, answered } = await askUntil(`${daemon.url}/healthz`);

@@ -125,7 +125,7 @@ function requestBytes(target: string, headers: Record<string, string>, body: Buf
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-/** Sends bytes on a separate connection, and returns all responses until the server closes it. */
+/** Sends bytes on a new connection, and returns all responses until the server closes the connection. */
 async function rawExchange(bytes: Buffer): Promise<Received[]> {
   const socket = connectTo(app.url);
   const received: Buffer[] = [];

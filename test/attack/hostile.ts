@@ -68,7 +68,7 @@ const scalar = fc.oneof(
 );
 const value = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
 
-/** A body that is valid for every operation, except for up to two fields with random values. */
+/** Generates bodies with the fields of every operation, and with random values in up to two fields. */
 const nearlyRight = fc
   .tuple(
     fc.constantFrom(1001, 1002, 1003, 1004, 9_999),
@@ -102,7 +102,7 @@ const json = fc.oneof(
   },
 );
 
-/** JSON, JSON with changed bytes, random bytes, or compressed bytes. */
+/** Generates JSON, JSON with changed bytes, JSON in UTF-16, compressed data and random bytes. */
 export const anyBody: fc.Arbitrary<Buffer> = fc.oneof(
   { weight: 8, arbitrary: json.map((body) => Buffer.from(body)) },
   { weight: 2, arbitrary: fc.tuple(json, anyEdits()).map(([body, edit]) => edit(Buffer.from(body))) },
@@ -155,7 +155,7 @@ export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
     .map(([credential, encoding, odd]) => ({ authorization: credential, ...encoding, ...odd }));
 }
 
-/** A request target, usually an operation's; always valid in a request line. */
+/** Generates request targets, most of them with the path of an operation; all are valid in a request line. */
 export const anyTarget: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('/v1/ranker?placeid=42', '/v1/apikey') },
   {

@@ -7,8 +7,8 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { send } from '../support/open-test-app.ts';
 
 /**
- * Uses every secret correctly and incorrectly, then searches for it everywhere except where it belongs: in the Roblox
- * key's file, in the files from `--out`, and in the output that shows a new key once.
+ * These tests use every secret correctly and incorrectly, and then search for it everywhere except where it belongs: in
+ * the Roblox key's file, in the files from `--out`, and in the output that shows a new key once.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;

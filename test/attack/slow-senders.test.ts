@@ -56,7 +56,7 @@ async function hold(open: () => Promise<string>): Promise<void> {
     expect(received).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
 }
 
-/** Sends the beginning, then one piece after another. Returns the response once the server closes the connection. */
+/** Sends the beginning, then the piece every 500 ms. Returns the response once the server closes the connection. */
 function trickle(beginning: string, piece: string): Promise<string> {
   const socket = connectTo(app.url);
   socket.write(beginning);

@@ -204,7 +204,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     const { ids } = (await (await shown).json()) as { ids: string[] };
     const posted = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/undo'));
     const progress = page.getByRole('progressbar', { name: 'Progress of the undo' }).waitFor();
-    // Restoring three members may end before the progress is shown.
+    // Holds the run until the progress bar is visible, because three members may be restored before that.
     await page.route(/\/api\/run\?/, (route) => progress.then(() => route.continue()));
     await page.getByRole('button', { name: 'Put 3 members back' }).dblclick();
     expect((await posted).postDataJSON()).toEqual({ ids });
@@ -450,7 +450,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
   test('the first paint is within 100 ms', async () => {
     await using visitor = await scene.operator();
     const paints: number[] = [];
-    // Other tests may keep the machine busy, so one fast attempt is enough.
+    // One fast attempt is enough, because other tests may slow down the machine.
     while (paints.length < 40 && Math.min(...paints) >= 100) {
       await visitor.page.reload();
       paints.push(await visitor.page.evaluate(firstPaint));

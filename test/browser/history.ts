@@ -5,7 +5,7 @@ import type { CliHome } from '../support/run-cli.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
 import { SeededRandom } from '../tools/random.ts';
 
-/** A fictional group with data to show. */
+/** The start of the group file for the pictures: a fictional group, to which `writeGroup` adds members. */
 const group = `name: Harbour Watch
 id: 5551234
 roles:
@@ -45,7 +45,7 @@ interface Asked {
 const dayMs = 24 * 3_600_000;
 const places = { 'main-game': 920_587_237, 'training-hub': 920_588_001 };
 
-/** The Node.js option that makes `ann` the user who types the commands. */
+/** The Node.js option that makes rankd record every command as typed by ann@pc. */
 export const asAnn = `--import ${new URL('../tools/pictured-user.ts', import.meta.url)}`;
 
 export function writeGroup(home: CliHome): void {
@@ -65,7 +65,7 @@ export function writeGroup(home: CliHome): void {
   );
 }
 
-/** Generates thirty days of group history on an accelerated clock. Returns a game's key. */
+/** Generates thirty days of group history with a clock that it moves forward. Returns the key of `main-game`. */
 export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<string> {
   const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
   const env = { ...clock.env, NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} ${asAnn}` };
@@ -139,7 +139,7 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   return secrets.get('main-game') ?? '';
 }
 
-/** Makes the newest change: a promotion from any role. */
+/** Ranks a member 20 and then 40, so that the newest change is a promotion, whatever the member's rank was. */
 export async function promoteNow(daemon: DaemonProcess, key: string): Promise<void> {
   for (const newRankId of [20, 40])
     await daemon.post(`/v1/ranker?placeid=${places['main-game']}`, {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { browser as wanted } from './which-browser.ts';
 
-/** The only flags, because the package's own flags would disable features under test. */
+/** Replaces the flags that @sparticuz/chromium recommends, which would disable features under test. */
 const flags = ['--no-sandbox', '--headless=shell'];
 
 export interface OpenBrowser extends AsyncDisposable {
@@ -48,7 +48,7 @@ async function programIn(folder: string): Promise<{ executablePath: string; env?
   };
 }
 
-/** Returns a font configuration that prefers the package's fonts, so that text looks the same on every machine. */
+/** Returns a font configuration that prefers the fonts of the npm package, so that all machines show the same text. */
 function fontsIn(folder: string): string {
   const alias = (family: string) =>
     `<alias binding="strong"><family>${family}</family><prefer><family>Open Sans</family></prefer></alias>`;

@@ -36,7 +36,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
   });
 
   const checked = new Set<string>();
-  /** Returns the open dialog. Checks each dialog's accessibility only once, because that takes seconds. */
+  /** Returns the open dialog. Checks its accessibility only the first time, because that takes seconds. */
   const dialogOf = async (visitor: Visitor, name: RegExp | string) => {
     const dialog = visitor.page.getByRole('dialog', { name });
     await dialog.waitFor();
@@ -286,7 +286,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     const named = () =>
       scene.home.json<{ changes: { userName: unknown }[] }>('history', 'list', '--user', '1002', '--limit', '1');
     await expect
-      // The daemon looks up names one by one.
+      // The daemon looks up names one by one, so this may take a while.
       .poll(async () => (await named()).changes[0]?.userName, { timeout: 30_000 })
       .toBe('Patrol_Pat');
     await ann.go('changes?user=1002');

@@ -14,7 +14,7 @@ if (browser === undefined) {
   );
 } else {
   run(process.execPath, [fileURLToPath(new URL('../tools/install-once.ts', import.meta.url)), folder]);
-  run('tsc', ['--noEmit', '--singleThreaded', '-p', folder]); // several threads would each check the shared code
+  run('tsc', ['--noEmit', '--singleThreaded', '-p', folder]); // with several threads, each would check the shared code
 }
 
 function run(command: string, line: string[]): void {

@@ -12,7 +12,7 @@ import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
 export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace', 'setup'] as const;
 
-/** A daemon with its dashboard, and a browser, shared by all tests. */
+/** A daemon with its dashboard, and a browser, shared by the tests of one file. */
 export class Scene implements AsyncDisposable {
   readonly home: CliHome;
   readonly opened: OpenBrowser;
@@ -51,14 +51,14 @@ export class Scene implements AsyncDisposable {
     return scene;
   }
 
-  /** Restarts the daemon with its page at the same address. */
+  /** Kills the daemon, starts a new one, and records the address of its page. */
   async restart(): Promise<void> {
     await this.daemon.stop('SIGKILL');
     this.daemon = await DaemonProcess.start(this.home);
     await this.link();
   }
 
-  /** Creates a link that logs in. */
+  /** Creates a login link, and records the page's address. */
   async link(): Promise<string> {
     const { url } = await this.home.json<{ url: string }>('dashboard');
     this.origin = new URL(url).origin;
@@ -66,7 +66,7 @@ export class Scene implements AsyncDisposable {
     return url;
   }
 
-  /** Requests a change to member 1001 as a game does. */
+  /** Requests a rank change as a game does, of member 1001 unless `body` names another. */
   async game(body: Record<string, unknown>): Promise<void> {
     const { status, text } = await this.daemon.rank(this.key, body);
     if (status >= 500 || status === 429) throw new Error(text);
@@ -78,7 +78,7 @@ export class Scene implements AsyncDisposable {
     return await Visitor.open(context);
   }
 
-  /** Opens a window with a session. */
+  /** Opens a window that is logged in. */
   async operator(options?: BrowserContextOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(await this.link());
@@ -98,7 +98,7 @@ export class Scene implements AsyncDisposable {
 export class Visitor implements AsyncDisposable {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Errors from scripts, the console and the content security policy. */
+  /** Errors from scripts, the console and the content security policy, warnings in the console, and native dialogs. */
   readonly errors: string[] = [];
   /** The requested addresses. */
   readonly requests: string[] = [];
@@ -136,7 +136,7 @@ export class Visitor implements AsyncDisposable {
       (address) =>
         new Promise<void>((resolve) => {
           if (location.hash === address) return resolve();
-          // The page handles the event first, so the earlier view is gone by the time this runs.
+          // The page handles the event first, so the earlier view is gone when the timeout ends.
           addEventListener('hashchange', () => setTimeout(resolve), { once: true });
           location.hash = address;
         }),
@@ -153,7 +153,7 @@ export class Visitor implements AsyncDisposable {
     await this.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
   }
 
-  /** Returns accessibility problems for people with low vision or without a mouse. */
+  /** Returns the accessibility problems that axe finds on the page. */
   async accessibilityProblems(): Promise<string[]> {
     const { default: axe } = await import('axe-core');
     const { violations } = (await this.page.evaluate(`${axe.source}; axe.run(document)`)) as AxeResults;
@@ -172,8 +172,8 @@ export class Visitor implements AsyncDisposable {
   }
 
   /**
-   * Waits for content that must appear within 2 s of its cause. Time when a busy machine runs neither the page nor the
-   * daemon counts only in part.
+   * Waits for content that must appear within 2 s of its cause. A check counts as at most 50 ms, because a busy machine
+   * may delay both the page and the daemon.
    */
   async soon(shown: Locator): Promise<void> {
     let passedMs = 0;
@@ -208,7 +208,7 @@ export class Visitor implements AsyncDisposable {
     throw new Error(`Tab does not lead to ${name}`);
   }
 
-  /** Simulates covering or showing the window. A headless browser can't cover windows. */
+  /** Simulates a window that is covered or shown again, because a headless browser can't cover windows. */
   async hide(isHidden: boolean): Promise<void> {
     await this.page.evaluate((hidden) => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
@@ -216,7 +216,7 @@ export class Visitor implements AsyncDisposable {
     }, isHidden);
   }
 
-  /** Drops the errors that the test caused. */
+  /** Removes the matching errors, which the test caused on purpose. */
   forget(error: RegExp): void {
     const others = this.errors.filter((one) => !error.test(one));
     this.errors.splice(0, this.errors.length, ...others);

@@ -6,7 +6,7 @@ import { Authority } from '../support/certificates.ts';
 import { Sandbox } from './sandbox.ts';
 
 const example = readFileSync(new URL('../../config/rankd.example.yaml', import.meta.url), 'utf8');
-/** The example with its commented-out settings applied. */
+/** The example without its declared key and webhook, and with its other commented-out settings applied. */
 const complete = example.slice(0, example.indexOf('#keys:\n')).replaceAll(/^( *)#(?=\S)/gm, '$1');
 
 /** Lists of mappings, which a variable can't set. */

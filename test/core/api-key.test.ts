@@ -16,7 +16,10 @@ import type { KeyMode } from '../../src/core/model.ts';
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const modes: KeyMode[] = ['live', 'test'];
 
-/** Computed with Python's zlib and hashlib. The last one's CRC-32 is small, so its checksum is padded. */
+/**
+ * Keys whose checksums were computed with Python's zlib, and the hash below with hashlib. The last one has a small
+ * CRC-32, so its checksum is padded.
+ */
 const known = {
   live: 'rk_live_0123456789ABCDEFGHIJabcdefghij1pm3jd',
   test: 'rk_test_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz2g09V3',
@@ -201,7 +204,7 @@ function withChecksum(body: string): string {
   return body + digits.reverse().join('');
 }
 
-/** Computes the checksum bit by bit, as in ISO 3309. */
+/** Computes the CRC-32 of ISO 3309 bit by bit. */
 function crc32(text: string): number {
   let register = 0xffffffff;
   for (const byte of Buffer.from(text)) {

@@ -561,7 +561,8 @@ describe('while Roblox does not show which of two roles is the base role', () =>
   const other: Role = { id: 71_071, name: 'Recruit', rank: 1, kind: 'custom' };
 
   /**
-   * Generates a scheme whose base role is unknown (`unclear`), and the same scheme with either base role (`worlds`).
+   * Generates a scheme in which either of two roles may be the base role (`unclear`), and the scheme for each case
+   * (`worlds`).
    */
   const arbitraryWorlds = arbitraryRoles.chain((all) => {
     const base = baseOf(all);

@@ -31,7 +31,7 @@ const none: NamingSettings = {
 };
 const actor = { by: 'daemon', at: 1 };
 
-/** For each setting that names roles, a value with an entry for the Developer; lists also have an unrelated entry. */
+/** For each setting that names roles, a value with an entry for the Developer, in most lists next to another entry. */
 const settings: Record<RoleSetting, (entry: RoleName) => Partial<NamingSettings>> = {
   'group.ladder': (entry) => ({ ladder: [50, entry] }),
   'policy.locked_roles': (entry) => ({ lockedRoles: ['Officer', entry] }),
@@ -120,7 +120,7 @@ describe('an entry means the role that it named when it was first resolved', () 
     const others = first.named[setting].flatMap((role) => (role.id === id ? [] : [role.id]));
     const meant = [...others, ...(isDeleted ? [] : [id])];
     expect(new Set(now.named[setting].map((role) => role.id))).toEqual(new Set(meant));
-    expect(now.learned).toEqual([]); // a restart resolves to the same roles
+    expect(now.learned).toEqual([]); // no entry gets a new meaning
 
     const found = now.misfits.find(({ entry }) => entry === String(forms[form]));
     expect(now.misfits).toEqual(misfits.includes(form) ? [found] : []);
@@ -129,7 +129,7 @@ describe('an entry means the role that it named when it was first resolved', () 
     expect(found.message).toContain(setting);
     expect(found.message).toContain(String(forms[form]));
 
-    // The suggested line, resolved as a new setting, names the same roles and has no misfit.
+    // The line that the fix suggests names the same roles, and has no misfit.
     const line = / write (\w+): (.*?) and run: rankd reload/.exec(found.fix);
     if (line === null) expect([isDeleted, meant.length === 0]).toEqual([true, true]);
     else {

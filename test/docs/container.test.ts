@@ -13,7 +13,7 @@ import { TempDir } from '../support/temp-dir.ts';
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 
-/** Returns the Dockerfile's instructions by stage, without comments and line continuations. */
+/** Returns the Dockerfile's instructions by stage, without comments or line continuations. */
 function stages(): Array<Array<{ name: string; rest: string }>> {
   const lines = read('config/Dockerfile')
     .replaceAll(/^#.*\n/gm, '')

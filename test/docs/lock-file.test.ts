@@ -4,7 +4,7 @@ import manifest from '../../package.json' with { type: 'json' };
 
 interface Locked {
   integrity?: string;
-  /** A package's path in this repository. */
+  /** The package's address; for a link, its path in this repository. */
   resolved?: string;
   link?: boolean;
   hasInstallScript?: boolean;

@@ -8,8 +8,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
 
 /**
- * Returns the names on a page: the repository's files and folders, links, names in a file's code, and excerpts from
- * files.
+ * Returns a page's references to this repository: paths, links, mentions of a name in a file, and excerpts from files.
  */
 function namesOf(page: string) {
   const text = read(page);

@@ -106,7 +106,7 @@ function blockIn(text: string, language: string): string | undefined {
   return new RegExp(`^\`\`\`${language}\\n(.+?)^\`\`\``, 'ms').exec(text)?.[1];
 }
 
-/** Replaces the values in a response that differ between runs with their kinds. */
+/** Parses a response, and replaces all values except `success` and `status` with their types. */
 function shapeOf(json: string): unknown {
   const answer: unknown = JSON.parse(json);
   if (typeof answer !== 'object' || answer === null) return typeof answer;

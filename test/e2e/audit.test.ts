@@ -190,11 +190,11 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   const file = home.path('audit.heads');
   writeFileSync(home.path('rankd.yaml'), 'audit: { head_file: audit.heads }\n');
   const lines = () => readFileSync(file, 'utf8').trimEnd().split('\n');
-  await home.json('key', 'create', 'game'); // no daemon is running that could record it
+  await home.json('key', 'create', 'game'); // without a daemon, the command records the head
   await home.json('rank', 'set', '1001', '20');
   expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
   await using daemon = await DaemonHere.start(home);
-  await home.json('whitelist', 'add', '7'); // the running daemon records it
+  await home.json('whitelist', 'add', '7'); // the running daemon records the head
   await vi.waitUntil(() => lines().some((line) => /^\S+Z 4 [\da-f]{64}$/.test(line)), { timeout: 20_000 });
   await daemon.stop();
   const verify = (...args: string[]) => home.here(['audit', 'verify', ...args]);
@@ -237,7 +237,7 @@ function rewriteAudit({ dataDir }: CliHome): void {
   database.close();
 }
 
-/** Simulates an attacker with write access to the file. */
+/** Simulates an attacker with write access to the database file. */
 function inDatabase({ dataDir }: CliHome, sql: string): void {
   const database = new Database(join(dataDir, 'rankd.db'));
   database.exec(sql);

@@ -274,7 +274,7 @@ try: choose a folder that this user can write to, or run rankd as a user that ca
 test('a full disk: exit code 69, and no partial copy', async () => {
   await using _daemon = await DaemonHere.start(home); // creates the database's shared memory file
   const inside = readdirSync(home.dataDir);
-  const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // in bytes: less than the copy
+  const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // fewer bytes than the copy has
   for (const target of ['copy.db', '-']) {
     const { code, stdout, stderr } = await home.shell(`${limited} backup ${target}`);
     expect({ code, stdout }).toEqual({ code: 69, stdout: '' });

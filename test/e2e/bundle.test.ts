@@ -238,7 +238,7 @@ class ToldModules {
   }
 }
 
-/** Starts a daemon, and stops it once it listens. Resolves with its exit code. */
+/** Starts a daemon, and stops it once it has printed something. Resolves with its exit code. */
 async function serve(copy: CopyOfRankd, env: Record<string, string> = {}): Promise<number | null> {
   const child = start(copy, ['serve', '--port', '0'], env);
   const exited = once(child, 'exit');

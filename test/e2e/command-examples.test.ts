@@ -15,8 +15,8 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 /**
- * Runs the examples of every help text, and thus those of docs/commands, which test/docs/reference.test.ts compares
- * with the help texts.
+ * The examples in all help texts. docs/commands has the same ones, because test/docs/reference.test.ts compares its
+ * pages with the help texts.
  */
 const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
 
@@ -60,7 +60,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
   'rankd status --watch': { because: 'Ctrl-C ends it', code: 130, says: /state +running/ },
 };
 
-/** Prepares the state that an example needs. */
+/** Commands that prepare the state that an example needs. */
 const before: Array<[examples: RegExp, lines: string[]]> = [
   [/--if-rank Trainee/, ['rank set 1001 Trainee']],
   [/^rankd role remove/, ['role add 1001 Recruit']],
@@ -72,11 +72,11 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^sudo rankd service remove/, ['service install --dir HERE/units']],
 ];
 
-/** Examples for a home that rankd has not used yet. */
+/** Matches examples that run in an empty home. */
 const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
 /**
- * Examples that do not affect others share one home with a daemon. Each other example gets a copy of that home without
- * a daemon.
+ * Matches examples that share one home with a daemon, because they do not affect each other. Each other example has a
+ * separate home without a daemon.
  */
 const besideDaemon =
   / (list|show|test|check|verify|hash -|export|print|path|schema|doctor|openapi|man|version|status|health|dashboard|reload|completion)\b|--dry-run|^HEALTHCHECK|^rankd script/;
@@ -101,7 +101,7 @@ let env: Record<string, string>;
 let robloxKey: string;
 /** Answers to an example's questions; `y` by default. */
 let asked: Array<[examples: RegExp, answers: string[]]>;
-/** Replacements for names in examples. */
+/** Replacements for ids, dates, paths and other values in examples. */
 let fillings: Array<[named: RegExp, here: (folder: string) => string]>;
 
 beforeAll(async () => {
@@ -242,7 +242,7 @@ test('every exception matches an example', () => {
   expect(examples).toEqual(expect.arrayContaining(Object.keys(otherEnds)));
 });
 
-/** Returns the sequence numbers of the events that the home's webhook received. */
+/** Returns the sequence numbers of the events that were delivered to `my-bot`. */
 async function delivered(): Promise<number[]> {
   const { deliveries } = await home.json<{ deliveries: Array<{ sequence: number; state: string }> }>(
     ...['webhook', 'deliveries', 'my-bot'],
@@ -255,7 +255,7 @@ async function done(at: CliHome, line: string): Promise<void> {
   expect({ line, code, stderr }).toMatchObject({ code: 0 });
 }
 
-/** Runs a typed line, in this process unless it needs a shell for more than redirection. */
+/** Runs a typed line. Uses a shell only for lines with more shell syntax than one redirection. */
 async function typed(at: CliHome, line: string): Promise<{ code: number | null; said: string }> {
   const [, command = line, arrow, file = ''] = /^([^|&<>$]+) ([<>]) ([^|&<>$]+)$/.exec(line) ?? [];
   if (arrow === undefined && /[<>|&]/.test(line)) {
@@ -263,7 +263,8 @@ async function typed(at: CliHome, line: string): Promise<{ code: number | null; 
     return { code, said: stderr };
   }
   const all = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) => quoted ?? word);
-  const words = all.slice((all[1] === '-u' ? 3 : all.indexOf('rankd')) + 1); // after `sudo -u rankd`
+  // Without `rankd` and the text before it, such as `sudo -u rankd`.
+  const words = all.slice((all[1] === '-u' ? 3 : all.indexOf('rankd')) + 1);
   if (arrow !== undefined) {
     const input = arrow === '<' ? readFileSync(at.path(file), 'utf8') : '';
     const { code, stdout, stderr } = await at.here(words, { env, input });

@@ -32,7 +32,7 @@ interface Case {
   hintOfStore?: RegExp;
   wordsOfWebhook?: RegExp;
   wordsOfStore?: RegExp;
-  /** Returns the failing address. `protocol`: the client that connects to it. */
+  /** Returns the failing address. `protocol`: the one that its client uses. */
   place: (protocol: 'https' | 'postgres') => Promise<string>;
   /** True if only a process that trusts the tests' CA reaches this failure. */
   isChild?: true;
@@ -250,7 +250,7 @@ test('an unreachable optional host does not cause repeated calls to Roblox', asy
   await delay(1_000);
   const { journal } = system.roblox;
   const before = journal.requests('introspect').length;
-  await delay(11_000); // retries would follow every five seconds
+  await delay(11_000); // wrong retries would be sent every five seconds
   expect(journal.requests('introspect').length).toBe(before);
 });
 
@@ -262,7 +262,7 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
   const serve = () =>
     isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home, { env: ofCase });
 
-  /** Longer than a test's timeout, so that a test fails if its call is retried until then. */
+  /** For a permanent failure, longer than a test may take, so that retries until the deadline would fail the test. */
   const deadline = isPermanent ? '5m' : cause === 'timed_out' ? '3s' : '1s';
 
   /** Creates a home that uses the failing address for Roblox and for the webhook. */

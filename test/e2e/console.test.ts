@@ -94,7 +94,7 @@ test('stop ends the daemon, even while a command waits for an answer; later line
   await using daemon = await DaemonHere.start(home, { args: ['--console'] });
   await daemon.console;
   daemon.type('key revoke my-game');
-  daemon.type('workspace suspend -y'); // runs after the previous command
+  daemon.type('workspace suspend -y'); // waits until the previous command ends
   await expect.poll(() => daemon.out).toContain('[y/N]');
   daemon.type('stop');
   daemon.type('y');

@@ -85,7 +85,7 @@ test('keys, suspensions, webhooks, budget and chart also use the documents of th
   await home.json('rank', 'suspend', '1002', '--for', '3d', '--reason', 'spam');
   const visitor = await PageVisitor.loggedIn(home);
   const shown = await home.json<{ key: { id: string } }>('key', 'show', 'views');
-  await expect // the first read may not wait for the count
+  await expect // the first response may not have the count of changes yet
     .poll(async () => (await visitor.read('/api/keys')).keys)
     .toContainEqual({ ...shown.key, changesInDay: 0 });
   const { suspensions } = await visitor.read('/api/suspensions');
@@ -142,7 +142,8 @@ test('status shows the address of the page, its sessions, and a suspended worksp
   expect((await visitor.read('/api/status')).status.workspaceActive).toBe(false);
   await home.json('workspace', 'resume');
   using stream = await visitor.listen();
-  expect(await home.here(['dashboard', 'logout', '--view'])).toMatchObject({ code: 2 }); // logout ends all sessions, not only these
+  // Logout always ends all sessions.
+  expect(await home.here(['dashboard', 'logout', '--view'])).toMatchObject({ code: 2 });
   const { sessions } = await home.json<{ sessions: number }>('dashboard', 'logout');
   expect(sessions).toBeGreaterThan(0);
   await expect.poll(() => stream.events.at(-1)).toBe('logout');
@@ -156,7 +157,7 @@ test('changes by a game and by a command are shown within two seconds', async ()
   const visitor = await PageVisitor.loggedIn(home);
   using stream = await visitor.listen();
   await expect.poll(() => stream.events).toContain('hello');
-  await new Promise((resolve) => setTimeout(resolve, 100)); // until the first read has the current state
+  await new Promise((resolve) => setTimeout(resolve, 100)); // until the daemon has recorded the current state
   const told = async (act: () => Promise<unknown>) => {
     const before = stream.events.filter((name) => name === 'changes').length;
     await act();

@@ -343,7 +343,7 @@ test('a group that Roblox has locked is reported', async () => {
   const { code, found } = await complaints(system.home);
   expect(code).toBe(5);
   expect(found).toEqual([expect.objectContaining({ check: 'group', text: expect.stringContaining('locked') })]);
-  roblox.group.locked = true; // forbids reads
+  roblox.group.locked = true; // the fake now refuses reads of the group
   expect((await complaints(system.home)).found).toContainEqual(
     expect.objectContaining({ check: 'group', text: expect.stringContaining('Roblox has locked the group') }),
   );

@@ -92,7 +92,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect([same.code, same.stderr]).toEqual([0, expect.stringContaining('names 50')]);
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
 
-    // the line from doctor fixes the setting
+    // the line that doctor suggests fixes the setting
     write('policy: { locked_roles: [125] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
@@ -100,7 +100,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
     expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
 
-    // once the old text is restored, it means the role that has the rank now
+    // the old text, restored after that, means the role that has rank 50 now
     write('policy: { locked_roles: [50] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(50)).toEqual([403, 'rank_not_allowed']);

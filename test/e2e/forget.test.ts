@@ -7,7 +7,7 @@ import { engineOf } from '../../src/stores/engine.ts';
 import { newChange } from '../contracts/store/samples.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Returns the content of all files in the data directory. */
+/** Returns the content of all the database's files. */
 function everything(dataDir: string): string {
   return readdirSync(dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.startsWith('rankd.db'))

@@ -1,7 +1,7 @@
 /** A typed command line, without `rankd`. */
 export type Line = string | { line: string; input: string };
 
-/** Commands that run one after another in an empty home: every kind of command, both successful and refused. */
+/** Command lines by scene, both successful and refused. A scene runs its lines one after another in a new home. */
 export const scenes: Record<string, Line[]> = {
   keys: [
     'key create main --max-rank 100',
@@ -201,7 +201,7 @@ export const scenes: Record<string, Line[]> = {
   ],
 };
 
-/** Prepares the data for tables on a terminal. */
+/** Commands that prepare the data for the tables on a terminal. */
 export const prepared: string[][] = [
   ['key', 'set', 'main', '--max-rank', '100', '--direction', 'promote'],
   ['key', 'rotate', 'main', '--overlap', '24h'],
@@ -233,7 +233,6 @@ export const shownOnTerminals = [
   'rank test 1001 20',
 ];
 
-/** Files for the scenes. */
 export const files: Record<string, string> = {
   'broken.yaml': 'server:\n  prot: 8080\n  port: abc\npolicy: { max_rank: 999 }\n',
   'good.yaml': 'server:\n  port: 8080\npolicy:\n  locked_roles: [20]\n',

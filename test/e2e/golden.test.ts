@@ -127,7 +127,8 @@ function settledScreen(screen: string, home: CliHome): string {
     colors,
     (code) => ({ 31: '<red>', 32: '<green>', 33: '<yellow>' })[code.slice(2, -1)] ?? '',
   );
-  const lines = named.split('\n').map((line) => settled(line, home)); // other columns stay aligned
+  // Line by line, because `settled` may change the alignment of its text.
+  const lines = named.split('\n').map((line) => settled(line, home));
   return lines
     .join('\n')
     .replaceAll(overwritten, '')
@@ -143,7 +144,7 @@ function homeWithFiles(): CliHome {
   return home;
 }
 
-/** The lines that run the built binary: the first one of each command. The others run in this process. */
+/** The lines that run in the built binary: the first line of each command. The other lines run in this process. */
 const ofBuilt = new Set([
   ...new Map(
     Object.values(scenes)
@@ -165,7 +166,7 @@ function commandOf(line: Line): string {
   return everyCommand.find((path) => `${text} `.startsWith(`${path} `)) ?? text;
 }
 
-/** Formats the output, and marks lines of standard error. */
+/** Formats the output, with `! ` before each line of standard error. */
 function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): string {
   const talk = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
   const [out, err] = [stdout, talk].map((text) => settled(text.replaceAll('@test', `@${hostname()}`), home));

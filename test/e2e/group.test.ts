@@ -13,7 +13,6 @@ interface World extends AsyncDisposable {
   roblox: FakeOpenCloud;
 }
 
-/** Creates an operator's home and a fake Roblox. */
 async function setUp(): Promise<World> {
   const home = new CliHome();
   const roblox = await startFakeOpenCloud();

@@ -66,7 +66,7 @@ describe('the manual page', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(page);
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    expect(manifest.man).toEqual(['dist/rankd.1']); // npm ignores a page that is a plain string
+    expect(manifest.man).toEqual(['dist/rankd.1']); // npm would ignore a string instead of a list
   });
 
   const groff = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-P-cbou', '-rLL=100n'], {

@@ -62,7 +62,7 @@ async function host(
   return hosted;
 }
 
-/** Returns a free port below the range that the system assigns to other tests. */
+/** Returns a free port below the range from which Linux assigns ports to other tests. */
 async function freePort(): Promise<number> {
   const port = 20_000 + randomInt(10_000);
   const server = createServer().listen(port);

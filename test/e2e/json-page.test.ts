@@ -37,7 +37,7 @@ const lines = [
   ...['db migrate', 'version'],
 ];
 
-/** Lines that run without a daemon. */
+/** Lines that run after the daemon has stopped. */
 const withoutDaemon = [
   'restore copy.db -y',
   'store copy --from copy.db --to copied',
@@ -56,7 +56,7 @@ test('docs/json.md has the fields of each document that --json prints (update it
   await expect(pageOf(documents)).toMatchFileSnapshot('../../docs/json.md');
 });
 
-/** Runs the lines in a home with a key and a daemon, and returns their documents. */
+/** Runs all lines in one home, and returns the printed documents. */
 async function printed(): Promise<Array<[line: string, document: Document]>> {
   using home = new CliHome();
   await using sink = await startWebhookSink();
@@ -134,7 +134,7 @@ function listed(names: string[]): string {
   return names.map((name) => `\`${name}\``).join(', ');
 }
 
-/** Describes a document's fields, e.g. `keys[]` (**key**), `next` */
+/** Describes a document's fields, e.g. as `keys[]` (**key**), `next`. */
 function fieldsOf(document: Document, objects: Array<{ name: string; fields: Document }> = []): string {
   const described = Object.entries(document).map(([name, value]) => {
     const [first] = Array.isArray(value) ? value : [value];

@@ -10,7 +10,7 @@ const other = 20_002;
 
 vi.setConfig({ maxConcurrency: 3 });
 
-/** Reads lag by at most 8 s, which take 2 s of real time. */
+/** The 8 s by which reads may lag, in real time: `env` makes time pass four times as fast. */
 const lagMs = 2_000;
 const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
 
@@ -30,7 +30,8 @@ async function world() {
     rank: (userId: number, rank: string, ...args: string[]) =>
       home.here(['rank', 'set', String(userId), rank, ...args], { env }),
     /**
-     * Makes Roblox refuse the first write for the member but carry it out. Only later reads show the write.
+     * Runs `work` while Roblox responds to the first write for the member with 400 although it carries the write out.
+     * Reads show the write once the member has been read twice.
      */
     refusedWhileReadsLag: async <T>(work: () => Promise<T>) => {
       roblox.lagMs = 60_000;

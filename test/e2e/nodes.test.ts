@@ -191,7 +191,7 @@ describe('several daemons on one database', () => {
     expect(await listed()).toEqual(shown(second));
     expect((await atDesk('key', 'create', 'told-one')).code).toBe(0);
     await expect.poll(received, { timeout: 20_000 }).toEqual([0, 1]);
-    // their files differ only in the address
+    // the daemons' configurations differ only in the webhook's address
     await expect.poll(differing, { timeout: 20_000 }).toEqual(['webhooks.targets']);
     expect(await declare('west')).toContain(
       'west: the webhook "log" stays in force, because it is still declared by east',
@@ -223,7 +223,7 @@ describe('several daemons on one database', () => {
     };
     const changes = () => sink.received.filter(({ event }) => event.type === 'rank.changed').length;
     const sequences = () => sink.received.map(({ event }) => event.data.sequence);
-    for (const name of ['east', 'west'] as const) await rankAt(name, 20); // each has a separate simulated group
+    for (const name of ['east', 'west'] as const) await rankAt(name, 20); // each daemon has a separate simulated group
     await expect.poll(changes).toBe(2);
     const [task] = await sql(
       `SELECT name FROM rankd.node_tasks JOIN rankd.nodes ON nodes.id = node_tasks.node WHERE task = 'webhooks'`,
@@ -243,7 +243,7 @@ describe('several daemons on one database', () => {
     const [{ beats }] = await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL');
     const since = async () =>
       (await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL'))[0].beats - beats;
-    await expect.poll(since).toBeGreaterThan(5); // both have seen the newest event
+    await expect.poll(since).toBeGreaterThan(5); // both daemons have seen the newest event
     const [{ id }] = await sql('SELECT last_id AS id FROM rankd.audit_head');
     await sql(`SET session_replication_role = replica;
       DELETE FROM rankd.audit_events WHERE id > ${id} - 1;

@@ -113,7 +113,7 @@ test('completion uses names from a server, but a silent server delays a shell on
   await expect.poll(() => proxy.made, { interval: 5 }).toBeGreaterThan(before);
   const since = performance.now();
   expect(await answered).toMatchObject({ code: 0, stdout: '', stderr: '' });
-  expect(performance.now() - since).toBeLessThan(2_000); // the connection alone would time out after three seconds
+  expect(performance.now() - since).toBeLessThan(2_000); // a connection would time out only after three seconds
 });
 
 test('a machine without the real group’s configuration gets a notice, and so does a daemon without keys', async () => {
@@ -454,7 +454,8 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
     });
     expect(existsSync(at.dataDir)).toBe(false);
     const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };
-    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 }); // it does not need the file
+    // With RANKD_STORE_URL, the command does not need the file.
+    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 });
   });
 
   test('a password in the file is refused with its location, and never shown', async () => {
@@ -571,7 +572,7 @@ describe('an unsupported server is reported in one sentence', () => {
   });
 });
 
-/** Returns the variables for the user with a password, over TLS. */
+/** Returns the variables to connect over TLS as the user `guarded`, who has a password. */
 function guarded(url: string) {
   const { port, pathname } = new URL(url);
   return {

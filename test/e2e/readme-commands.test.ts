@@ -104,8 +104,8 @@ test.concurrent('The commands of docs/hosting.md for a second group set it up an
 });
 
 /**
- * Runs the commands in a shell, and answers each question with yes. Resolves with the output; rejects with it if a
- * command fails.
+ * Runs the commands in a shell, with `-y` for those that ask. Resolves with their output. If a command fails, so does
+ * the test.
  */
 async function typed(
   commands: string[],

@@ -293,7 +293,7 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
 
 test('one changed bit anywhere in a backup is detected, even where SQLite does not check', async () => {
   const bytes = readFileSync(backup);
-  const name = bytes.indexOf('old'); // in the name of the key, in its row
+  const name = bytes.indexOf('old'); // in the key's row
   const file = home.path('bad.db');
   const spots = [0, 20, 100, 5_000, name, bytes.length >> 1, -200, -87, -86, -70, -2, -1];
   for (const at of spots) {
@@ -369,7 +369,7 @@ function changeSchema(file: string, sql: string): void {
   new Database(file).exec(sql).close();
 }
 
-/** Copies the backup with one bit changed. */
+/** Copies the backup to `file`, with one bit changed. */
 function flip(file: string, at: number): void {
   const bytes = readFileSync(backup);
   const index = at < 0 ? bytes.length + at : at;

@@ -295,7 +295,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   const again = await home.here(['service', 'install', '--json'], options);
   expect(again.json()).toEqual({ v: 1, unit: file, written: false });
 
-  // the page's own command runs a fake schtasks
+  // with a fake schtasks, install creates the task itself
   const tasks = fakeProgram(home, 'schtasks', 'C:\\Windows\\System32\\schtasks.exe');
   const withTasks = { ...options, env: { ...env, ...tasks.env } };
   const made = await home.here(['service', 'install', '--force'], withTasks);

@@ -45,7 +45,8 @@ test.concurrent('after changes in a real group, a folder without a configuration
   const { findings } = (await home.here(['doctor', '--offline', '--json'], there)).json<Findings>();
   const text = expect.stringContaining('This data directory serves group');
   expect(findings).toContainEqual(expect.objectContaining({ grade: 'FAIL', text }));
-  expect(findings.map(({ check }) => check)).not.toContain('platform'); // `rankd init` is not the solution
+  // This check would suggest `rankd init`, which does not solve the problem here.
+  expect(findings.map(({ check }) => check)).not.toContain('platform');
 });
 
 test.concurrent('a hint quotes file names with special characters for the shell', async () => {

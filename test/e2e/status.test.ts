@@ -160,7 +160,7 @@ test.concurrent('a solved problem disappears: a refused reload after a successfu
 }) => {
   await using world = await openCloudHome();
   const { home } = world;
-  // a folder without a configuration
+  // creates a key on the simulated group, because the folder has no configuration
   expect((await home.here(['key', 'create', 'demo'], { cwd: home.folder })).code).toBe(0);
   await world.serve();
   const problems = async () =>
@@ -269,7 +269,7 @@ test.concurrent('a hanging daemon is distinguished from a missing one, and a dif
         code: 69,
         said: expect.stringMatching(said),
       });
-      expect(performance.now() - since).toBeLessThan(8_000); // each waits for 3 s
+      expect(performance.now() - since).toBeLessThan(8_000); // each command waits at most 3 s for the daemon
     }
     const { stderr } = await home.here(['key', 'create', 'late']);
     expect(stderr).toContain('; the daemon that uses it is not responding.');

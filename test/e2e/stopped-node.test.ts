@@ -9,9 +9,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 import { configFor } from '../tools/fake-config.ts';
 
-/**
- * Two daemons on one database: in one test, `west` can't reach Roblox; in the other, `east` is a separate process.
- */
+/** Two daemons on one database: in one test, `west` can't reach Roblox; in the other, `east` is suspended. */
 describe('a failing daemon next to a working one', () => {
   let database: PostgresDatabase;
   let fake: FakeOpenCloud;
@@ -51,7 +49,6 @@ describe('a failing daemon next to a working one', () => {
   test('without Roblox, it reports that and is not ready, while the other one changes ranks', async () => {
     await using east = await DaemonHere.start(homes.east);
     expect(codeOf(await east.rank(secret, { rankeeId: 999_999 }))).toBe('member_not_found');
-    // immediate, because the refused change has used no writes
     const first = await east.rank(secret, { rankeeId: 2001 });
     expect(first.status, first.text).toBe(200);
     const nowhere = 'http://127.0.0.1:9';
@@ -74,7 +71,7 @@ describe('a failing daemon next to a working one', () => {
     fake.latencyMs = 800;
     const asked = east.rank(secret, { rankeeId: 2002 });
     await expect.poll(() => written(2002), { interval: 10, timeout: 20_000 }).toBe(1);
-    // after the write: a suspension during it would count as a late write
+    // once `east` responds, its write has been sent; a suspension before that would make the write late
     await send(`${east.url}/healthz`, { method: 'GET' });
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;

@@ -95,7 +95,7 @@ async function fill(store: Store): Promise<void> {
   }));
 }
 
-/** Makes retention remove the first events. */
+/** Turns on retention, without which `rankd audit verify` reports the events that `fill` removes. */
 const keep = { RANKD_AUDIT_KEEP: '365d' };
 
 async function filledDirectory(): Promise<CliHome> {
@@ -157,7 +157,8 @@ test('a copy from a data directory to PostgreSQL and back is identical to the la
   });
   expect(await at.here(['audit', 'verify', '--data-dir', back], { env: keep })).toMatchObject({ code: 0 });
   for (const where of [{ env }, { env: {}, dataDir: back }]) {
-    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0); // its number follows the copied ones
+    // Its sequence number follows the copied ones.
+    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0);
     const { changes } = (await at.here(['history', 'list', '--json'], where)).json<{ changes: unknown[] }>();
     expect(changes).toHaveLength(2);
   }
@@ -261,7 +262,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     const through = url.replace(`:${address.port}/`, `:${proxy.port}/`);
     const connected = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'rankd'`;
     proxy.mode = 50;
-    // a single connection, because opening one takes too long
+    // one connection for all polls, because opening one takes too long
     const watcher = new pg.Client({ connectionString: url });
     await watcher.connect();
     onTestFinished(() => watcher.end());

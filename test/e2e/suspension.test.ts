@@ -116,7 +116,8 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   }
   for (const step of [0, 1]) {
     for (const { userId, seen = [] } of members) seen[step]?.(roblox.group, userId);
-    await using _daemon = await world.startDaemon(clock.env); // checks for former members when it starts
+    // A daemon checks for members who have left when it starts.
+    await using _daemon = await world.startDaemon(clock.env);
     const isSeen = async () => {
       const kept = await holds();
       return members.every(({ userId, seen = [] }, index) =>
@@ -135,7 +136,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   expect((await holds()).map((hold) => hold?.state)).toEqual(members.map(() => 'active'));
   for (const { userId, faults = [] } of members) for (const fault of faults) roblox.faults.add({ ...fault, userId });
   roblox.credential.enabled = true;
-  const reload = () => home.here(['reload']); // otherwise, a dead key and failures are retried later
+  const reload = () => home.here(['reload']); // retries a dead key and failures at once
   await reload();
   const changes = async () => (await home.json<{ changes: Change[] }>('history', 'list', '--limit', '100')).changes;
   const standing = async () => {

@@ -39,7 +39,8 @@ test('a raid of demotions is undone exactly, with all roles of every member, and
 
   const { undo } = await raid.undo('--key', 'main', '--since', '1h');
   expect(await raid.held()).toEqual(before);
-  expect(undo.changes).toBe(10); // 1004 already held only the base role, 1005 and 1009 had rank 10
+  // Three to rank 10, which 1005 already had, and seven to the base role, which was all that 1004 held.
+  expect(undo.changes).toBe(10);
   expect(states(undo)).toEqual(Object.fromEntries(members.filter((id) => id !== 1004).map((id) => [id, 'put_back'])));
   const { change } = await raid.home.json<{ change: Record<string, unknown> }>(
     'history',
@@ -324,11 +325,11 @@ interface Raid extends AsyncDisposable {
   demote(...userIds: number[]): Promise<void>;
   /** Returns each member's roles. */
   held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
-  /** Runs `rankd history undo … -y` successfully. */
+  /** Runs `rankd history undo … -y`, and expects it to succeed. */
   undo(...args: string[]): Promise<Undo>;
-  /** The number of applied changes. */
+  /** Returns the number of applied changes. */
   applied(): number;
-  /** The number of rows in the history and in the audit log. */
+  /** Returns the number of rows in the history and in the audit log. */
   rows(): unknown;
 }
 

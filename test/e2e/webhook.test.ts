@@ -52,7 +52,8 @@ test('changes by games, operators and the daemon are delivered signed and in ord
   await using bait = await startWebhookSink(); // the address that a game sends is never called
   const asked = { rankeeId: 1001, newRankId: 20, webhookUrl: bait.url };
   expect((await daemon.rank(key, asked)).status).toBe(200);
-  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200); // this changes nothing
+  // The member already has rank 20.
+  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 21 })).status).not.toBe(200);
   expect((await home.here(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
   await home.json('key', 'create', 'second');

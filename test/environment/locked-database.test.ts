@@ -42,7 +42,7 @@ test('locked for a long time: only changes have to wait, and service resumes aft
   for (const answer of await Promise.all(asked)) {
     expectError(answer, { status: 503, code: 'store_unavailable', error: 'Store unavailable', waits: true });
   }
-  // a lock does not mean that the disk refuses writes
+  // rankd stays ready, because a lock is not a disk that refuses writes
   expect((await send(`${daemon.url}/readyz`, {})).status).toBe(200);
 
   other.exec('ROLLBACK');

@@ -68,7 +68,7 @@ test('a command whose writes the daemon would not see changes nothing and report
 test('a stopping daemon that has lost its files removes nothing that was written since', async () => {
   await using at = await busyDaemon();
   rmSync(join(at.home.dataDir, 'rankd.db-shm'));
-  rmSync(join(at.home.dataDir, 'daemon.sock')); // commands can no longer reach it
+  rmSync(join(at.home.dataDir, 'daemon.sock')); // commands can no longer reach the daemon
   expect((await at.daemon.verify(at.secret)).status).toBe(503);
   await at.home.run(['key', 'revoke', 'game', '-y']);
   await at.daemon.stop();
@@ -87,6 +87,7 @@ test.each([
   expect((await second.rank(at.secret, { newRankId: 10 })).status).toBe(200);
   expect((await at.daemon.rank(at.secret, { newRankId: 20 })).status).toBe(503);
   await at.daemon.stop();
-  expect(readdirSync(at.home.dataDir)).toContain('daemon.sock'); // belongs to the second daemon
+  // The first daemon has not removed the second one's socket.
+  expect(readdirSync(at.home.dataDir)).toContain('daemon.sock');
   expect((await second.verify(at.secret)).status).toBe(200);
 });

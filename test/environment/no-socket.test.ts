@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Creates a data directory whose path is too long for a socket, which has the same effect as CIFS or exFAT. */
+/** Creates a home whose data directory has a path too long for a socket. CIFS and exFAT have the same effect. */
 function homeWithoutSocket() {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
@@ -86,7 +86,7 @@ test('health trusts only its own daemon', async () => {
   await using stranger = await DaemonProcess.start(other);
   expect((await home.here(['health'])).code).toBe(0);
 
-  // proxies the commands' requests, and replaces the daemon's address with a different program's
+  // a proxy that forwards the commands' requests, and replaces the daemon's address in the responses
   const socket = join(home.dataDir, 'daemon.sock');
   renameSync(socket, `${socket}.real`);
   let url = '';

@@ -11,7 +11,7 @@ interface List {
   list: { id: string; members: Array<{ line: number; rankeeId: number; state: string; code: string | null }> };
 }
 
-/** Creates a group with members who hold Trainee, and a file that names them. */
+/** Adds members who hold Trainee, and writes their ids to passed.txt. Turns the breaker off. */
 function withTrainees({ home, roblox }: OpenCloudHome, count: number): number[] {
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
   const members = Array.from({ length: count }, (_, index) => 30_000_000_000 + index);
@@ -39,7 +39,7 @@ test('each holder of a role is promoted once, although SIGKILL ends the first co
   await ended;
   roblox.latencyMs = 0;
   const { list } = await home.json<List>(...byRole);
-  expect(list.members.length).toBeLessThan(13); // the others are no longer among the holders
+  expect(list.members.length).toBeLessThan(13); // those who were promoted no longer hold Trainee
   expect(list.members.filter(({ state }) => state !== 'changed' && state !== 'done')).toEqual([]);
   expect(holders.map((userId) => roblox.group.held(userId))).toEqual(holders.map(() => [officer]));
   const { events } = await home.json<{ events: Array<{ subject: string }> }>('audit', 'list', '--action', 'rank.list');

@@ -6,8 +6,8 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { binary, CliHome } from '../support/run-cli.ts';
 
 /**
- * The command that starts a program with private mounts, which disappear when it ends: as root, or as root of a
- * separate namespace.
+ * The command that runs a program with private mounts, which disappear when the program ends. The program runs as root,
+ * or as root in a separate user namespace.
  */
 let apart = '';
 beforeAll(() => {
@@ -79,7 +79,7 @@ test('data that is only in the write-ahead log is read, too', async () => {
   const home = await madeHome();
   const open = new Database(join(home.dataDir, 'rankd.db'));
   onTestFinished(() => void open.close());
-  open.prepare('SELECT * FROM keys').all(); // the log exists as long as the database is open
+  open.prepare('SELECT * FROM keys').all(); // the write-ahead log exists as long as the database is open
   await home.json('key', 'create', 'latest');
   expect(statSync(join(home.dataDir, 'rankd.db-wal')).size).toBeGreaterThan(0);
   const answers = await onReadOnly(home, ['key list', 'backup copy.db']);

@@ -45,7 +45,7 @@ test('a suspension gives exactly the earlier roles back, although its command an
     const answer = await daemon.rank(world.secret, { rankeeId: userId });
     expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'member_suspended']);
 
-    clock.step(4 * day); // a running daemon waits after a clock jump
+    clock.step(4 * day); // a running daemon ends no suspension right after its clock has jumped
     await expect.poll(() => daemon.log).toContain('jumped forward');
     expect(roblox.group.held(userId)).toEqual([]);
   }

@@ -10,7 +10,7 @@ import { SteppedClock } from '../support/stepped-clock.ts';
 import { benchRanks, openBench, place } from '../tools/bench.ts';
 import { type Answered, compare } from '../tools/compare.ts';
 
-/** The number of scenarios; `npm run fuzz -- --races 50` is a long run, with longer scenarios. */
+/** The number of scenarios. More than one, as in `npm run fuzz -- --races 50`, have longer pauses and slower writes. */
 const runs = Number(process.env['RACE_RUNS'] ?? 1);
 const [maxPauseMs, maxWriteMs] = runs === 1 ? [600, 400] : [9_000, 7_000];
 
@@ -108,7 +108,7 @@ function envOf(clock: SteppedClock, { deadlineS }: { deadlineS: number }): Recor
   return { ...clock.env, RANKD_SERVER_DEADLINE: `${deadlineS}s` };
 }
 
-/** Returns the name of a game's request; `undefined` for a command's. */
+/** Returns the name of the game's request that caused a change; `undefined` if a command caused it. */
 function requestOf({ command }: { command?: string | null | undefined }): string | undefined {
   return command?.startsWith('request ') ? command : undefined;
 }

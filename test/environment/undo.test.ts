@@ -44,7 +44,7 @@ test('an undo on Open Cloud that was stopped with Ctrl-C continues exactly, with
   expect(second.undo.left).toEqual([]);
   expect(second.undo.members.map(({ state }) => state).sort()).toContain('already');
   expect(held()).toEqual(before);
-  // Each of these members takes two writes; with two of three roles, one of them is held throughout.
+  // One write for each role that differs: captain; officer and trainee; or officer, captain and trainee.
   const needed = victims.map((_, index) => (index % 3 === 1 ? 1 : index % 3 === 0 ? 2 : 3));
   expect(writes() - raidWrites).toBe(needed.reduce((sum, count) => sum + count, 0));
   expect(roblox.violations()).toEqual([]);
@@ -75,7 +75,7 @@ test('a rejected Roblox key ends the undo at once, and the remaining members are
   const before = roblox.group.held(sampleUsers.officer);
   await using daemon = await system.serve();
   expect((await daemon.rank(secret, { rankeeId: sampleUsers.officer, newRankId: 10 })).status).toBe(200);
-  await daemon.stop(); // a running daemon would also check the key with Roblox
+  await daemon.stop(); // otherwise, the daemon would also check the key with Roblox
   roblox.credential.enabled = false;
   const asked = roblox.journal.entries.length;
   const result = await home.here(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);

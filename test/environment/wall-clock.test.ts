@@ -30,7 +30,7 @@ async function start(options: Parameters<typeof openTestApp>[0] = {}): Promise<T
 /** Sets the wall clock to this offset from now. */
 const setClockBy = (ms: number) => clock.setWallClock(clock.now() + ms);
 
-/** Resolves with the response; lets time pass until then. */
+/** Lets time pass until the response arrives, and resolves with it. */
 async function withTime(asked: Promise<Answer>): Promise<Answer> {
   let isAnswered = false;
   void asked.finally(() => {
@@ -43,7 +43,7 @@ async function withTime(asked: Promise<Answer>): Promise<Answer> {
   return asked;
 }
 
-/** Resolves with the states of an app's changes once this much time has passed. */
+/** Advances the clock, and resolves with the states of an app's changes. */
 async function statesAfter(ms: number, { app }: TestApp): Promise<string[]> {
   await clock.advance(ms);
   return (await app.store.listChanges({ limit: 9 })).map(({ state }) => state);
@@ -60,7 +60,7 @@ describe.each([
     const first = app.rank(key);
     await begun;
     setClockBy(jumpMs);
-    await clock.advance(3_000); // time for the check for abandoned changes
+    await clock.advance(3_000); // enough time for the check for abandoned changes
     release();
     expect((await first).status).toBe(200);
     const second = await app.rank(key, { newRankId: 10 });

@@ -26,7 +26,7 @@ test.concurrent(
       ['assign', officer],
       ['unassign', trainee],
       ['unassign', trainee],
-      ['assign', trainee], // the refused write may have removed it
+      ['assign', trainee], // needed because the refused write may have removed the role
       ['unassign', officer],
     ]);
     const { rolesBefore, rolesAfter, ...change } = await system.changeOf(answer);

@@ -16,7 +16,7 @@ const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
 const linesAbout = ({ logLines }: OpenCloudApp, text: string) =>
   logLines.filter((line) => line.includes(text) && !line.includes('"msg":"request"'));
 
-/** Skips an hour, and waits until the daemon has made its hourly credential check. */
+/** Skips an hour, and waits until the daemon has checked the credential, as it does every hour. */
 async function passHour({ fake, clock }: OpenCloudApp): Promise<void> {
   const reads = () => fake.journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
   const before = reads();

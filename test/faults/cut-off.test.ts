@@ -20,7 +20,7 @@ const { trainee: bob, memberOnly } = sampleUsers;
 interface NodeOptions {
   store: ServerAddress;
   fake: FakeOpenCloud;
-  /** Roblox's address; by default, the fake's. */
+  /** The address of Roblox; the fake's by default. */
   baseUrl?: string;
   deadline?: string;
   /** Delays writes. */

@@ -25,7 +25,7 @@ const roles = {
   suspended: { id: 85_000, name: 'Suspended', rank: 100 },
 } satisfies Record<string, FakeRole>;
 const named = Object.values(roles);
-/** For each of them, a role that no setting names. */
+/** For each of these roles, one that no setting names. */
 const partners = named.map(({ id, name, rank }) => ({ id: id + 1, name: `Other ${name}`, rank: rank + 1 }));
 
 const forms = {
@@ -84,7 +84,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
         let members = 30_100;
         for (const [turn, { does, misfits = [], isGone = false, isPrivate = false }] of Object.entries(turns)) {
           const join = (held: number[]) => {
-            members += 1; // new members each time, because a role that no change gave would count as a lost write
+            members += 1; // always a new member, because roles that the test itself changes would count as a lost write
             fake.group.setMember(members, isGone ? held.filter((id) => !named.some((role) => role.id === id)) : held);
             return members;
           };
@@ -102,7 +102,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
             undefined,
           );
           clock.skip(1_000);
-          // Otherwise, a role's deletion would count as a lost write.
+          // Waits for all late reads, which would report the deletion of a role as a lost write.
           await expect.poll(() => system.app.trust.reads.length).toBe(0);
           const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
           change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);

@@ -174,7 +174,7 @@ const faults = {
   slow: { kind: 'slow', delayMs: 1_000 },
 } as const satisfies Record<string, Omit<Fault, 'operation'>>;
 
-/** Names for several faults in the table. */
+/** The groups of faults that the table names. */
 const faultGroups: Record<string, string> = {
   unusable: '409, 499, 500, 503, page, empty, half, huge, cut, reset',
   broken: '409, 499, 500, 503, reset',
@@ -232,7 +232,7 @@ const answerMs = 1_995;
 const deadlineMs = 20_000;
 /** Longer than any of the group's data is cached. */
 const longMs = 301_000;
-/** How long the daemon needs to finish its background work. */
+/** The time that the daemon needs to finish its background work. */
 const quietMs = 9_000;
 /** An unknown outcome is reconciled within this time, once Roblox responds and has room. */
 const reconciledWithinMs = 10_000;
@@ -246,7 +246,7 @@ test.concurrent.each(cells)(
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const isAlongside = request === 'add' || request === 'remove';
     const systems = isAlongside ? idle.alongside : idle.ranking;
-    // These cells need a new daemon: retries depend on earlier responses, and public roles are read only at the start.
+    // A new daemon, because retries depend on earlier responses, and because public roles are read only at the start.
     const isFresh = lasts === 'for good' || request === 'publicRoles';
     const reused = isFresh ? undefined : systems.pop();
     const system = reused ?? (await openSystem({ isAlongside, hasPublicRoles: request !== 'publicRoles' }));
@@ -258,7 +258,7 @@ test.concurrent.each(cells)(
     await clock.skip(longMs - quietMs);
     await clock.advance(quietMs);
     if (request === 'role') {
-      // Roles from an older read must be confirmed while the member is read.
+      // Reads the roles so early that the change must confirm its role with a separate read.
       const call = { ...system.call(), deadlineAt: clock.monotonic() + deadlineMs };
       await clock.passUntil(system.app.group.acting(call));
       await clock.advance(quietMs / 2);
@@ -288,7 +288,7 @@ test.concurrent.each(cells)(
   },
 );
 
-/** Daemons that have recovered from their last fault. Starting a new one takes as long as testing a cell. */
+/** Daemons that have recovered, for other cells: starting a new one takes as long as testing a cell. */
 const idle: Record<'ranking' | 'alongside', OpenCloudApp<ManualClock>[]> = { ranking: [], alongside: [] };
 afterAll(async () => {
   for (const system of Object.values(idle).flat()) await system[Symbol.asyncDispose]();

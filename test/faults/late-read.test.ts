@@ -124,7 +124,7 @@ test.concurrent(
 
       fake.writesOnlyEcho = false;
       expect((await ask(eve)).status).toBe(200);
-      expect(reads(eve)).toBe(3); // one for the plan, and one after each of the two writes
+      expect(reads(eve)).toBe(3); // one read for the plan, and one after each of the two writes
       await clock.advance(lagMs + 100); // the late read agrees
       expect((await ask(dan)).status).toBe(200);
       expect(reads(dan)).toBe(1);

@@ -31,7 +31,7 @@ function renumber({ group }: FakeOpenCloud, id: number, rank: number): void {
   group.roles = group.roles.map((role) => (role.id === id ? { ...role, rank } : role));
 }
 
-/** Makes the group's owner the acting account, so only rankd's rules limit ranks. */
+/** Makes the group's owner the acting account, so that only rankd's rules limit ranks. */
 const asOwner = (fake: FakeOpenCloud) => {
   fake.credential.userId = sampleUsers.owner;
 };
@@ -281,7 +281,7 @@ test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
     };
     await clock.advance(15_000);
     expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200); // rankd now knows the acting account
-    // rankd expects a step to start from the rank that it gave last.
+    // rankd guesses the result of a step from the roles that it gave last; a wrong guess would cost another read.
     if (path === '/v2/promote') expect((await clock.passUntil(system.rank(bob))).status).toBe(200);
     if (path === '/v2/unsuspend') expect((await post('/v2/suspend')).status).toBe(200);
     await clock.advance(laterMs);

@@ -32,7 +32,7 @@ test('different members are changed concurrently, up to a limit', () =>
   onOpenCloud(
     async (system) => {
       const { fake } = system;
-      fake.latencyMs = 200; // longer than the store takes to begin that many changes
+      fake.latencyMs = 200; // longer than the store takes to begin a hundred changes
       const members = Array.from({ length: 100 }, (_, index) => 20_000 + index);
       for (const userId of members) fake.group.setMember(userId, [trainee]);
       const answers = await Promise.all(members.map((userId) => system.rank(userId)));

@@ -24,7 +24,7 @@ function addMembers({ fake }: Pick<OpenCloudApp, 'fake'>, count: number): number
   return members;
 }
 
-/** Uses up the unassign budget until this many calls are left. */
+/** Uses up the unassign budget until `count` calls are left. */
 async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Promise<void> {
   fake.budgets.use('unassign', 299 - count);
   await rank(eve, { newRankId: 10 }); // its responses report the budget
@@ -152,7 +152,8 @@ test('a change that would end too late at Roblox’s current speed does not begi
       // rankd learns the response time
       for (const userId of members) expect((await system.rank(userId)).status).toBe(200);
       fake.expectNoWrites(bob);
-      fake.faults.add({ operation: 'memberships', kind: 'slow', userId: bob, delayMs: 1_550 }); // leaves 300 ms
+      // With the latency of 150 ms, this leaves 300 ms for the writes.
+      fake.faults.add({ operation: 'memberships', kind: 'slow', userId: bob, delayMs: 1_550 });
       const late = await system.rank(bob);
       expect([late.status, codeOf(late)]).toEqual([503, 'platform_unavailable']);
       expect(fake.violations()).toEqual([]);
@@ -291,7 +292,7 @@ describe('fairness', () => {
         const { fake, app } = system;
         const members = addMembers(system, 12);
         fake.budgets.use('memberships', 300 - fake.journal.requests('memberships').length - 2);
-        await system.rank(eve); // now all must wait for the next window
+        await system.rank(eve); // from now on, all reads must wait for the next window
         const asked: Array<ReturnType<OpenCloudApp['rank']>> = [];
         for (const userId of members) {
           asked.push(system.rank(userId));
@@ -330,7 +331,7 @@ describe('when keys exceed the budget', () => {
     asked = await clock.passUntil(askForTooMuch(system));
   });
 
-  /** Requests each change at its time, whatever the earlier outcomes. */
+  /** Requests every change at its time, without waiting for the outcomes of earlier ones. */
   async function askForTooMuch({ clock, newKey, rank, fake: { group } }: OpenCloudApp<ManualClock>): Promise<Asked[]> {
     const beganAt = clock.monotonic();
     let lastMember = 20_000;
@@ -377,7 +378,7 @@ describe('when keys exceed the budget', () => {
   });
 
   test('no change with enough time is refused: no later change with the same key was written within that time', () => {
-    const needsMs = deadlineMs / 20 + 4 * answersInMs; // the margin for delays, and two writes
+    const needsMs = deadlineMs / 20 + 4 * answersInMs; // the margin for delays, and four calls
     const isPassedBy = (one: Asked, { key, at, writtenAt = Number.POSITIVE_INFINITY }: Asked) =>
       key === one.key && at > one.at && writtenAt < one.at + deadlineMs - needsMs;
     const refused = asked.filter(({ status }) => status !== 200);

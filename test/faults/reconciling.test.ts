@@ -17,7 +17,7 @@ function asDisposable(store: Store): Store & AsyncDisposable {
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** Returns the ids of this role and of the base role, which a member holds. */
+/** Returns the role ids of a member who holds this role, including the base role. */
 const held = (role: number) => [base, role].sort((a, b) => a - b);
 
 /** Stores a change, to Officer by default, that was sent and never confirmed. */
@@ -38,7 +38,7 @@ async function unconfirmed(
 
 /** Stores a change that was sent in a group other than the configured one, and never confirmed. */
 async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
-  // role ids that the configured group also has
+  // the configured group has the same role ids
   const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer };
   const change = newChange({ group: 'group 701 on roblox.example', rankeeId, ...roles, requestedAt: clock.now() });
   await begin(app.store, change, { after: undefined });

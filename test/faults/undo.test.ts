@@ -7,7 +7,7 @@ const { trainee, officer } = sampleRoles;
 const [ann, bob] = [20_001, sampleUsers.trainee];
 const always = Number.POSITIVE_INFINITY;
 
-/** Promotes each user from Trainee to Officer, with changes that the test undoes. */
+/** Adds each user as a Trainee, and promotes the user to Officer. */
 async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Promise<void> {
   for (const userId of userIds) {
     fake.group.setMember(userId, [trainee]);

@@ -16,7 +16,7 @@ interface Seen {
 
 /** Clients for each family, in the style of its public code. */
 const clients = {
-  /** As in RankGun's current API reference. */
+  /** Sends requests as in RankGun's current API reference. */
   rankgun: `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "setrank", promote = "promote", demote = "demote" }
@@ -28,7 +28,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = response.Success and decoded.success, status = response.StatusCode, told = decoded }`,
-  /** As scripts for RankGun's third version and RankGun's in-game center send it: without a content type. */
+  /** Sends no content type, like scripts for RankGun's third version and RankGun's in-game center. */
   'old rankgun': `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "set-rank", promote = "promote", demote = "demote" }
@@ -42,7 +42,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = decoded.success == true, status = response.StatusCode, told = decoded }`,
-  /** Like noblox.js-server's module, which decodes every body and treats a message in it as an error. */
+  /** Decodes every body and treats a message in it as an error, like noblox.js-server's module. */
   'noblox-server': `
     local HttpService = game:GetService("HttpService")
     local steps = { promote = 1, demote = -1 }
@@ -96,9 +96,7 @@ interface Asked {
   key?: string;
 }
 
-/**
- * Sends a client's request from a game in the whitelisted place. Checks every response against the family's table.
- */
+/** Sends a client's request from a game in the whitelisted place. Checks the response against the family's table. */
 async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { told: Record<string, unknown> }> {
   await using game = await Game.start({ clock: systemClock, placeId: place, serve: forwardTo(app.url) });
   const given = { user: 1001, key: await keyOf(app), ...asked };

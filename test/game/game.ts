@@ -185,7 +185,7 @@ export class Game implements AsyncDisposable {
     this.#alarm.abort();
     this.#alarm = new AbortController();
     if (nextAt !== null) {
-      // Rounds up to whole milliseconds, so that it never wakes early.
+      // Rounds up to whole milliseconds, so that the game never wakes early.
       const waitMs = Math.max(0, Math.ceil(this.#startedAt + nextAt * 1000 - this.#clock.monotonic()));
       this.#clock.sleep(waitMs, this.#alarm.signal).then(
         () => this.#enter(async () => undefined),
@@ -246,7 +246,7 @@ export function forwardTo(url: string): (request: GameRequest) => Promise<GameAn
 
 const load = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
 
-/** Runs all games of a process in one virtual machine. Its memory cannot grow, so each game is released at its end. */
+/** Runs several games in one virtual machine. The machine's memory can't grow, so each game is released at its end. */
 const games = `
 local host, roblox = ...
 local games, factories = {}, {}

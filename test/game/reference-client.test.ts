@@ -5,8 +5,8 @@ import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game, type GameRequest } from './game.ts';
 
 /**
- * A client of /v1 like those of existing games. It finds the next rank in cached roles, retries up to three times if a
- * request raises or the status is 500 or more, reads the body before the status, and only accepts 200 as success.
+ * A client of /v1 like those of existing games. It finds the next rank in cached roles, makes up to three attempts if a
+ * request raises or the status is 500 or more, decodes every body, and accepts only 200 as success.
  */
 const referenceClient = `
 local given = ...

@@ -61,7 +61,7 @@ export class Scene implements AsyncDisposable {
     this.clock = clock;
   }
 
-  /** Runs a script that has \`given\`, \`Players\`, \`Rankd\` and \`rankd\`, and lets time pass until it returns. */
+  /** Runs a script that has `given`, `Players`, `Rankd` and `rankd`, and lets time pass until the script returns. */
   run<T = Result>(script: string, given: unknown = false): Promise<T> {
     return this.clock.passUntil(this.game.run<T>(prelude + script, given));
   }
@@ -90,7 +90,7 @@ export function refused(status: number, code: string, rest: object = {}): GameAn
   return { status, body: JSON.stringify(told), headers: { 'x-request-id': 'req_2' } };
 }
 
-/** Returns a server that responds with these in turn, and then repeats the last one. */
+/** Returns a server that sends these responses in turn, and then repeats the last one. */
 export function inTurn(...answers: Array<GameAnswer | ((request: GameRequest) => GameAnswer)>): GameOptions['serve'] {
   let next = 0;
   return (request) => {

@@ -10,12 +10,12 @@ type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
 /** An admin system that rankd has a plugin for. */
 export interface System {
   name: string;
-  /** The loader in `systems` that simulates it. */
+  /** The loader in `systems` that simulates the system. */
   loader: string;
   scripts: () => GameScript[];
   /** Returns the text that a player types for a command. */
   typed: (kind: Kind) => string;
-  /** The settings that it needs in Config in addition to the address. */
+  /** The settings that the system needs in Config in addition to the address. */
   config?: GameConfig;
 }
 

@@ -16,7 +16,7 @@ async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string,
   await clock.advance(60_000);
   const auditEvents = async () =>
     (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
-  await expect.poll(auditEvents).not.toEqual([]); // all are written together
+  await expect.poll(auditEvents).not.toEqual([]); // all events are written together
   return (await auditEvents())
     .map(({ subject, detail }) => [subject, detail] as [string, AuditEvent['detail']])
     .sort(([a], [b]) => a.localeCompare(b));

@@ -14,7 +14,7 @@ interface WorldOptions {
   platform?: TestAppOptions['platform'];
 }
 
-/** A server with few allowed connections, and its clients. */
+/** A server that allows only a few connections, and its clients. */
 class World {
   readonly clock: ManualClock;
   readonly app: TestApp;

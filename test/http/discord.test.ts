@@ -37,7 +37,7 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   const fake = await startFakeDiscord();
   onTestFinished(() => fake[Symbol.asyncDispose]());
   const app = await openTestApp({ ...options, config: { discord: discordConfig(fake.apiBaseUrl), ...config } });
-  const { clock } = options; // a daemon with a request in flight sleeps before it rechecks
+  const { clock } = options; // closing may wait for requests in flight, and so needs a clock that advances
   onTestFinished(() => (clock instanceof ManualClock ? clock.passUntil(app.close()) : app.close()));
   const url = `${app.url}/discord/interactions`;
   const key: Scene['key'] = (name, rest = {}) => {

@@ -65,7 +65,6 @@ describe('stopping does not wait for', () => {
     socket.destroy();
   });
 
-  /** Resolves once the server has accepted the connection. */
   async function connect(app: TestApp): Promise<net.Socket> {
     const socket = connectTo(app.url);
     await new Promise((resolve) => socket.once('connect', resolve));

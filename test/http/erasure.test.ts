@@ -14,7 +14,7 @@ async function open(config: TestAppOptions['config'] = {}): Promise<TestApp> {
   return app;
 }
 
-/** Returns a notification from Roblox's documentation, with spaces that re-serializing it would lose. */
+/** Returns a notification like the one in Roblox's documentation, with spaces that re-serializing it would lose. */
 function notification(id: string, userId: unknown, EventType = 'RightToErasureRequest'): string {
   const content = {
     NotificationId: id,

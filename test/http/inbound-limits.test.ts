@@ -13,7 +13,8 @@ const countAdmitted = async (count: number, ask: () => Promise<{ status: number 
 
 let user = 1_000_000;
 /**
- * Returns a function that sends requests for different users who are not members, so there are no writes and no queues.
+ * Returns a function that sends a rank request for another user who is not a member, so that there are no writes and no
+ * queues.
  */
 const rank =
   (app: TestApp, key: string, at = place) =>

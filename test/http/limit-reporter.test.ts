@@ -17,7 +17,7 @@ test('the number of unreported counts is bounded, even if callers make up networ
     reporter.note({ name: `failed-auth ${network}`, perMinute: 60, burst: 60 });
   await expect.poll(() => spend.mock.calls.length).toBeGreaterThan(1);
   isThere = true;
-  for (let turns = 0; turns < 100; turns += 1) await turn(); // enough turns for each to report a thousand
+  for (let turns = 0; turns < 100; turns += 1) await turn(); // enough turns to report all names, a thousand at a time
   expect(names.size).toBe(10_000);
   await reporter.close();
 });

@@ -139,7 +139,7 @@ describe('described answers occur', () => {
   test('each code of the key verification', async () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 1 } } });
     for (const [code, provoke] of Object.entries(verifyCases)) expect(codeOf(await provoke(app))).toBe(code);
-    // Neither can be provoked by a request alone: a slow sender, and a bug in rankd.
+    // No request alone can provoke the last two: they need a bug in rankd and a slow sender.
     expect([...Object.keys(verifyCases), 'internal', 'request_timeout'].sort()).toEqual(codesOf('/v1/apikey'));
   });
 

@@ -156,7 +156,7 @@ function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
     });
 }
 
-/** Returns a group that acts as this user. The owner can give every rank, so that only rankd refuses ranks. */
+/** Returns a group with this acting account. If the account is the owner, only rankd refuses ranks. */
 function platformActingAs(userId: number): TestAppOptions['platform'] {
   return (group) => platformWith(group, { checkCredential: async () => ({ state: 'valid', userId, canWrite: true }) });
 }

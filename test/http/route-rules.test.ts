@@ -21,7 +21,7 @@ const [first, second, officer, owner] = [1001, 1005, 1002, 9000];
 const fake = await startFakeDiscord();
 afterAll(() => fake[Symbol.asyncDispose]());
 
-/** A Discord role for each key, and the id of a person who holds it. */
+/** The id of a Discord role for each key, which is also the id of a person with that role. */
 const inDiscord = Array.from({ length: 40 }, (_, index) => ({ role: String(33e17 + index * 1e6), key: `key${index}` }));
 const discord = {
   ...{ application: ids.application, server: ids.server, publicKey: discordPublicKey, apiBaseUrl: fake.apiBaseUrl },
@@ -55,8 +55,8 @@ class Scene {
   }
 
   /**
-   * Sends the request that the rule forbids. Returns the response's code, `done` for a 200, or the roles before and
-   * after if they changed.
+   * Sends the route's request under the rule's conditions. Returns the roles before and after if they changed, and
+   * otherwise `done` for a 200 or the error code.
    */
   async answer(route: KeyRoute): Promise<string> {
     const { ranker, before, first: deed, member: who, key } = this.#rule;
@@ -89,7 +89,10 @@ class Scene {
     return status === 200 ? 'done' : String((json as { code?: string }).code);
   }
 
-  /** Sends the request. Only `send` checks responses, because the OpenAPI document omits routes for other services. */
+  /**
+   * Sends the request. Routes in other services' formats need `fetch`, because `send` checks responses against the
+   * OpenAPI document, which omits these routes.
+   */
   async #send(
     { url, header, command, body }: KeyRoute,
     { secret, member, rankerId }: { secret: string; member: number; rankerId: number },
@@ -103,7 +106,7 @@ class Scene {
     return { status: answer.status, json: await answer.json() };
   }
 
-  /** Runs a slash command. Returns the code of a refusal from the log, because the reply has only its sentence. */
+  /** Runs a slash command. Returns the code of a refusal from the log, because the reply has only a sentence. */
   async #say(name: string, { options, rankerId }: { options: object; rankerId: number }) {
     const { role = '' } = inDiscord[this.#keys] ?? {};
     if (rankerId !== 0) await linkPerson(this.app.app, { discordId: role, userId: rankerId, by: operator });
@@ -200,7 +203,7 @@ test('every one of these requests is allowed if no rule forbids it', async () =>
 
 test('every check of a change has a column', () => {
   const checks = [...accessChecks, ...checkNames.map((name) => ({ name }))].map(({ name }) => name);
-  // `key` has several columns, and the last three check the group rather than the key
+  // `key` has several columns, and the other three check the group rather than the key
   const others = ['key', 'platform', 'rank', 'member'];
   expect(Object.keys(routeRules)).toEqual(expect.arrayContaining(checks.filter((name) => !others.includes(name))));
 });
@@ -219,7 +222,7 @@ test('every route of the server that can change a rank by a key is checked again
   await app.close();
   for (const other of ['/v1/apikey', '/roblox/webhook']) registered.delete(other);
   expect([...registered].toSorted()).toEqual([...new Set(keyRoutes.map(({ url }) => url))].toSorted());
-  const others = ['whois', 'link', 'undo']; // an undo is treated as one by the operator
+  const others = ['whois', 'link', 'undo']; // the first two change no rank, and an undo counts as one by the operator
   const commands = discordCommands.map(({ name }) => name).filter((name) => !others.includes(name));
   expect([...new Set(keyRoutes.flatMap(({ command = [] }) => command))].toSorted()).toEqual(commands.toSorted());
 });

@@ -3,10 +3,10 @@ import type { KeyRules, Scope } from '../../src/core/model.ts';
 import type { ConfigOverrides } from '../support/open-test-app.ts';
 import { table } from '../support/reference-tables.ts';
 
-/** The simulated group's ranks that these requests use. */
+/** Ranks of the simulated group. */
 const [trainee, officer, captain, admin] = [10, 20, 50, 200];
 
-/** A route that lets a key change a rank. Each request gives a Captain role, or takes one. */
+/** A route that lets a key change a rank. Each request gives or takes the role Captain. */
 export interface KeyRoute {
   /** The path as the server registers it. */
   url: string;
@@ -94,7 +94,7 @@ const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route
 /** True for a step, which always goes to the next rank. */
 const isStep = ({ url, command = url }: KeyRoute) => /promote|demote|change/.test(command);
 
-/** A condition that forbids a change, a way to create it, and each route's response. */
+/** A rule that forbids changes, the situation in which it applies, and the response of each route. */
 export interface RouteRule {
   /** The key's rules and other properties. */
   key?: (route: KeyRoute) => {
@@ -104,13 +104,13 @@ export interface RouteRule {
     places?: number[];
     expiresAt?: number;
   };
-  /** Changes the key before the request. */
+  /** Changes the key or the workspace before the request. */
   first?: 'revoke' | 'pause' | 'suspend the workspace';
   policy?: Partial<Config['policy']>;
   ranker?: 'the member' | 'an Officer';
   /** A recent change: to the same member, or to a different member by the same ranker or with the same key. */
   before?: 'the member was changed' | 'the ranker changed another' | 'the key changed another';
-  /** The member's roles when the request arrives, instead of the route's. */
+  /** The rank of the member's role when the request arrives, instead of the route's initial one. */
   holding?: number;
   member?: 'the owner' | 'suspended by the operator';
   /**

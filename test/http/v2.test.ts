@@ -193,7 +193,7 @@ describe('POST /v2/promote and /v2/demote', () => {
       app.post(`/v2/${operation}?placeid=${place}`, { key, body: { robloxUserId: 1001 } });
     const first = step('promote');
     await begun;
-    const second = step('promote'); // sent while the first one is not finished
+    const second = step('promote'); // sent while the first change is in flight
     release();
     expect([(await first).json, (await second).json]).toMatchObject([
       { oldRank: 10, newRank: 20, roleName: 'Officer' },

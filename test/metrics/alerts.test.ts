@@ -54,7 +54,7 @@ const events: Record<string, { happens: (system: System) => Promise<unknown>; la
   RankdNotReady: {
     async happens({ fake, clock }) {
       fake.faults.add({ operation: 'roles', kind: 'status 503', times: always });
-      await clock.advance(minute); // roles are cached for half as long
+      await clock.advance(minute); // twice as long as roles are cached
     },
     labels: { check: 'platform' },
   },
@@ -116,9 +116,9 @@ async function opened(rest: OpenCloudAppOptions['policy'] = {}): Promise<System>
   return system;
 }
 
-/** Scrapes the metrics, and adds the sample that Prometheus itself adds. */
+/** Scrapes the metrics, and adds the sample `up`, which Prometheus itself adds. */
 async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
-  await clock.advance(1_000); // until the cached rendering is stale
+  await clock.advance(1_000); // until the cached text is stale
   const at = clock.now();
   const up = (value: number): Sample => ({ name: 'up', labels: { job: 'rankd' }, value });
   const samples = await clock.passUntil(scrape(metricsUrl)).then(

@@ -56,7 +56,8 @@ beforeAll(async () => {
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;
   await vi.waitUntil(() => app.requests.count === 0, { timeout: 20_000 });
-  await vi.waitUntil(() => app.deliveries.list().length > 0, { timeout: 20_000 }); // the daemon checks for webhooks once a second
+  // The daemon checks once a second for webhooks.
+  await vi.waitUntil(() => app.deliveries.list().length > 0, { timeout: 20_000 });
   samples = await scrape(metricsUrl);
 });
 
@@ -66,8 +67,8 @@ test.each([...queries, ...conditions])('$title: $query', ({ query, legend }) => 
   const { metrics, labels, errors } = partsOf(query);
   expect(errors).toEqual([]);
   expect(metrics.length).toBeGreaterThan(0);
+  // Prometheus itself adds `up`.
   for (const metric of metrics.filter((name) => name !== 'up')) {
-    // Prometheus itself adds `up`.
     const sample = samples.find(({ name }) => name === metric);
     expect(sample, `${metric} is served`).toBeDefined();
     const known = Object.keys(sample?.labels ?? {});

@@ -17,7 +17,7 @@ function breakerUnderTest() {
   const state = {
     credential: valid,
     failure: undefined as RankdError | undefined,
-    /** Calls that have reached the platform get no response until this resolves. */
+    /** Delays the responses to calls that have reached the platform, until it resolves. */
     answered: undefined as Promise<void> | undefined,
     calls: [] as string[],
   };

@@ -19,7 +19,7 @@ import { pacedTime, SkippableClock } from '../support/paced-clock.ts';
 
 const { recruit, trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
-/** With this minimum, the last attempt gets a response before the deadline. */
+/** With this `shortestTryMs`, the last attempt gets a response before the deadline. */
 const unhurried = { ...tuning, shortestTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
 
@@ -151,7 +151,7 @@ test('an endless list of roles is read until a page has no new role', async () =
 });
 
 describe('the base role', () => {
-  /** Returns functions that find and store a role id, as the store does. */
+  /** Returns functions that find and store a role id in memory, instead of in the store. */
   const memory = (initial?: number) => {
     let id = initial;
     const store = async (roleId: number) => {

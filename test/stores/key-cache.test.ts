@@ -3,7 +3,7 @@ import { RankdError } from '../../src/base/errors.ts';
 import type { KeyRecord } from '../../src/ports/index.ts';
 import { KeyCache } from '../../src/stores/key-cache.ts';
 
-/** Creates a store whose records have the store's current version as their `secretId`, and a cache for it. */
+/** Creates a fake store, and a cache for it. Each record's `secretId` is the store's version at the lookup. */
 function open() {
   const store = { version: 1, isDown: false, lookUps: 0 };
   const cache = new KeyCache({

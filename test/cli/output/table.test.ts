@@ -10,7 +10,7 @@ test.each([
   ['', 0],
   ['rk_live_abc…xyz', 15],
   ['Général', 7],
-  ['Ge\u0301ne\u0301ral', 7], // with combining accents
+  ['Ge\u0301ne\u0301ral', 7], // each accent is a combining character
   ['船長', 4],
   ['ｶﾅ', 2], // half-width
   ['Ａ１', 4], // full-width
@@ -25,7 +25,7 @@ test.each([
   ['1️⃣', 2],
   ['👍🏽', 2],
   ['นาย', 3],
-  ['ที่', 1], // with two marks above
+  ['ที่', 1], // one consonant with two marks above it
   ['Командир', 8],
   ['\u{20000}', 2],
 ])('%j takes %i columns', (text, columns) => {

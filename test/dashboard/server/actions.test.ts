@@ -21,7 +21,7 @@ afterAll(async () => {
   await sink[Symbol.asyncDispose]();
 });
 
-/** Runs an action that must succeed, and returns its document. */
+/** Runs an action, expects it to succeed, and returns its JSON. */
 async function does(path: string, body: unknown): Promise<PageAnswer['json']> {
   const answer = await ann.post(`/api/${path}`, body);
   expect(answer, answer.text).toMatchObject({ status: 200, json: { v: 1 } });
@@ -154,7 +154,8 @@ test('an extra role is given temporarily, to one member and to a list, and taken
   expect(await app.heldBy(1001)).not.toContain(roles.captain);
   expect((await post('rank/change', given)).change).toMatchObject({ kind: 'role_added', via: 'page' });
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.captain, roles.base]);
-  expect(await post('rank/test', given)).toMatchObject({ move: null, test: { allowed: false } }); // only one at a time
+  // A member can have only one temporary role at a time.
+  expect(await post('rank/test', given)).toMatchObject({ move: null, test: { allowed: false } });
   const taken = { user: 1001, does: 'take', rank: roles.captain };
   expect(await post('rank/change', { ...taken, for: '7d' })).toMatchObject({ field: 'for' });
   expect((await post('rank/change', taken)).change).toMatchObject({ kind: 'role_removed' });

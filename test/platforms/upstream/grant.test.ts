@@ -21,7 +21,7 @@ function account(limit = 4): Account {
 
 const start: Ask = { kind: 'start', isHeavy: false, isBegun: false, until: 0, slotAt: 0 };
 
-/** Returns how many of `count` calls may start. */
+/** Returns the number of calls, out of `count`, that may start. */
 function ask(
   shared: Account,
   now: number,
@@ -129,7 +129,8 @@ test("the platform's count applies to all nodes, and does not include calls in f
   const shared = account(10);
   ask(shared, 0, { node: 'a', count: 3 });
   ask(shared, 0, { node: 'b', count: 2 });
-  finish(shared, { limit: 10, remaining: 8, resetMs: 5_000 }, 100); // the count is 2, this call included
+  // The platform has counted 2 calls, including this one.
+  finish(shared, { limit: 10, remaining: 8, resetMs: 5_000 }, 100);
   expect(free(shared, 100)).toBe(5);
   finish(shared, { limit: 10, remaining: 0, resetMs: 5_000 }, 200);
   expect(ask(shared, 200, { node: 'b' })).toBe(0);

@@ -46,7 +46,7 @@ test('the response to a write is read completely, and the next write reuses the 
 
 test('a write is not sent if less than a second of the lease is left once the connection is open', async () => {
   const { url, received, sockets } = await receiver();
-  const leases = [5_000, 999]; // the lease runs out while the connection is being made
+  const leases = [5_000, 999]; // before and after the connection is made
   const refused = send(url, () => leases.shift() ?? 999);
   await expect(refused).rejects.toBeInstanceOf(RequestNotSent);
   await expect(refused).rejects.toMatchObject({ cause: { code: 'store_unavailable' } });

@@ -145,11 +145,12 @@ test('a change is refused at once if one of its writes gets no slot in time, eve
 test('two nodes that need the last slots of two operations do not each take one of them', async () => {
   const clock = new ManualClock();
   const stored = new MemoryLedger(clock);
-  /** Returns a ledger that responds later for the operation `late`. */
+  /** Returns a ledger that responds more slowly to the operation `late`. */
   const ledgerBehind = (late: string): BudgetLedger => ({
     async change(name, change) {
       await clock.sleep(name.operation === late ? 5 : 1);
-      return stored.change({ ...name, open: (facts) => name.open({ ...facts, lastChangeAt: facts.now }) }, change); // one slot left
+      // The account is opened as if a change had just been made, so only one slot is left.
+      return stored.change({ ...name, open: (facts) => name.open({ ...facts, lastChangeAt: facts.now }) }, change);
     },
   });
   const nodeWith = (node: string, late: 'assign' | 'unassign'): Gates => {
@@ -180,7 +181,7 @@ const demands = [
   { wanted: 1, share: 0.4 },
 ];
 
-/** One node makes a few calls in other lanes, as rankd does for late reads. */
+/** One node makes a few calls in other lanes, as rankd does for late reads and readiness checks. */
 const ownLanes = ['late read', 'readiness'];
 
 test('three nodes that need twice the budget for ten windows get their shares, use all of it and are never refused', async () => {
@@ -230,7 +231,8 @@ test('three nodes that need twice the budget for ten windows get their shares, u
     };
     return { change, look: (lane: string) => read(callOf(lane)) };
   });
-  const endsAt = (1 + windows) * windowMs; // the first window does not count: no node has shown its demand yet
+  // Plus a first window, in which the nodes do not know each other's demand yet.
+  const endsAt = (1 + windows) * windowMs;
   const every = async (ms: number, ask: () => Promise<void>) => {
     for (let at = 0; at < endsAt; at += ms) {
       void ask().catch(() => undefined); // half of the calls get no slot in time

@@ -85,7 +85,7 @@ test('a name is looked up again after all callers of its earlier requests in two
   void want('shop', ['bob'], 100);
   void want('bot', many('before', 60));
   void want('bot', ['bob'], 100);
-  await clock.advance(1_300); // the first fifty are requested; bob is still queued in the other lane
+  await clock.advance(1_300); // the first fifty names are requested; bob is still queued in the lane `bot`
   void want('bot', many('behind', 40));
   const bob = want('bot', ['bob']);
   await clock.advance(5_000);

@@ -16,7 +16,7 @@ test('a start does not migrate an older schema until every other node has had no
   });
   const alone = (rest: { newest?: number; predecessor?: string } = {}) =>
     requireAlone(db, { own: time, newest: newestSchema + 1, ...rest });
-  await alone(); // no other node is using it
+  await alone(); // no other node has used the database yet
   await other.enqueue(7);
   await alone({ newest: newestSchema });
   const [node] = await db.all<{ id: string; beat: number }>('SELECT id, beat FROM rankd.nodes');
@@ -35,8 +35,8 @@ test('a start does not migrate an older schema until every other node has had no
     hint: expect.stringContaining('rankd db migrate'),
   });
   const isStill = async () => (await beats()) === (await onServer(address, 'SELECT pg_sleep(0.1)').then(beats));
-  await expect.poll(isStill).toBe(true); // its last heartbeat has arrived
+  await expect.poll(isStill).toBe(true); // the other node's last heartbeat has arrived
   const before = time.monotonic();
-  await time.passUntil(alone()); // its heartbeats have stopped
+  await time.passUntil(alone()); // the other node's heartbeats have stopped
   expect(time.monotonic() - before).toBeGreaterThan(6_000);
 });

@@ -118,7 +118,7 @@ function add(account: Counted): number {
 
 const counted: AccountName<Counted> = { operation: 'assign', open: () => ({ count: 0 }) };
 
-/** Returns an account that records the facts it is opened with. */
+/** Returns an account that records the facts with which it is opened. */
 function noting(opened: Array<OpeningFacts<Counted>>): AccountName<Counted> {
   const open = (facts: OpeningFacts<Counted>) => {
     opened.push(structuredClone(facts));

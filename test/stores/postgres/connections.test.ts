@@ -50,7 +50,8 @@ test('requests get 503 while the server has no free connection; heartbeats have 
 
   await admin.query(`ALTER ROLE ${limited} CONNECTION LIMIT -1`);
   await expect.poll(async () => (await app.verify(key)).status).toBe(200);
-  await expect.poll(async () => (await app.rank(key)).status).toBe(200); // uses a different connection, which recovers independently
+  // A change uses a different connection, which recovers independently.
+  await expect.poll(async () => (await app.rank(key)).status).toBe(200);
 });
 
 test('a request waits at most 2 s for its key on an unresponsive server, and requests recover with the server', async () => {

@@ -12,7 +12,7 @@ test('a write that the server lost in a crash is not reported as stored, even if
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();
-  const leaseClock = new ManualClock(); // no heartbeats, which would flush the data that the test loses
+  const leaseClock = new ManualClock(); // prevents heartbeats, which would flush the data that the test loses
   const at = { user: server.user, database: 'postgres', password: undefined, tls: false as const };
   const address = { ...at, host: server.socketDir, port: server.port };
   const near = await openPostgresStore({ address, clock, leaseClock });
@@ -26,7 +26,7 @@ test('a write that the server lost in a crash is not reported as stored, even if
   const breaking = {
     beginChange: (change, question, judge) =>
       far.beginChange(change, question, (facts) => {
-        proxy.mode = 'hold'; // it has its transaction and the lock, but sends nothing more
+        proxy.mode = 'hold'; // the change has its transaction and the lock, but sends nothing more
         return judge(facts);
       }),
   } as Store;

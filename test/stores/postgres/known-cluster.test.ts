@@ -72,7 +72,8 @@ test('daemon and commands reject a different cluster on the same port until the 
   expect(await acceptances()).toEqual([]); // the database was empty
   // The daemon may still be creating the tables.
   await expect.poll(() => run('key', 'create', 'next')).toMatchObject({ code: 0 });
-  await expect.poll(async () => codeOf(await daemon.verify(key))).toBe('invalid_key'); // it uses the other cluster's keys
+  // The daemon uses the other cluster's keys.
+  await expect.poll(async () => codeOf(await daemon.verify(key))).toBe('invalid_key');
 
   proxy.serverPort = address.port;
   proxy.cut();

@@ -14,7 +14,7 @@ import { clientOf, onServer, postgresDatabase } from '../../support/postgres-dat
 import { send } from '../../support/send.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
-/** Opens two handles, each with a separate lease clock. */
+/** Opens two stores on one database, each with a separate lease clock. */
 async function twoNodes() {
   const { address } = await postgresDatabase();
   const open = async () => {
@@ -28,8 +28,8 @@ async function twoNodes() {
     const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock });
     onTestFinished(() => store.close());
     /**
-     * Advances the clock second by second. After each second, waits for the heartbeat's response, which the node sleeps
-     * after.
+     * Advances the clock second by second. After each second, waits until the node sleeps again, as it does after the
+     * response to its heartbeat.
      */
     const pass = async (seconds: number, until: () => Promise<boolean> = async () => false) => {
       for (let second = 1; second <= seconds; second += 1) {
@@ -45,11 +45,11 @@ async function twoNodes() {
   return [await open(), await open()] as const;
 }
 
-/** Blocks the responses to heartbeats until the returned function is called. */
+/** Blocks heartbeats until the returned function is called. */
 async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>> {
   const client = clientOf(address);
   await client.connect();
-  await client.query('BEGIN; LOCK rankd.nodes IN SHARE MODE'); // reads still work
+  await client.query('BEGIN; LOCK rankd.nodes IN SHARE MODE'); // blocks only writes
   return () => client.end();
 }
 
@@ -385,7 +385,8 @@ test('a daemon is not ready without a lease, or once a later rankd has migrated 
     })
     .toBeUndefined();
   onTestFinished(async () => {
-    await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`); // the next test reuses this database
+    // Another test may reuse this database.
+    await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`);
   });
   await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`); // a compatible schema
   await time.advance(1_000);

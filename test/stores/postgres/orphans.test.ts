@@ -18,7 +18,7 @@ test('a request that failed with its connection can be retried with its Idempote
   const admin = clientOf(address);
   await admin.connect();
   onTestFinished(() => admin.end());
-  await admin.query('BEGIN; SELECT FROM rankd.audit_head FOR UPDATE'); // the change can't begin
+  await admin.query('BEGIN; SELECT FROM rankd.audit_head FOR UPDATE'); // prevents the change from beginning
   const cutOff = rank();
   await expect
     .poll(async () => (await admin.query(`SELECT FROM pg_locks WHERE NOT granted`)).rowCount)
@@ -27,7 +27,8 @@ test('a request that failed with its connection can be retried with its Idempote
   proxy.cut();
   expect([(await cutOff).status, codeOf(await cutOff)]).toEqual([503, 'store_unavailable']);
   await admin.query('ROLLBACK');
-  expect((await admin.query('SELECT FROM rankd.idempotency_claims')).rowCount).toBe(1); // releasing its claim failed, too
+  // The daemon could not release the claim either.
+  expect((await admin.query('SELECT FROM rankd.idempotency_claims')).rowCount).toBe(1);
 
   proxy.mode = 'pass';
   let repeated: Awaited<ReturnType<typeof rank>> | undefined;
@@ -60,7 +61,7 @@ test('claims and positions that a live node failed to release, or never got, are
   const blocked = `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted`;
   await expect.poll(async () => (await admin.query(blocked)).rowCount).toBeGreaterThan(0);
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
-  // The row from an enqueue that got no response.
+  // Simulates an enqueue whose response was lost.
   await admin.query('INSERT INTO rankd.member_queue (rankee_id, node) SELECT 10, node FROM rankd.member_queue LIMIT 1');
   await admin.query('COMMIT');
 

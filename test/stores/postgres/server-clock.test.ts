@@ -29,7 +29,8 @@ test("time is the server's, advanced by this process's clock between readings", 
   expect(clock.now()).toBe(serverAt + 1_234);
   own.setWallClock(0);
   expect(clock.now()).toBe(serverAt + 1_234);
-  expect(new ServerClock(new ManualClock(7)).now()).toBe(7); // before the first reading, it is this machine's time
+  // Before its first reading, the clock returns this machine's time.
+  expect(new ServerClock(new ManualClock(7)).now()).toBe(7);
 });
 
 test('a jump of the server clock is followed and recorded; a slow response or drift is not a jump', async () => {

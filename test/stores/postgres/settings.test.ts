@@ -11,7 +11,7 @@ import { startFakePostgres } from '../../support/fake-postgres.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
-/** Creates a database and a user with these settings. */
+/** Creates a database with the schema `evil`, and a user with these settings. */
 async function databaseWith(settings: string): Promise<ServerAddress> {
   const { address } = await postgresDatabase();
   const user = `user_of_${address.database}`;

@@ -12,8 +12,8 @@ const limit = 60;
 const latencyMs = 80;
 
 /**
- * Creates nodes that share a budget for calls to a platform with windows of a minute. Time passes only while no node
- * awaits the ledger.
+ * Creates a platform with windows of a minute, and nodes that share its budget. `pass` advances the clock and waits for
+ * the ledger's responses.
  */
 async function nodesOn(options: { sendsHeaders: boolean }) {
   const { address } = await postgresDatabase();
@@ -132,7 +132,7 @@ test.each([
     const asks = async ({ call }: Pick<Joined, 'call'>, calls: number, lane?: string) => {
       const before = carriedOut.length;
       for (let times = 0; times < calls; times += 1) void call(lane);
-      for (let steps = 0; steps < 200; steps += 1) await pass(20); // slots are spaced apart
+      for (let steps = 0; steps < 200; steps += 1) await pass(20); // calls do not all start at once
       return carriedOut.length - before;
     };
     const spent = 40;
@@ -141,7 +141,7 @@ test.each([
     await onServer(address, 'DELETE FROM rankd.platform_budget');
     const next = who === 'a node that knew it' ? first : await join('next');
     const lostAt = clock.monotonic();
-    expect(await asks(next, 1)).toBe(1); // even in a lane with many calls
+    expect(await asks(next, 1)).toBe(1); // even in a lane that has made many calls
     expect(await asks(next, limit, 'other')).toBe(sendsHeaders ? limit - spent - 1 : 0);
     await pass(lostAt + 59_000 - clock.monotonic());
     expect(await asks(next, 30, 'third')).toBe(30);

@@ -45,8 +45,8 @@ test('a daemon has at most five connections and no session state, so that a pool
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   await store.auditChain({ afterId: 0, limit: 1 });
   await time.advance(1_000); // a heartbeat
-  await expect.poll(() => line.most()).toBe(5); // each connection was in use
-  expect(line.sent()).toContain('SET LOCAL'); // the proxy records statements
+  await expect.poll(() => line.most()).toBe(5); // all five connections have been in use
+  expect(line.sent()).toContain('SET LOCAL'); // shows that the proxy records statements
   expect(line.sent()).not.toMatch(/[\0;]\s*SET (?!LOCAL )|Q\0[\s\S]{3}SET (?!LOCAL )/);
   expect(line.sent()).not.toMatch(/pg_(try_)?advisory_lock|CREATE TEMP|DECLARE |set_config\([^)]*false\)/);
 });
@@ -56,7 +56,7 @@ test('joining a member queue waits for uncommitted positions in the same queue',
   const store = await openPostgresStore({ address, clock: new ManualClock() });
   const other = new Database(address);
   onTestFinished(async () => void (await Promise.all([store.close(), other.close()])));
-  await store.enqueue(8); // starts its node
+  await store.enqueue(8); // registers the store's node
   let position: string | undefined;
   let entered: Promise<unknown> | undefined;
   await other.underLock(async (transaction) => {

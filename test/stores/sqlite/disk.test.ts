@@ -41,10 +41,10 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   await event('none');
   slowDown(file, 'audit_events');
   allTimeIs('wait');
-  for (const slow of ['one', 'two']) await event(slow); // then commits run in a thread
+  for (const slow of ['one', 'two']) await event(slow); // two slow commits move further commits to a thread
   const before = commitsIn(file);
   const first = event('first');
-  await new Promise((resolve) => setTimeout(resolve, 50)); // the first is being committed
+  await new Promise((resolve) => setTimeout(resolve, 50)); // the first event is being committed
   await Promise.all([first, event('second'), event('third')]);
   expect(commitsIn(file) - before).toBe(2);
 });
@@ -65,7 +65,7 @@ test('a slow disk delays changes, but from the third one on no key verifications
     expect(await app.verify(key)).toMatchObject({ status: 200, json });
     verified += 1;
   }
-  expect(verified).toBeGreaterThan(3); // fewer, if they waited for the insert
+  expect(verified).toBeGreaterThan(3); // would be fewer if verifications waited for the insert
   expect(await answer).toMatchObject({ status: 200, json: { success: true } });
 });
 
@@ -81,7 +81,7 @@ test('CPU time does not count as disk latency: slow work moves no write to a thr
   });
   let turns = 0;
   for (; !isWritten; turns += 1) await new Promise(setImmediate);
-  expect(turns).toBeLessThan(20); // hundreds, if a thread ran the write
+  expect(turns).toBeLessThan(20); // would be hundreds if a thread ran the write
   await written;
 });
 

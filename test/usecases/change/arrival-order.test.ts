@@ -124,7 +124,7 @@ class CountingClock implements Clock {
   }
 }
 
-/** Records the assigned roles in order, and delays each assignment until `begin`. */
+/** Records the assigned roles in order, and delays each assignment until `begin` resolves. */
 function recording(group: Platform, written: number[], begin: Promise<void>): Platform {
   return platformWith(group, {
     assignRole: async (change, call) => {

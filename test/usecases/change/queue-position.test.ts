@@ -27,11 +27,11 @@ test('if joining the queue fails, only the waiting caller gets the error', async
   await using world = await openTestApp();
   const store = { ...world.store, enqueue: async () => Promise.reject(new Error('the disk is full')) };
   const app = { ...world.app, turns: new MemberTurns(), store };
-  const before = app.turns.enqueue(rankeeId, 'test'); // later changes must wait
+  const before = app.turns.enqueue(rankeeId, 'test'); // makes later changes wait
   expect(before.isFirst).toBe(true);
   {
     await using _gone = new QueuePosition(app, { rankeeId, lane: 'test' });
-    await new Promise((resolve) => setImmediate(resolve)); // all waiting changes have given up
+    await new Promise((resolve) => setImmediate(resolve)); // joining fails while no caller waits for its turn
   }
   await using position = new QueuePosition(app, { rankeeId, lane: 'test' });
   before[Symbol.dispose]();

@@ -9,7 +9,7 @@ test(
   onOpenCloud(async ({ fake, clock, rank }) => {
     const roleIds = fake.group.held(actor) ?? [];
     fake.group.removeMember(actor);
-    clock.skip(61_000); // longer than it is cached
+    clock.skip(61_000); // longer than the acting account is cached
     const answer = await rank(bob);
     expect(codeOf(answer)).toBe('above_acting_account');
     expect(messageOf(answer)).toMatch(/The acting account \(user 9001\) is not a member of the group.* join/);

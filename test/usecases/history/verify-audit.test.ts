@@ -191,7 +191,8 @@ test('forgetting a person does not explain other emptied mentions, before or aft
   for (const rankeeId of [1001, 2002, 1001, 2002, 2002]) {
     await store.appendAudit(changeEvent(newChange({ rankeeId }), 'applied', 0));
   }
-  const forgetting = { userId: 1001, pseudonym: -5 }; // in events #7 and #9; event #12 records it
+  // User 1001 is in events #7 and #9, and event #12 records the erasure.
+  const forgetting = { userId: 1001, pseudonym: -5 };
   await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by: 'cli:ann@host', at: 0 }));
   database.exec('CREATE TEMP TABLE written AS SELECT * FROM audit_people');
   const breaksAfter = async (sql: string) => {

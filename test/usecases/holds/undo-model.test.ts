@@ -26,7 +26,7 @@ import { returnStore, storeOf } from '../../support/store-of-app.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
 const members = [1001, 1003, 1004] as const;
-/** Members who may leave the group. The others stay, so their expected state is always certain. */
+/** Members who may leave the group. The other member stays, so that member's expected state is always certain. */
 const leavers = [1001, 1003] as const;
 const minute = 60_000;
 const stop = new AbortController().signal;
@@ -111,7 +111,7 @@ class World {
     return { roles: heldIds(roles, { roleIds: member?.roleIds ?? [] }), hold: open && heldAs(open) };
   }
 
-  /** Runs work that may change members, and records the changes. */
+  /** Runs work that may change members, and records every change to a member's state. */
   async doing(work: () => Promise<unknown>): Promise<void> {
     const before = new Map<number, State>();
     const latest = new Map<number, string | undefined>();
@@ -256,7 +256,7 @@ class World {
       const was = earliest?.before ?? before;
       await this.#expect(member, { was, now: before, results }, `undo of ${undone.map(({ id }) => id)}`);
       const { latestId } = await this.app.store.latestChange(member);
-      if (latestId === undefined || latestId === last) continue; // there was nothing to restore
+      if (latestId === undefined || latestId === last) continue; // the undo had nothing to restore
       const story = this.#story(member);
       const live = story.live.slice(0, story.live.length - undone.length);
       this.stories.set(member, { ...story, live, undo: { id: latestId, before, live: story.live } });

@@ -38,7 +38,7 @@ test('an alarm during a burst overtakes the collected changes, and is sent once'
   await add('log', discordAddress);
   const titles = () => discord.messages.map(({ embeds }) => embeds[0]?.title ?? '');
   for (let member = 1; member <= 60; member += 1) await demote(1_000 + member);
-  await clock.advance(500); // within the first second
+  await clock.advance(500); // still within the first second of the burst
   await append('key.pause', { reason: 'it demoted 60 members' });
   await clock.advance(1_000);
   expect(titles()[0]).toContain('A key is paused');

@@ -8,7 +8,7 @@ import { SqliteDatabase } from '../../../../src/stores/sqlite/engine/database.ts
 import { startNode } from '../../../support/node-process.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
-/** Creates a database that a different process locks for a while. */
+/** Creates a database that a different process locks for `ms` milliseconds. */
 async function heldFor(ms: number): Promise<string> {
   const file = join(tempDir(), 'held.db');
   writeFileSync(file, '');
@@ -48,7 +48,7 @@ test('a statement that finds the database locked fails at once within a transact
   let runs = 0;
   const work = () => {
     runs += 1;
-    db.read(() => undefined); // a nested transaction does not end it
+    db.read(() => undefined); // a nested transaction does not end the outer one
     return db.get('SELECT n FROM numbers');
   };
   expect(() => db.read(work)).toThrow(expect.objectContaining({ code: 'store_unavailable' }));
