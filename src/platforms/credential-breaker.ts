@@ -19,7 +19,7 @@ import { withShare } from '../ports/platform.ts';
 import { ForbiddenRead } from './upstream/platform-error.ts';
 
 const probeAfterMs = doubling(10_000, 60_000);
-/** How long the platform's report on the credential remains valid. */
+/** The time for which refused calls use the latest report on the credential instead of requesting a new one. */
 const checkLifeMs = 10_000;
 /** The share of a call's time that a credential check may take. */
 const checkShare = 0.25;
@@ -36,10 +36,10 @@ export interface CredentialBreakerOptions {
 
 /**
  * A circuit breaker around a platform. It opens when the credential stops working: it then refuses every call that
- * needs the credential with `platform_credential`, except for an occasional probe that asks the platform whether the
- * credential works again. If the platform does not report this, the probe sends its own call. A refused write may
- * concern only one member, and a forbidden read only the group, so they open the breaker only if the platform reports
- * that the credential is dead or lacks the scope to write.
+ * needs the credential with `platform_credential`. At intervals, one call first asks the platform for the credential's
+ * state, and is sent if the platform reports that the credential works or reports no state. A refused write may concern
+ * only one member, and a forbidden read only the group, so they open the breaker only if the platform reports that the
+ * credential is dead or lacks the scope to write.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -47,12 +47,15 @@ export class CredentialBreaker implements Platform {
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
   #latest: Credential | undefined;
-  /** True after a write was denied because of the credential, until the next successful write. */
+  /** True after a write failed with `platform_credential`, until a write succeeds. */
   #isWriteDenied = false;
-  /** The platform's report on the credential is valid until this time, on `Clock.monotonic()`. */
+  /** Refused calls do not request a new report before this time, on `Clock.monotonic()`. */
   #knownUntil = 0;
   #open: { error: RankdError; probeAt: number } | undefined;
-  /** Probes since the last successful call. A credential check can pass while calls are still refused. */
+  /**
+   * The number of probes scheduled since a call last succeeded while the breaker was closed. A passed credential check
+   * does not reset it, because calls may still be refused.
+   */
   #probes = 0;
   #workedAt = { read: 0, write: 0 };
 
@@ -128,7 +131,7 @@ export class CredentialBreaker implements Platform {
     return this.#write(call, () => this.#platform.unassignRole(change, call));
   }
 
-  /** While the credential is dead, throws its known error without asking the platform, unless the next probe is due. */
+  /** While the breaker is open, throws its error without calling the platform until the next probe is due. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const open = this.#open;
     if (open !== undefined) {
@@ -187,11 +190,14 @@ export class CredentialBreaker implements Platform {
     }
   }
 
-  /** Asks the platform whether the credential is the reason for a refusal. */
+  /**
+   * Opens the breaker if the platform's report shows that the credential is the reason for a refusal. Requests a new
+   * report if the latest one is too old.
+   */
   async #askAfterRefusal(call: CallContext): Promise<void> {
     const now = this.#clock.monotonic();
     if (now >= this.#knownUntil) {
-      this.#knownUntil = now + checkLifeMs; // other refused calls use the same report
+      this.#knownUntil = now + checkLifeMs; // set first, so that concurrent refused calls send one request
       await this.#ask(call);
     } else if (this.#latest !== undefined) {
       const refusal = refusalOfCredential(this.#latest, this.#isWriteDenied);
@@ -200,8 +206,8 @@ export class CredentialBreaker implements Platform {
   }
 
   /**
-   * Runs `work`. While the credential is dead, throws its error unless a probe is due; a successful probe closes the
-   * breaker.
+   * Runs `work`. While the breaker is open, throws its error instead, unless a probe is due and does not confirm the
+   * error. The breaker closes if `work` then succeeds.
    */
   async #tried<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     const isDead = this.#open !== undefined;
@@ -215,10 +221,7 @@ export class CredentialBreaker implements Platform {
     return done;
   }
 
-  /**
-   * Resolves with the error if the credential is dead; `undefined` if it works or the platform does not report its
-   * state.
-   */
+  /** Checks the credential. Resolves with the error if it is dead; `undefined` if it works or its state is unknown. */
   async #ask(call: CallContext): Promise<RankdError | undefined> {
     try {
       return refusalOfCredential(

@@ -13,8 +13,8 @@ interface Problem {
 }
 
 /**
- * Reads a simulation's group from YAML and completes it with `toSeed`. Throws `config_invalid` with every problem in
- * the file, each as `file:line:column`.
+ * Reads a simulation's group from YAML and completes it with `toSeed`. Throws `config_invalid` if the file is not
+ * readable or not valid, with each problem as `file:line:column`.
  */
 export function loadGroupFile(file: string): GroupSeed {
   const lines = new LineCounter();

@@ -7,8 +7,9 @@ import type { GroupSeed } from './simulated-group.ts';
 export type ReportProblem = (path: Array<string | number>, what: string) => void;
 
 /**
- * Completes a description with the guest role (rank 0), the base role (the one marked `base`, otherwise the one with
- * rank 1), the owner's role (rank 255) and role ids (10000 + rank). Use the result only if there were no problems.
+ * Converts a description to a seed. Adds missing role ids (10000 + rank) and the missing roles that every group has:
+ * guest (rank 0), base (rank 1) and, if there is an owner, owner (rank 255). The base role is the one marked `base`,
+ * otherwise the one with rank 1. Use the result only if no problem was reported.
  */
 export function toSeed(group: GroupDescription, reportProblem: ReportProblem): GroupSeed {
   const roles = completeRoles(group, reportProblem);
@@ -76,7 +77,7 @@ function baseOf({ roles }: GroupDescription, reportProblem: ReportProblem): numb
 }
 
 function missingRoles(group: GroupDescription, roles: Role[]): Role[] {
-  const isTaken = roles.some(({ id }) => id === idFor(1)); // by a role with rank 1 that is not the base role
+  const isTaken = roles.some(({ id }) => id === idFor(1)); // e.g. by a custom role with rank 1
   const everyGroupHas: Role[] = [
     { id: idFor(0), name: 'Guest', rank: 0, kind: 'guest' },
     { id: idFor(isTaken ? 256 : 1), name: 'Member', rank: 1, kind: 'base' },

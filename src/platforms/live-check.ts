@@ -120,7 +120,7 @@ const checks: Record<string, Check> = {
   },
 
   async pages(platform, { hasSecondPage }) {
-    if (hasSecondPage) return []; // the list above had two
+    if (hasSecondPage) return []; // the `roles` check has read a second page
     const first = parseRolePage((await platform.read('/roles?maxPageSize=1')).json);
     if (first.next === undefined) return ['nextPageToken: missing after a page of 1'];
     const token = encodeURIComponent(first.next);

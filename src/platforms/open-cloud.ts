@@ -134,7 +134,7 @@ export class OpenCloudPlatform implements Platform {
     this.#writeSpacing = new WriteSpacing(clock);
   }
 
-  /** The duration of a change that gives one role and takes one, as most changes do. */
+  /** The estimated duration of a change that gives one role and takes one, as most changes do. */
   get changeMs(): number {
     const { assign, unassign } = this.#gates;
     return this.#openCloud.shortestTryMs(assign) + this.#openCloud.shortestTryMs(unassign);
@@ -160,8 +160,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Returns the base role that the list omits, because every member holds it anyway. Source:
-   * GroupService.GetRolesInGroupAsync.
+   * Reads the base role that the list omits. Roblox may omit it because every member holds it (source:
+   * GroupService.GetRolesInGroupAsync). If the read fails, assumes the name Member and rank 1.
    */
   async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
     this.#surprises.note('roles', baseRoleOmitted);
@@ -261,7 +261,7 @@ export class OpenCloudPlatform implements Platform {
       parse: (json: unknown) => parseCredential(json, this.#groupId),
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
-      // If this request is forbidden, or no longer exists, that proves nothing about the key.
+      // A refusal of the introspection itself proves nothing about the key.
       if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'unreported' };
       if (error instanceof RefusedKey) return { state: 'invalid', refusal: error.refusal };
       throw error;
@@ -281,7 +281,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Refuses all later calls. Calls in flight end by their deadlines, and idle connections don't keep the process
+   * Refuses the waiting calls. Calls in flight end by their deadlines, and idle connections don't keep the process
    * running.
    */
   async close(): Promise<void> {
@@ -323,8 +323,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Reads all roles, each only once, even if it moves between pages during the read. Throws if there are none, because
-   * every group has roles.
+   * Returns all roles, each only once, even if a role moves between pages during the read. Throws if there are none,
+   * because every group has roles.
    */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();

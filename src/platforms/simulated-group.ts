@@ -13,7 +13,7 @@ export interface GroupSeed {
   actingUserId: number;
   /** Includes the guest and the base role, and the owner role if there is an owner. */
   roles: Role[];
-  /** Includes the owner and the acting account. All of them hold the base role, whether or not it is listed. */
+  /** Includes the owner and the acting account. Every member holds the base role, whether or not it is listed. */
   members: Member[];
   /** The users whose names can be looked up. */
   users?: NamedUser[];
@@ -53,8 +53,8 @@ const schema = `
 
 /**
  * Opens or creates the file of a simulated group (mode 0600; its folder must exist). The file is filled from `seed` if
- * it is new or was filled from another seed; otherwise, its content is preserved. Throws `config_invalid` if the file
- * is a different database, and SQLite's own errors.
+ * it is new or was filled from a different seed; otherwise, its content is preserved. Throws `config_invalid` if the
+ * file is a database of a different kind, and SQLite's own errors.
  */
 export function openGroup(file: string, seed: GroupSeed): Database.Database {
   createPrivate(file);

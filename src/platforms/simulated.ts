@@ -18,8 +18,8 @@ const pageSize = 100;
 
 /**
  * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees the other's writes at once. It
- * refuses the same changes as the real platform. Every call can also throw `store_unavailable`, which means that
- * nothing was written.
+ * refuses the same changes as the real platform. Calls that use the file can also throw `store_unavailable`, which
+ * means that nothing was written.
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;

@@ -10,7 +10,7 @@ export interface Answer {
 
 /**
  * Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response,
- * or if it is a web page, such as a network's login page.
+ * or if a successful response is a web page, such as a network's login page.
  */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,
@@ -27,7 +27,7 @@ export async function fetchAnswer(
   return { status, headers, body: text };
 }
 
-/** Reads a body as UTF-8. Throwing inside the loop cancels the stream, and with it the rest of the download. */
+/** Reads a body as UTF-8. If it is longer than `maxBodyBytes`, throws, which also cancels the rest of the download. */
 export async function readText(body: AsyncIterable<Uint8Array>, maxBodyBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';

@@ -9,7 +9,7 @@ export interface BaseRoleMemory {
   store(roleId: number): Promise<void>;
 }
 
-/** The two sources on Roblox. Both reject if Roblox does not respond. */
+/** The reads that can reveal the base role. Both reject if Roblox does not respond. */
 export interface BaseRoleSources {
   /** The id of the role that the public role list marks as base; `undefined` if it marks none. */
   publicList(call: CallContext): Promise<number | undefined>;
@@ -34,10 +34,10 @@ export class BaseRole {
   #id: number | undefined;
   /** The id according to a membership, used if the public list does not respond. */
   #shown: number | undefined;
-  /** The base role, if the list omits it. */
+  /** The base role's id, if the group's role list omits that role. */
   #omitted: number | undefined;
   #asking: Promise<number | undefined> | undefined;
-  /** No attempt before this time, on `Clock.monotonic()`. */
+  /** Roblox is not asked before this time, on `Clock.monotonic()`. */
   #restsUntil = 0;
 
   constructor({ clock, memory, sources }: { clock: Clock; memory: BaseRoleMemory; sources: BaseRoleSources }) {
@@ -47,9 +47,9 @@ export class BaseRole {
   }
 
   /**
-   * Resolves with the base role's id, even if the list omits the role, or with all candidates if Roblox does not reveal
-   * the base role. Asks Roblox only if the stored id is missing or unlisted, and the list does not have exactly one
-   * role with rank 1.
+   * Resolves with the base role's id, even if the list omits the role, or with all candidates (the roles with rank 1)
+   * if Roblox does not reveal the base role. Asks Roblox only if the stored id is missing or unlisted, and there is not
+   * exactly one candidate.
    */
   async among(listed: ListedRole[], call: CallContext): Promise<number[]> {
     this.#id ??= await this.#memory.find().catch(() => undefined); // store failures are reported elsewhere
@@ -107,7 +107,7 @@ export class BaseRole {
 
   /**
    * Reads some members of each candidate. The base role is the candidate that its members' role lists omit. If Roblox
-   * lists the base role like any other, it is the candidate that all the members read hold.
+   * lists the base role like any other, it is the candidate in the role lists of all these members.
    */
   async #askMembers(candidates: number[], call: CallContext): Promise<number | undefined> {
     const holders = new Map<number, Membership[]>();

@@ -1,17 +1,18 @@
 import { maxWaitMs, type RateReading } from './answer.ts';
 
 /**
- * The platform reports the end of a window in whole seconds: two ends that differ by less belong to the same window.
+ * Two reported window ends at most this far apart belong to the same window, because the platform reports the time to
+ * the end in whole seconds.
  */
 const sameWindowMs = 2_000;
-/** The platform rounds the reported end up to a multiple of this, because its headers come from Envoy. */
+/** The platform usually rounds the reported time to the window's end up to a multiple of this, as Envoy does. */
 const roundingMs = 1_000;
 /**
  * Heavy lanes leave this share of the slots free at the start of a window, and less and less until its end. Otherwise a
  * later caller would find all slots spent.
  */
 const headroomShare = 0.1;
-/** Heavy lanes may start calls up to this many times faster than an even spread over a window. */
+/** The calls of heavy lanes are spaced out, but still start at least this many times faster than an even spread. */
 const heavyHaste = 10;
 /**
  * The number of first calls that are spaced out, so that few calls exceed a limit that the platform does not report.
@@ -26,8 +27,8 @@ const increase = 0.25;
 /** The pace does not fall below this share of the limit. */
 const leastShare = 1 / 60;
 /**
- * One node's slots whose release times lie within this share of a window are released together, at the latest of these
- * times. This limits the size of a shared account.
+ * In a shared account, release times are rounded up to multiples of this share of a window, so that slots of one node
+ * share an entry. This limits the size of the account.
  */
 const grainShare = 1 / 200;
 
@@ -51,8 +52,7 @@ export interface Account {
   /** The release times of the spent slots, ascending. */
   spent: Release[];
   /**
-   * No call starts before this time. After a closure, it advances with every start, until the platform reports its
-   * count again.
+   * No call starts before this time. It advances with every start while calls are spaced out, e.g. after a closure.
    */
   opensAt: number;
   closedUntil: number;
@@ -88,10 +88,10 @@ export interface NodeDemand {
 export interface Release {
   at: number;
   slots: number;
-  /** The node that spent them; absent for calls made outside rankd. */
+  /** The node that spent them; absent if unknown, e.g. for calls made outside rankd. */
   by?: string;
   /**
-   * `reserved`: for a call that has not started · `guess`: the true count is unknown, and the next header replaces it.
+   * `reserved`: for a call that has not started · `guess`: the true count is unknown; the next report replaces it.
    */
   for?: 'reserved' | 'guess';
 }
@@ -109,8 +109,8 @@ function noCalls(): ShareCounts {
 }
 
 /**
- * Marks all slots but one as spent, because nothing is known about the current window, until it ends or a response
- * reports the platform's count. The first caller gets the remaining slot.
+ * Marks all slots but one as spent until a window has passed or a response reports the platform's count, because
+ * nothing is known about the current window. The first caller gets the remaining slot.
  */
 export function spendAll(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];
@@ -133,7 +133,7 @@ export function schedule(account: Account, now: number): Schedule {
     for (;;) {
       const release = releases[released];
       const heavyAt = isHeavy ? heavyStartsAt : startsAt;
-      const leavesSome = isHeavy && guess < released; // see `isUnknown`
+      const leavesSome = isHeavy && guess < released; // a heavy call may take the only slot of `spendAll`
       const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSome }));
       if (release === undefined || start < release.at) {
         startsAt = start;
@@ -155,7 +155,7 @@ export function schedule(account: Account, now: number): Schedule {
   return { next, take };
 }
 
-/** Returns the spent slots with their earliest release times, because a reserved slot's call may start now. */
+/** Returns the spent slots with their earliest release times: those of reserved slots if their calls start now. */
 function soonestReleases(account: Account, now: number): Release[] {
   const spent = stillSpent(account, now);
   const soonest = releaseAt(account, now);
@@ -169,7 +169,7 @@ function soonestReleases(account: Account, now: number): Release[] {
 export interface Schedule {
   /** The earliest start of the next call. */
   next(isHeavy?: boolean): number;
-  /** Like `next`, but also spends the slot. */
+  /** Like `next`, but also counts the slot as spent in this schedule. */
   take(isHeavy?: boolean): number;
 }
 
@@ -189,15 +189,15 @@ export function spend(account: Account, now: number, { isHeavy = false, by }: { 
 /** Delays the calls after one that starts now. */
 function paceAfter(account: Account, now: number, isHeavy: boolean): void {
   const spacingMs = heavySpacingMs(account);
-  // A late start must not delay other calls.
+  // A heavy call that starts late does not delay the later ones: they catch up, by at most five spacings.
   if (isHeavy) account.heavyOpensAt = Math.max(account.heavyOpensAt, now - 5 * spacingMs) + spacingMs;
   account.opensAt = now + spacingAfter(account, now);
 }
 
 /**
  * Spends a slot for a call that may start at any time up to `until`. Returns the slot's release time: a whole window
- * later, or the end of the platform's window if the call is certain to start in it. `startReserved` or `returnSlot`
- * must follow.
+ * after `until`, or the end of the platform's window if the call is certain to start in it. `startReserved` or
+ * `returnSlot` must follow.
  */
 export function reserveSlot(account: Account, now: number, { by, until }: { by: string; until: number }): number {
   return addRelease(account, { at: releaseAt(account, Math.max(now, until)), slots: 1, by, for: 'reserved' });
@@ -209,7 +209,7 @@ export function startReserved(account: Account, now: number, slot: { by: string;
   spend(account, now, slot);
 }
 
-/** Records the late start of a call, so that its slot counts from now instead of from when it was granted. */
+/** Records the late start of a call, so that its slot counts from now instead of from its grant. */
 export function startLate(account: Account, now: number, { by }: { by: string }): void {
   returnSlot(account, { by });
   addRelease(account, { at: releaseAt(account, now), slots: 1, by });
@@ -253,8 +253,8 @@ export function contradicted(account: Account, now: number): void {
 }
 
 /**
- * Prevents calls for `ms`. After that, calls start one at a time, evenly over a window, until the platform reports its
- * count again.
+ * Prevents calls for `ms`, at most `maxWaitMs`. After that, calls start evenly spaced for a window, or until the
+ * platform reports its count.
  */
 export function close(account: Account, ms: number, now: number): void {
   account.closedUntil = Math.max(account.closedUntil, now + Math.min(ms, maxWaitMs));
@@ -262,13 +262,13 @@ export function close(account: Account, ms: number, now: number): void {
   account.spacingMs = account.windowMs / account.limit;
 }
 
-/** True if a call that has its slot may start now, without regard to other calls. */
+/** True if a call that has its slot may start now, with no pause before the next call. */
 export function isUnpaced(account: Account, now: number): boolean {
   return account.opensAt <= now && spacingAfter(account, now) === 0;
 }
 
 /**
- * Returns when a call may take one of `free` slots if no other slot becomes free first. The fewer slots are free, the
+ * Returns the time at which a call may take one of `free` slots if no other becomes free first. The fewer are free, the
  * longer heavy lanes wait, and they never take the last one.
  */
 function freeAt(
@@ -283,9 +283,9 @@ function freeAt(
 
 /**
  * Adopts the platform's count. The count may omit calls in flight, and responses can arrive out of order, so within a
- * window it only rises and always includes our own calls since the window began. The reported end is rounded up, so the
- * earliest report is nearest to it; the end never moves to a later time, so a call that was promised a slot in the next
- * window gets it. The count does not include reserved slots.
+ * window the adopted count only rises and always includes our own calls since the window began. The reported end is
+ * rounded up, so the earliest of a window's reported ends is the most accurate. The adopted end never moves to a later
+ * time, so a call that was promised a slot in the next window gets it. The count does not include reserved slots.
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;
@@ -317,7 +317,7 @@ function addRelease(account: Account, release: Release): number {
   const grain = windowMs * grainShare;
   const isExact = account.isExclusive || release.by === undefined || release.at === windowEndsAt;
   const at = isExact ? release.at : Math.ceil(release.at / grain) * grain;
-  const after = spent.findIndex((one) => one.at > at); // the window may have been longer before
+  const after = spent.findIndex((one) => one.at > at); // later ones exist if the window was longer before
   const index = after < 0 ? spent.length : after;
   const before = spent[index - 1];
   if (before?.at === at && before.by === release.by && before.for === release.for) before.slots += release.slots;
@@ -354,7 +354,7 @@ function heavySpacingMs({ burstSpacingMs, windowMs, limit }: Account): number {
   return Math.min(burstSpacingMs, windowMs / (limit * heavyHaste));
 }
 
-/** Returns the slots that are still spent, earliest release first. */
+/** Removes the slots whose release time has passed. Returns the others, earliest release first. */
 export function stillSpent({ spent }: Account, now: number): Release[] {
   const first = spent.findIndex(({ at }) => at > now);
   spent.splice(0, first < 0 ? spent.length : first);

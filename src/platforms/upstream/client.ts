@@ -49,8 +49,8 @@ export interface UpstreamTuning {
   backOffMs: number;
   maxBackOffMs: number;
   /**
-   * No attempt begins with less time left than this, or than the platform's estimated response time, because a write's
-   * outcome would be unknown.
+   * No attempt begins with less time left than this, because a write's outcome would then be unknown. If the platform
+   * responds more slowly, most attempts need more time: see `UpstreamClient.shortestTryMs`.
    */
   shortestTryMs: number;
   maxBodyBytes: number;
@@ -93,7 +93,7 @@ export interface UpstreamRequest<T> {
 /** A call that times out sooner than this proves nothing about the platform. */
 const conclusiveMs = 2_000;
 
-/** An attempt without a usable response. */
+/** A failed attempt. */
 interface Failure {
   error: RankdError;
   /** True if a retry can succeed. */
@@ -154,8 +154,9 @@ export class UpstreamClient {
   }
 
   /**
-   * Retries the request until it succeeds, is permanently refused, or runs out of time; every operation that rankd uses
-   * is idempotent. Throws `outcome_unknown` if an attempt may have carried out a write, but no response confirmed it.
+   * Sends the request, and retries it until it succeeds, is permanently refused, or runs out of time or attempts. This
+   * is safe, because every operation that rankd uses is idempotent. Throws `outcome_unknown` if an attempt may have
+   * carried out a write, but no response confirmed it.
    */
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
@@ -163,7 +164,7 @@ export class UpstreamClient {
     let readMs = 0;
     for (let tries = 0; ; tries += 1) {
       await this.#enter(request, { ...call, deadlineAt: call.deadlineAt - readMs }).catch((late) => {
-        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // `late` has the newer wait
+        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // `late` has a newer wait
         throw unknown ?? (isStillBusy ? late : (last ?? late));
       });
       const sentAt = this.#clock.monotonic();
@@ -220,8 +221,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Parses a successful response. A read is retried if its response is unreadable and, in a daemon, also if the
-   * response has the wrong shape.
+   * Parses a successful response. An unreadable response is a transient failure; with `isPatient`, so is one of the
+   * wrong shape.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
@@ -330,8 +331,8 @@ export function backOffMs(tuning: UpstreamTuning, tries: number): number {
 }
 
 /**
- * Parses JSON; returns `undefined` for any other text. Drops the error, because it quotes the response, which can begin
- * with the key.
+ * Parses JSON; returns `undefined` for any other text. Drops the error, because it quotes the response, which can
+ * contain the key.
  */
 function jsonOf(body = ''): unknown {
   try {

@@ -49,25 +49,26 @@ type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 /** Enough for the usual number of concurrent callers, while a burst does not open hundreds of connections. */
 const defaultMaxInFlight = 64;
 /**
- * The maximum margin before a waiting call's deadline; timers can fire late. The margin is a tenth of the wait.
+ * The maximum margin between a waiting call's expected start and its deadline, because timers can fire late. The margin
+ * is a tenth of the expected wait, up to this.
  */
 const maxMarginMs = 100;
 /**
- * While this gate's copy of the shared account is younger than this, the gate may start a reserved call, or refuse any
- * call, without asking the ledger.
+ * While this gate's copy of the shared account is younger than this, the gate may start a call with a reserved slot, or
+ * refuse a call for lack of slots, without asking the ledger.
  */
 const freshMs = 250;
 /**
- * The longest pause between two requests to the ledger while a call waits here. Other nodes must know that it is
- * waiting.
+ * The longest pause between two requests to the ledger while a call waits in this gate: other nodes must know about the
+ * waiting call.
  */
 const maxPauseMs = 1_000;
 /** The first pause if slots are free but belong to other nodes. It doubles with each retry. */
 const retryMs = 20;
 const maxRetryMs = 160;
-/** A call that starts later than this after its grant is counted from its start. */
+/** If a call starts later than this after its grant, its slot counts from the start, not from the grant. */
 const maxStartMs = 10;
-/** The pause after the ledger did not respond. */
+/** The pause after a failed request to the ledger. */
 const afterFailureMs = 250;
 /** Slots are scarce if less than this share of the limit is free. */
 const scarceShare = 0.1;
@@ -148,8 +149,9 @@ export class Gate {
   /**
    * Resolves when the call may be sent; the caller must `leave` afterwards. A call with an unused `slot` uses it, and
    * is admitted before all calls without one. Throws `platform_busy` as soon as it is certain that the call can't start
-   * before `call.deadlineAt`, and when `call.signal` is aborted; `platform_unavailable` if it could start now but its
-   * time is over; and the ledger's error if the ledger does not respond.
+   * before `call.deadlineAt`, and if `call.signal` is aborted while the call waits; `platform_unavailable` if the call
+   * could start now but its time is over; and the ledger's error if the ledger does not respond, unless the call's
+   * change has begun.
    */
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
     if (call.signal.aborted) return Promise.reject(tooLate(this.#name, this.#waitMs));
@@ -167,8 +169,9 @@ export class Gate {
 
   /**
    * Spends a slot for a later call, once one is free. The caller must enter with it before `deadlineAt`, or release it.
-   * Throws `platform_busy` as soon as it is certain that no slot becomes free in time; `platform_unavailable` if only
-   * the deadline prevents it; and the ledger's error if the ledger does not respond.
+   * Throws `platform_busy` as soon as it is certain that no slot becomes free in time, and if `signal` is aborted;
+   * `platform_unavailable` if a slot is free but the deadline has passed; and the ledger's error if the ledger does not
+   * respond.
    */
   async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
     const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
@@ -177,12 +180,12 @@ export class Gate {
     return slot;
   }
 
-  /** Throws the same errors as `reserve` if no slot would become free in time even without waiting calls. */
+  /** Throws the error that `reserve` would, if no slot becomes free in time even with an empty queue. */
   refuseIfLate({ deadlineAt }: Pick<CallContext, 'deadlineAt'>): void {
     if (this.#isFresh && this.#clock.monotonic() + this.#waitMs > deadlineAt) throw tooLate(this.#name, this.#waitMs);
   }
 
-  /** Returns the slot, unless its call has entered. */
+  /** Gives an unused slot back to the budget. */
   release(slot: ReservedSlot): void {
     if (slot.isUsed) return;
     slot.isUsed = true;
@@ -197,8 +200,8 @@ export class Gate {
   }
 
   /**
-   * Does the same as `leave` for a call that was refused with 429. Returns true if the platform's own count had calls
-   * left.
+   * Records the end of a call that was refused with 429. Returns true if the platform's own count had calls left. If
+   * this response reports that count, later calls follow a slower pace instead.
    */
   leaveRefused(reading: RateReading): boolean {
     const remainingBefore = this.#figures.remaining(this.#clock.monotonic());
@@ -231,7 +234,7 @@ export class Gate {
     return { limit: account.limit, left: leftHere, waiting: this.#queue.size, ...this.#figures.admissions };
   }
 
-  /** Refuses all waiting calls and all later ones. Resolves once the ledger has all updates. */
+  /** Refuses all calls in the queue, now and later. Resolves once the ledger has all updates, or does not respond. */
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#timer?.abort();
@@ -269,7 +272,7 @@ export class Gate {
     return admission;
   }
 
-  /** Refuses a waiting call, and returns its reserved slot. */
+  /** Refuses a waiting call, and gives its reserved slot back. */
   #refuse(call: QueuedCall, error: RankdError): void {
     if (!this.#queue.remove(call)) return;
     call.refuse(error);
@@ -315,7 +318,7 @@ export class Gate {
     return update(this.#seen.account, now);
   }
 
-  /** Refuses the calls that can't start in time, and grants slots to the others at the end of this turn. */
+  /** Refuses the calls that can't start in time, and requests slots for the others, after any request in flight. */
   #grantSoon(): void {
     if (this.#isEnded) for (const call of [...this.#queue.inOrder()]) this.#refuse(call, tooLate(this.#name, 0));
     this.#refuseLate();
@@ -363,7 +366,7 @@ export class Gate {
     if (this.#queue.size === 0 && this.#reportedWaiting > 0) this.#hasMore = true;
   }
 
-  /** Changes the ledger's account, after all pending updates; without a ledger, the local account. */
+  /** Applies the pending updates and `change` to the ledger's account; without a ledger, `change` to the local one. */
   async #change<Result>(change: (account: Account, now: number) => Result): Promise<Result> {
     if (this.#ledger === undefined) return change(this.#seen.account, this.#ledgerNow);
     const pending = this.#pending;
@@ -395,7 +398,7 @@ export class Gate {
     return { kind, isBegun, isHeavy, until: this.#seen.aheadMs + deadlineAt, slotAt: slot?.freeAt ?? 0 };
   }
 
-  /** Admits a call that was granted its slot. If the call has already left the queue, returns the slot instead. */
+  /** Admits a call that was granted its slot. If the call has already left the queue, gives the slot back instead. */
   #admit(call: QueuedCall | undefined, { freeAt, grantedAt }: { freeAt: number; grantedAt: number }): void {
     if (call === undefined) return;
     const by = this.#node;
@@ -442,7 +445,7 @@ export class Gate {
         this.#isFailing = false;
         this.#grantSoon();
       },
-      () => undefined, // replaced by a later timer
+      () => undefined, // a later timer has replaced it, or the gate has ended
     );
   }
 
@@ -494,7 +497,8 @@ function allAtOnce(now: number): Schedule {
 }
 
 /**
- * Returns the error for a call that could start in `waitMs`. At 0, the call's deadline is the reason, not the budget.
+ * Returns the error for a call that can't start before its deadline. If `waitMs` is 0, the budget has a free slot, and
+ * only the deadline is the reason.
  */
 function tooLate(name: string, waitMs: number): RankdError {
   if (waitMs > 0) return limited(`before ${name} again`, waitMs);

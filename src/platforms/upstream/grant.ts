@@ -14,7 +14,7 @@ import {
 
 /** A node's demand expires after this, so a node repeats it while one of its calls waits. */
 const demandMs = 2_000;
-/** No call is in flight for longer than this, so a dead node's calls are then no longer counted. */
+/** A node whose latest request is older than this has no calls in flight, because no call takes longer. */
 const longestCallMs = 15_000;
 
 /** A node's request for budget slots. */
@@ -22,16 +22,16 @@ export interface GrantRequest {
   node: string;
   /** Its calls in flight. */
   inFlight: number;
-  /** All of its calls that wait for a slot. */
+  /** All calls in its queue. */
   waiting: number;
-  /** The calls that could start or be reserved now, in order. */
+  /** The queued calls that may be granted now, in order. */
   asks: readonly Ask[];
 }
 
 export interface Ask {
   /**
-   * `start`: a call starts now · `reserve`: a slot is reserved for a call that starts by `until` · `reserved`: the call
-   * with the reserved slot `slotAt` starts.
+   * `start`: a call starts now · `reserve`: a slot is reserved for a call that starts by `until` · `reserved`: a call
+   * starts with its reserved slot, which has the release time `slotAt`.
    */
   kind: 'start' | 'reserve' | 'reserved';
   isHeavy: boolean;
@@ -92,8 +92,9 @@ function waitingAt({ at, waiting }: NodeDemand, now: number): number {
 
 /**
  * Returns the number of free slots that a node may take now. Each slot goes to the node whose lanes have the fewest
- * slots in this window, among the nodes with waiting calls, or with calls expected before the window ends at their
- * recent pace. Leftover slots go to any caller. A busy node therefore leaves slots for the demand of the others.
+ * slots in this window (see `levelOf`), among the nodes that have waiting calls, or that are expected to make calls
+ * before the window ends at their recent pace. Any node may take the leftover slots. A busy node therefore leaves slots
+ * for the demand of the others.
  */
 function shareOf(account: Account, node: string, now: number): number {
   const { limit, windowMs, windowEndsAt = now, asked } = account;

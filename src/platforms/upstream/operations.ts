@@ -6,7 +6,7 @@ import type { ReservedSlot } from './wait-queue.ts';
 /**
  * The operations that rankd uses, each with its limit: calls per minute for a key's owner, across all of the owner's
  * keys (Open Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection and the calls without a key have no
- * documented limit.
+ * documented limit; theirs are rankd's own.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -26,7 +26,7 @@ export type Operation = keyof typeof operations;
 
 export type Gates = Record<Operation, Gate>;
 
-/** Fifty calls a second, ten times the rate that Roblox's budget sustains. */
+/** Fifty calls a second, ten times the rate that a limit of 300 calls a minute sustains. */
 const burstSpacingMs = 20;
 
 /**
@@ -52,9 +52,10 @@ export class WriteReservation implements Reservation {
 
   /**
    * Reserves a slot for each of `kinds`. The writes follow one another and each takes `answerMs`, so each must start
-   * that much before the next. Throws `platform_busy`, and reserves nothing, if not all slots become free in time;
-   * `platform_unavailable` if there is no time. If slots are scarce, every change reserves them one by one in the same
-   * order, so that two changes never each hold a slot that the other waits for.
+   * that long before the next, and the last that long before the deadline. Throws `platform_busy`, and reserves
+   * nothing, if not all slots become free in time; `platform_unavailable` if no time is left. If slots are scarce,
+   * every change reserves them one by one in the same order, so that no two changes each hold a slot that the other
+   * waits for.
    */
   static async of(
     gates: Gates,

@@ -45,8 +45,8 @@ function wordsOf({ body }: Words): string {
 
 /**
  * Returns the RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the
- * platform did not carry it out. A transient refusal other than `platform_busy` becomes `outcome_unknown`, because the
- * platform may send it after it has carried out the write.
+ * platform did not carry it out. A 5xx response or a transient refusal, other than `platform_busy`, becomes
+ * `outcome_unknown`, because the platform may send it after it has carried out the write.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
@@ -126,7 +126,7 @@ export class RefusedKey extends RankdError {
 
 /**
  * Returns the error for a write that was refused with 403. With "permission denied", the cause is the acting account's
- * permissions; otherwise, it is the key, the address or a challenge.
+ * permissions; otherwise, it is the key, this machine's address or a challenge.
  */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
@@ -172,8 +172,8 @@ function isAboutBaseRole({ status, body }: Refusal): boolean {
 
 /**
  * True if the refusal means that the user is not in the group. Roblox does not document this refusal; 400 and 404 both
- * occur. A 404 with the platform's error body concerns the member unless it names something else; a 400 only if it
- * names the user as the problem.
+ * occur. A 404 concerns the member if it names the user, or if it has the code NOT_FOUND and names no role or group. A
+ * 400 concerns the member only if it names the user as the problem.
  */
 function isAboutMember({ status, body }: Refusal): boolean {
   const { code, message } = problemOf(body);
@@ -197,13 +197,14 @@ function quote({ status, body }: Refusal): string {
 }
 
 /**
- * The statuses and codes that Open Cloud's page on errors documents; 502 and 504 come from the gateways in front of it.
+ * The statuses and codes that Open Cloud's page on errors documents; 502 and 504 come from the gateways in front of
+ * Open Cloud.
  */
 const statuses = new Set([200, 400, 401, 403, 404, 409, 429, 499, 500, 501, 502, 503, 504]);
 const codes = new Set([
   ...['INVALID_ARGUMENT', 'PERMISSION_DENIED', 'NOT_FOUND', 'ABORTED', 'RESOURCE_EXHAUSTED'],
   ...['CANCELLED', 'INTERNAL', 'NOT_IMPLEMENTED', 'UNAVAILABLE'],
-  ...['0', '1'], // from the gateway, and from the public host for a group that does not exist
+  ...['0', '1'], // 0 comes from the gateway, 1 from the public host for a group that does not exist
 ]);
 
 /** Returns the status and the error code of a response if they are undocumented. The key must be masked in `body`. */
@@ -228,8 +229,8 @@ const maxMessageLength = 200;
 
 /**
  * Reads an error body in any of these formats: the gateway's `errors` list, the v2 form (`code`, `message`), the older
- * form (`error`, `message`), a problem document (`title`). Any other body counts as text. Source: Open Cloud's page on
- * errors.
+ * form (`error`, `message`), a problem document (`title`). A body that is not JSON counts as text. Source: Open Cloud's
+ * page on errors.
  */
 function problemOf(body: string): Problem {
   const json = parse(body);

@@ -8,7 +8,7 @@ interface Host {
   failing?: { error: RankdError; since: number; lastAt: number };
 }
 
-/** How long a host counts as unreached if it is not called again: an idle daemon may call it only once a day. */
+/** The time for which a host counts as unreached after its last failure: an idle daemon may call it only once a day. */
 const failureLifeMs = 600_000;
 
 /** Tracks which of the platform's hosts respond. After a response, a single failure is ignored; two in a row count. */
@@ -31,8 +31,8 @@ export class Reach {
   }
 
   /**
-   * Records a response. Its `Date` header, in whole seconds, is compared with this machine's clock, whatever clock
-   * rankd uses.
+   * Records a response. Compares its `Date` header (in whole seconds) with this machine's clock, even if rankd uses a
+   * different one.
    */
   answered(baseUrl: string, headers: Headers): void {
     this.#hosts.set(baseUrl, { failures: 0, hasAnswered: true });

@@ -2,8 +2,8 @@ import type { Credential, Group, Member, NamedUser, Place, Power, Role } from '.
 import type { Page } from '../../ports/index.ts';
 
 /**
- * The platform's resources as transmitted (Open Cloud v2: ids are strings, references are paths). Each parser throws if
- * a required field is missing or has the wrong type. Other fields may have any shape.
+ * The platform's resources as transmitted (in Open Cloud v2, ids are strings and references are paths). Each parser
+ * throws if a required field is missing, or if an id or a reference is malformed. It ignores unknown fields.
  */
 
 export interface ListedRole {
@@ -117,7 +117,7 @@ export function memberOf({ userId, role, roles = [], joinedAt }: Membership): Me
   return { userId, roleIds: [...roleIds].sort((a, b) => a - b), ...(joinedAt !== undefined && { joinedAt }) };
 }
 
-/** Returns the id of the base role from the legacy role list: no other list marks it. `undefined` if none is marked. */
+/** Returns the base role's id from the legacy role list, the only one that marks it; `undefined` if none is marked. */
 export function parseBaseRoleId(json: unknown): number | undefined {
   const base = list(record(json)['roles'])
     .map(record)
@@ -151,7 +151,7 @@ export function parseUserName(json: unknown): string {
 
 /**
  * Parses an API key's introspection response. An expiry in the year 1 means no expiry. `canWrite` is absent if the
- * response has no scopes in a known shape.
+ * scopes do not show whether the key can write.
  */
 export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);

@@ -27,8 +27,8 @@ const rolePermissions = `
   .split(/\s+/);
 
 /**
- * The fields of group resources, with their names and types from the official OpenAPI document of 2026-08. Required
- * fields are those that rankd reads in every response.
+ * The fields of Roblox's requests and responses. Group resources follow the official OpenAPI document of 2026-08. The
+ * required fields are those that rankd expects in every response.
  */
 export const committedSchemas = {
   Group: object(

@@ -6,7 +6,7 @@ import { version } from '../../base/version.ts';
 import type { Clock, WriteLease } from '../../ports/index.ts';
 import { type Answer, readText } from './answer.ts';
 
-/** No write begins with less of the lease left than this, in milliseconds: its response would arrive too late. */
+/** No write begins with less of its lease left than this, because its response could arrive after the lease ends. */
 const leastLeaseMs = 1_000;
 /** A connection that was idle for this long is not reused, because the peer may have closed it. */
 const idleMs = 4_000;
@@ -23,9 +23,9 @@ export interface WriteRequest {
 export class RequestNotSent extends Error {}
 
 /**
- * Sends writes over separate connections, because `fetch` does not reveal when it sends a request. The lease is checked
- * in the same step that hands the bytes to the open connection, so a process that was suspended in between does not
- * write.
+ * Sends writes with `node:http` or `node:https`, because `fetch` does not reveal when it sends a request. The lease is
+ * checked immediately before the bytes go to the open connection, so a process that was suspended while it connected
+ * does not write after its lease has ended.
  */
 export class WriteSender {
   readonly #clock: Clock;
@@ -43,7 +43,7 @@ export class WriteSender {
     const request = this.#request(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) }, signal);
     request.on('response', found.resolve);
     request.on('error', found.reject);
-    request.on('close', () => found.reject(new Error('the connection ended without a response'))); // e.g. by an upgrade
+    request.on('close', () => found.reject(new Error('the connection ended without a response'))); // e.g. status 101
     onceConnected(request, () => {
       if (lease.leftMs() < leastLeaseMs) return void request.destroy(withoutLease());
       isSent = true;
@@ -67,7 +67,7 @@ export class WriteSender {
 
   #request(url: string, headers: Record<string, string>, signal: AbortSignal): ClientRequest {
     const isSecure = url.startsWith('https:');
-    // Set together with NODE_USE_ENV_PROXY: writes then use the proxy, as `fetch` does. Node.js 22.14 lacks this option.
+    // Node.js sets it if NODE_USE_ENV_PROXY is set: writes then use the proxy, as `fetch` does. Node.js 22.14 lacks it.
     const { proxyEnv }: AgentOptions & { proxyEnv?: NodeJS.ProcessEnv } = https().globalAgent.options;
     const options = { keepAlive: true, timeout: idleMs, proxyEnv };
     this.#agents ??= { http: new (http().Agent)(options), https: new (https().Agent)(options) };

@@ -16,8 +16,8 @@ const gatherMs = 100;
 /** The platform refuses more names in one request: "Too many usernames". */
 const maxNames = 50;
 /**
- * At most thirty requests a minute: fifteen without a pause, then one every four seconds, so that a flood never uses up
- * the limit.
+ * At most thirty requests a minute, which is the gate's limit: fifteen without a pause, then one every four seconds, so
+ * that a flood never blocks lookups for the rest of a minute.
  */
 const pace = { atOnce: 15, spacingMs: 4_000, windowMs: 60_000 };
 const knownForMs = 300_000;
@@ -37,8 +37,8 @@ interface Wanted {
 
 /**
  * Looks up users by name. Callers that ask for the same name at the same time share one request. The platform admits
- * few requests, so one is in flight at a time, and lanes take turns filling the next: a key that keeps asking for names
- * delays no other.
+ * few requests, so one is in flight at a time, and lanes take turns filling the next: a lane with many names does not
+ * block the others.
  */
 export class UserNames {
   readonly #options: UserNamesOptions;

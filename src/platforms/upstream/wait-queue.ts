@@ -10,7 +10,7 @@ export interface ReservedSlot {
   isUsed: boolean;
 }
 
-/** A call waiting for admission. */
+/** A call that waits for admission, or for a slot to reserve. */
 export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
   readonly deadlineAt: number;
@@ -71,13 +71,13 @@ export class WaitQueue {
 }
 
 /**
- * First come, first served within a lane; lanes take turns. The order is fixed when an item is added, because callers
- * were promised their position: an item that leaves early delays no other.
+ * First come, first served within a lane; lanes take turns. An item's round is fixed when the item is added, so an item
+ * that leaves early delays no other.
  */
 export class FairQueue<T> {
   /** In the order of service. Each round has at most one item from each lane. */
   readonly #entries: Array<{ lane: string; item: T; round: number }> = [];
-  /** The round of the item that was served last. */
+  /** The highest round of all items served so far. */
   #round = 0;
 
   get size(): number {
@@ -95,7 +95,7 @@ export class FairQueue<T> {
     this.#entries.splice(before + 1, 0, { lane, item, round });
   }
 
-  /** Removes the first item. */
+  /** Serves the first item and returns it. */
   shift(): T | undefined {
     const [first] = this.#entries;
     if (first !== undefined) this.serve(first.item);

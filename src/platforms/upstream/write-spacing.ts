@@ -1,20 +1,20 @@
 import { LatestWrites } from '../../base/latest-writes.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
-/** The spacing of writes to one membership after Roblox has refused one because of a lock. */
+/** The spacing of writes to the same membership, in milliseconds, after Roblox refused any write because of a lock. */
 export const lockMs = 300;
-/** How long writes stay spaced after such a refusal. */
+/** The time for which writes stay spaced after such a refusal. */
 const rememberedMs = 600_000;
 
 /**
- * Spaces the writes to one membership for a while after any write was refused because of a lock. Otherwise, writes
- * follow each other at once, so an ordinary change takes no longer than its calls.
+ * Spaces the writes to the same membership for a while after any write was refused because of a lock. Otherwise,
+ * writes follow each other at once, so an ordinary change takes no longer than its calls.
  */
 export class WriteSpacing {
   readonly #clock: Clock;
   /** On `Clock.monotonic()`. */
   #spacesUntil = Number.NEGATIVE_INFINITY;
-  /** When each membership's last write ended. */
+  /** The time at which each membership's last write ended. */
   readonly #writes: LatestWrites;
 
   constructor(clock: Clock) {
