@@ -390,7 +390,7 @@ function endedWithoutChange(hold: Hold, state: EndedState, message: string, acto
 }
 
 /**
- * Returns the update that changes the hold's end. Only the operator can do this, and no key can end the hold after it.
+ * Returns the update that changes the hold's end. Only the operator can do this; afterwards, no key can end the hold.
  */
 export function extended({ keyId: _, ...hold }: Hold, endsAt: number, actor: Actor): HoldUpdate {
   const after: Hold = { ...hold, endsAt };

@@ -278,7 +278,7 @@ export const effectiveStates = ['pending', 'applied', 'unknown'] as const satisf
  */
 export type ChangePhase = 'forward' | 'compensate';
 
-/** The time after its first request for which an idempotency key applies, in milliseconds. */
+/** The time for which an idempotency key applies after its first request, in milliseconds. */
 export const idempotencyWindowMs = 24 * 3_600_000;
 
 /** The kinds of change to one extra role; the member's rank stays the same. */
@@ -320,7 +320,7 @@ export interface RankChange extends RankRequest {
   dryRun: boolean;
   /** True if the breaker counts it as a demotion: the member loses a role without rising, or is suspended. */
   demotion: boolean;
-  /** The highest rank among the roles before, after, and in `PolicyCase.earlyReturn`; 0 if there was no plan. */
+  /** The highest rank among the roles before the change, after it, and in an early return; 0 if there was no plan. */
   topRank: number;
   /** True if one of those roles is privileged; see `core/rules/ranks.ts`. */
   privileged: boolean;

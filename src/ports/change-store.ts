@@ -20,8 +20,8 @@ export interface ChangeSelection {
   keyId?: string | undefined;
   placeId?: number | undefined;
   /**
-   * The actor recorded in the history: `key:<id>`, `cli:<user>@<host>` or `web:<user>@<host>`. The part before the
-   * colon selects all actors of that kind: `cli` selects every operator in a shell.
+   * Only changes with this `RankChange.by`. The part before the colon selects all actors of that kind: `cli` selects
+   * every operator in a shell.
    */
   by?: string | undefined;
   undoId?: string | undefined;
@@ -43,12 +43,12 @@ export interface ChangePage {
   next?: string;
 }
 
-/** The number of changes by one key, or by operators, that have the same state and the same effect. */
+/** The number of changes with the same values in the other fields. */
 export interface ChangeTally {
-  /** Absent for changes by operators. */
+  /** Absent for changes without a key. */
   keyId?: string;
   state: ChangeState;
-  /** As in `RankChange`. */
+  /** See `RankChange.demotion`. */
   demotion: boolean;
   /** True for applied changes that left the rank unchanged, such as a change to an extra role. */
   isQuiet: boolean;
@@ -58,19 +58,19 @@ export interface ChangeTally {
 /** An open change (pending or unknown), and its holder. */
 export interface OpenChange {
   change: RankChange;
-  /** `this`: this handle · `other`: another live node · `none`: no node, or a dead one. */
+  /** `this`: this handle's node · `other`: another live node · `none`: no node, or a dead one. */
   holder: 'this' | 'other' | 'none';
 }
 
-/** Together with the change's fields, selects the facts that `beginChange` passes to its judge. */
+/** Selects, together with the change's fields, the facts that `beginChange` passes to its judge. */
 export interface BeginQuestion {
-  /** The id of the request's secret. */
+  /** The id of the key's secret that the request used. */
   secretId?: string | undefined;
   /** The time windows for counting changed members. */
   windows: readonly MemberWindow[];
 }
 
-/** Given a stored change and its member's holds, returns their new state. */
+/** Returns the new state of a stored change and of its member's holds. */
 export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
 
 /**
@@ -81,17 +81,18 @@ export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember })
  */
 export interface ChangeStore {
   /**
-   * Stores a change without a holder, together with its events. The change either ended without a write (refused,
-   * failed or dry run), or is unknown and missing from the store. Throws `conflict` if the id exists, if the change is
-   * open and the member has another open one, or if another change in the last 24 hours has the same idempotency key.
+   * Stores a change without a holder, together with its events: a change that ended without a write, a correction of a
+   * change that another node ended, or an unknown change whose record the store has lost. Throws `conflict` if the id
+   * exists, if the change is open and the member has another open one, or if another change in the last 24 hours has
+   * the same idempotency key.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
    * Reads the facts, passes them to `judge`, and stores its verdict, all in one transaction: between the facts and the
    * verdict, no other handle can begin or end a change, or change a key, its places or the workspace. `judge` is
    * synchronous and pure, and may run more than once. If the verdict is `begin`, stores the change and the verdict's
-   * holds. This handle becomes the holder of a `pending` change. A change without writes has already ended, so it gets
-   * no holder. Resolves with the verdict. Throws `conflict` in the same cases as `recordChange`.
+   * holds, and makes this handle the holder of a `pending` change. A change without writes is stored as ended, without
+   * a holder. Resolves with the verdict. Throws `conflict` in the same cases as `recordChange`.
    */
   beginChange(
     change: RankChange,
@@ -106,8 +107,8 @@ export interface ChangeStore {
   updateChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
    * Reopens an ended change as `judge` decides (see `updateChange`), without making this handle its holder. Resolves
-   * with the stored change, or with `undefined` if the member has an open change, or if this is not the member's newest
-   * change.
+   * with the stored change, or with `undefined` if it is not the member's newest change, or if the member has an open
+   * one.
    */
   reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
@@ -121,11 +122,11 @@ export interface ChangeStore {
    * not hold it.
    */
   release(changeId: string): Promise<void>;
-  /** True while this handle holds the open change. */
+  /** Resolves with true if this handle holds the open change and its lease has not expired. */
   holds(changeId: string): Promise<boolean>;
   /**
-   * Returns a function that returns the time left in this node's lease, in milliseconds: 0 once the node has ended,
-   * `Infinity` if the engine never declares a slow node dead.
+   * Returns a function for this handle's current node, which returns the time left in the node's lease, in
+   * milliseconds: 0 once the node has ended, `Infinity` if the engine never declares a slow node dead.
    */
   leaseLeft(): () => number;
   /** Returns the change with this id, in any state, or `undefined`. */
@@ -133,15 +134,15 @@ export interface ChangeStore {
   /** Returns the id of the member's newest change in any state, and the open change if there is one. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;
   /**
-   * Returns the time of the last applied change to the member (epoch milliseconds), ignoring dry runs and changes
-   * without effect.
+   * Returns the time at which the last applied change to the member's roles ended (epoch milliseconds), ignoring dry
+   * runs.
    */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
-  /** Returns the member's newest ended change that changed roles or was reverted, ignoring dry runs. */
+  /** Returns the member's newest ended change that changed roles or was compensated, ignoring dry runs. */
   lastWritten(rankeeId: number): Promise<RankChange | undefined>;
   /**
-   * Returns the time of the last change that this ranker requested (epoch milliseconds), ignoring dry runs and changes
-   * without effect. For an open change, this is the time of the request.
+   * Returns the time at which the last change of roles that this ranker requested ended (epoch milliseconds), or its
+   * request time if it is open. Ignores dry runs, and changes that were refused or failed.
    */
   lastRankedOthersAt(rankerId: number): Promise<number | undefined>;
   /** Returns changes, newest first. */
@@ -152,9 +153,9 @@ export interface ChangeStore {
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
    * Returns a page of the history within bounded time, whatever the filter and the length of the history. A page can
-   * therefore have fewer changes than `limit`, or none, even if more pages follow. Across all pages, each change
-   * appears once, newest first: by arrival, or by request time if the filter has a time. Returns an empty page for an
-   * invalid cursor.
+   * therefore have fewer changes than `limit`, or none, even if more pages follow. Across all pages, each selected
+   * change appears once, newest first: by arrival, or by request time if the filter has a time. Returns an empty page
+   * for an invalid cursor.
    */
   searchChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
@@ -185,8 +186,8 @@ export interface HoldStore {
   /** Returns holds, newest first. */
   listHolds(filter: HoldFilter): Promise<Hold[]>;
   /**
-   * Returns the active and stuck holds whose end and next attempt are due at `now` (epoch milliseconds), earliest end
-   * first. With `retryNow`, ignores the time of the next attempt.
+   * Returns at most `limit` active and stuck holds whose end and next attempt are due at `now` (epoch milliseconds),
+   * earliest end first. With `retryNow`, ignores the time of the next attempt.
    */
   dueHolds(query: { group: string; now: number; retryNow: boolean; limit: number }): Promise<Hold[]>;
   /**
@@ -207,13 +208,11 @@ export interface IdempotencySlot {
 export interface IdempotencyClaim extends IdempotencySlot {
   /** A hash of the request: equal requests have the same fingerprint. */
   fingerprint: string;
-  /** Changes requested before this time do not count (epoch milliseconds). */
+  /** Changes requested before this time (epoch milliseconds) do not use up the key. */
   since: number;
 }
 
-/**
- * The result of a claim. `change` is the existing change with this Idempotency-Key, in any state.
- */
+/** The result of a claim. `running`: another request has claimed the key. `used`: `change` has it, in any state. */
 export type IdempotencyStanding =
   | { is: 'claimed' }
   | { is: 'running'; fingerprint: string }
@@ -221,7 +220,7 @@ export type IdempotencyStanding =
 
 /**
  * Claims on the Idempotency-Keys of requests in flight. When a node ends, its claims end with it. If a live node's
- * release fails, or the response to its claim is lost, the key is free again once the store responds.
+ * release fails, or the response to its claim is lost, the key is free again soon after the store responds.
  */
 export interface IdempotencyStore {
   /**

@@ -19,7 +19,7 @@ export interface Ports {
   clock: Clock;
 }
 
-/** Wraps ports to observe their calls. The wrapped ports behave the same. */
+/** Wraps ports to observe calls to them. The wrapped ports behave the same. */
 export interface Instrumentation {
   store(store: Store): Store;
   platform(platform: Platform): Platform;

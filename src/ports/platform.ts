@@ -14,17 +14,17 @@ import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/
  * platform refused it.
  */
 export interface Platform {
-  /** How long after a write a read may still return the earlier state, in milliseconds. */
+  /** The maximum time after a write for which a read may still return the earlier state, in milliseconds. */
   readonly readLagMs: number;
   /**
-   * How long an ordinary change currently takes after its member was read, in milliseconds. A change with less time
-   * left than this does not read the member.
+   * The time that an ordinary change currently needs after reading its member, in milliseconds. A change with less time
+   * left does not read the member.
    */
   readonly changeMs: number;
   group(call: CallContext): Promise<Group>;
   /**
-   * Returns all roles in the group, including guest, ascending by rank. Within a rank, the base role comes first, then
-   * the others by id. If the base role is unknown, the candidates for it have the kind `unclear`.
+   * Returns all listed roles and the base role, ascending by rank. Within a rank, the base role comes first, then the
+   * others by id. If the base role is unknown, the candidates for it have the kind `unclear`.
    */
   roles(call: CallContext): Promise<Role[]>;
   /** Returns a role, even one that `roles` omits, or `undefined` if the group has no such role. */
@@ -32,8 +32,8 @@ export interface Platform {
   /** Returns the member, never from a cache, or `undefined` if the user is not in the group. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /**
-   * Returns the ids of at most a hundred members, only those with the given role if there is one, in no particular
-   * order. If members join or leave between two pages, a member may be listed twice or not at all.
+   * Returns a page of at most a hundred member ids in no particular order, only of members with `list.roleId` if it is
+   * set. If members join or leave between two pages, a member may be listed twice or not at all.
    */
   membersWith(list: MemberList, call: CallContext): Promise<Page<number>>;
   /**
@@ -64,7 +64,7 @@ export interface Platform {
   checkCredential(call: CallContext): Promise<Credential>;
   /** Returns one entry for each operation with a budget, and none if the platform has no limits. */
   pace(): Pace[];
-  /** Returns the unexpected platform behavior that rankd has tolerated so far. */
+  /** Returns the unexpected behavior of the platform that rankd has tolerated so far. */
   surprises(): Surprise[];
   /** Returns the platform's reachability according to the latest calls. */
   reachability(): Reachability;
@@ -86,7 +86,7 @@ export interface Page<T> {
   next?: string | undefined;
 }
 
-/** The state of the connections to the platform. */
+/** The reachability of the platform's hosts. */
 export interface Reachability {
   /** Hosts that are currently unreachable, each with the time of its first failure (epoch milliseconds). */
   unreached: Array<{ host: string; error: RankdError; since: number }>;
@@ -103,8 +103,8 @@ export const baseRoleOmitted = 'the list omits the base role';
 export type WriteKind = 'assign' | 'unassign';
 
 /**
- * The result of one check against the real platform. `differs` means that rankd may not be able to handle a difference,
- * so an operator should investigate it.
+ * The result of one check of the real platform. `differs`: the platform behaves differently than rankd expects, and
+ * rankd may not be able to handle that, so an operator should investigate it.
  */
 export interface LiveFinding {
   check: string;
@@ -113,7 +113,7 @@ export interface LiveFinding {
   details: string[];
 }
 
-/** The pace for one operation's calls. */
+/** The budget for the calls of one operation, and its use. */
 export interface Pace {
   operation: string;
   /** Calls per window. */
@@ -122,8 +122,9 @@ export interface Pace {
   left: number;
   /** Calls in the wait queue. */
   waiting: number;
-  /** Calls admitted so far, and their total wait in milliseconds. */
+  /** Calls admitted so far. */
   admitted: number;
+  /** The total wait of the admitted calls, in milliseconds. */
   waitedMs: number;
 }
 
@@ -135,22 +136,22 @@ export interface RoleWrite {
 /** The context of a platform call: its deadline, lane, reserved budget and write fence. */
 export interface CallContext {
   signal: AbortSignal;
-  /** The caller does not need the result after this time (milliseconds on `Clock.monotonic()`). */
+  /** The time after which the caller does not need the result (milliseconds on `Clock.monotonic()`). */
   deadlineAt: number;
   /** Calls in one lane are admitted in order of arrival. Lanes share the platform's budget fairly. */
   lane: string;
   /** The budget slot that is reserved for this call. */
   reservation?: Reservation;
-  /** Called before each attempt to write. If it rejects, the write is not sent, and fails with the same error. */
+  /** Called before each attempt to send a write. If it rejects, that attempt is not sent, and the call fails. */
   fence?: () => Promise<WriteLease>;
   /**
-   * True if the caller reads the member after a refused write. A write that runs out of budget then fails early enough
-   * to leave time for that read.
+   * True if the caller reads the member after a refused write. A write that is waiting for the budget then fails early
+   * enough to leave time for that read.
    */
   readsAfter?: boolean;
 }
 
-/** Limits how long a write may still be sent. */
+/** The time limit for sending a write. */
 export interface WriteLease {
   /** Returns the time left, in milliseconds, or `Infinity` if no other node can take over. */
   leftMs(): number;
@@ -162,8 +163,7 @@ export interface WriteLease {
 export const unboundedLease: WriteLease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
 
 /**
- * Room in the platform's budget for a number of writes. Each write uses up its part. Dispose of the reservation to
- * release the rest.
+ * Reserved slots in the platform's budget. Each write uses up one. Dispose of the reservation to release the others.
  */
 export type Reservation = Disposable;
 
@@ -179,12 +179,12 @@ export function withShare(call: CallContext, { clock, share }: { clock: Clock; s
   return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };
 }
 
-/** This many empty pages in a row mean that the list is broken. */
+/** The number of consecutive empty pages after which a list counts as broken. */
 const maxEmptyPages = 3;
 
 /**
- * Yields the pages of a list, each with its cursor, from the cursor `first` to the last page or the first repeated
- * cursor. Throws `platform_rejected` if the list keeps returning empty pages.
+ * Yields the pages of a list, each with its cursor. Begins at the cursor `first`, and stops after the last page or
+ * before a repeated cursor. Throws `platform_rejected` after `maxEmptyPages` consecutive empty pages.
  */
 export async function* readPages<T>(
   read: (cursor: string | undefined) => Promise<Page<T>>,

@@ -40,9 +40,9 @@ export interface StoreOperations {
   exists(): Promise<boolean>;
   /** Checks the whole database. Reports damage instead of throwing an error. */
   check(): Promise<StoreReport>;
-  /** Returns the server's details, or `undefined` if the database is a file. Throws if rankd can't use the server. */
+  /** Returns the server's details, or `undefined` if the database is a file. */
   serverFacts(): Promise<ServerFacts | undefined>;
-  /** Returns the server's identity, even if it has changed, or `undefined` if the database is a file. */
+  /** Returns the server's identity, even if it differs from the known one; `undefined` if the database is a file. */
   server(): Promise<KnownServer | undefined>;
   /**
    * Migrates the database to the newest schema, even while daemons are using it: a daemon that does not support the new
@@ -87,7 +87,7 @@ export interface StoreReport {
   /** The newest schema that this rankd supports. */
   newestSchema: number;
   checks: StoreCheck[];
-  /** The suggested fix if a check has failed. */
+  /** The fix to suggest if a check has failed. */
   fix: string;
 }
 
@@ -130,23 +130,23 @@ export interface ServerFacts {
   isCommitSynced: boolean;
   /** Settings of the user or the database that rankd overrides in its transactions. */
   overridden: readonly string[];
-  /** How long the server leaves idle connections open (milliseconds); 0 means forever. */
+  /** The time after which the server closes idle connections, in milliseconds; 0 means never. */
   idleSessionTimeoutMs: number;
   /** True if the server proves its identity with a password, with a certificate, or through the owner of its socket. */
   isProven: boolean;
   standbyCount: number;
-  /** The number of standbys that a commit waits for. */
+  /** The number of standbys that a commit may wait for: all, or 0 if the server names no synchronous standby. */
   synchronousCount: number;
   connections: { most: number; used: number };
   /** The object that the user has no permission to change: the schema or, if there is no schema, the database. */
   lacks: 'schema' | 'database' | undefined;
-  /** The server's clock minus this machine's. */
+  /** The server's clock minus this machine's, in milliseconds. */
   aheadMs: number;
 }
 
 /** The result of a migration to the newest schema, or of a trial. */
 export interface Migration {
-  /** The location of the database. */
+  /** The location of the database, as text for the operator. */
   database: string;
   /** The schema before and after; both are the same if there is nothing to do. */
   from: number;
@@ -157,7 +157,7 @@ export interface Migration {
   note?: string;
 }
 
-/** The number of rows in each of the main tables. */
+/** The numbers of rows in the main tables. */
 export interface RowCounts {
   keys: number;
   whitelist: number;

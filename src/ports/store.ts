@@ -18,8 +18,8 @@ import type { WebhookStore } from './webhooks.ts';
  * All of rankd's records. Every method that writes is one durable transaction: once it resolves, the data is safe and
  * visible to every other handle. A missing record is `undefined`.
  *
- * Methods that write never interleave: the facts that such a method reads, and passes to its `judge`, do not change
- * before it has written.
+ * Methods that write never interleave: the facts that a method passes to its `judge` do not change before the method
+ * has written.
  *
  * Every method throws `store_unavailable`, and writes nothing, if the store can't be read or written.
  */
@@ -39,9 +39,9 @@ export interface Store
     LoginLinkStore,
     WebhookStore,
     BudgetStore {
-  /** The daemons that share this store; `undefined` if only one daemon can use it, as with SQLite. */
+  /** Access to the daemons that share this store; `undefined` if only one daemon can use it, as with SQLite. */
   readonly nodes: NodeStore | undefined;
-  /** Limits that are counted across all nodes; `undefined` if only one daemon can use the store. */
+  /** The limits that are counted across all nodes; `undefined` if only one daemon can use the store. */
   readonly limits: LimitStore | undefined;
   /** The clock that all users of this store share. */
   readonly clock: Clock;
@@ -53,15 +53,15 @@ export interface Store
   /** Resolves if the store responds and is still the one that was opened. */
   ping(): Promise<void>;
   /**
-   * Like `ping`, but also checks that the store accepts writes and, if daemons share it, that this node still holds its
-   * lease.
+   * Like `ping`, but also checks, after a failed write, that writes succeed again and, if daemons share the store, that
+   * this node still holds its lease.
    */
   pingWrites(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface WorkspaceStore {
-  /** Returns the only workspace, which is active and on the top plan at first. */
+  /** Returns the only workspace. A new store's workspace is active and on the top plan. */
   getWorkspace(): Promise<Workspace>;
   /**
    * Changes the workspace's id. Does nothing if a key exists, because the key's game may know the current id. Resolves
@@ -91,20 +91,20 @@ export interface WhitelistStore {
 
 /**
  * The queue of requests to change a member, first come, first served across all nodes. Each node orders its own
- * requests itself. When a node ends, its positions end with it. If a release fails, the position is released within
- * seconds after the store responds again.
+ * requests itself. When a node ends, its positions are released. If a release fails, it is retried within seconds after
+ * the store responds again.
  */
 export interface MemberQueueStore {
   /**
-   * Joins the end of a member's queue. Requests that other nodes enqueue later wait for this one. Resolves with the
-   * position.
+   * Adds a request to the end of a member's queue. Requests that other nodes enqueue later wait for it. Resolves with
+   * the position.
    */
   enqueue(rankeeId: number): Promise<string>;
   /** Releases a position. Does nothing if it was already released. */
   leave(position: string): Promise<void>;
   /**
-   * Resolves with `isNext`, which is true if no other live node has a request ahead of `position`. Without a
-   * `position`, uses the one that the next request would get.
+   * `isNext` is true if no other live node has a request ahead of `position`. Without a `position`, uses the one that
+   * the next request would get.
    */
   queueStanding(query: {
     rankeeId: number;
@@ -112,28 +112,28 @@ export interface MemberQueueStore {
   }): Promise<{ position: string; isNext: boolean }>;
 }
 
-/** The real group that this store is used for. */
+/** A real group whose ranks rankd changes with this store. */
 export interface ServedGroup {
   group: string;
   /** The absolute path of the configuration file that names the group; absent if none does. */
   configFile?: string;
 }
 
-/** Stored data about groups. A group is identified by its title, as in `RankChange.group`. */
+/** Stored data about groups. Each `group` is a title, as in `RankChange.group`. */
 export interface GroupStore {
   /** Returns the id of the group's base role, or `undefined` if it is unknown. */
   findBaseRole(group: string): Promise<number | undefined>;
   /** Stores the id of the group's base role in place of the previous one. */
   storeBaseRole(group: string, roleId: number): Promise<void>;
-  /** Returns the real group that was stored last, or `undefined`. */
+  /** Returns the stored real group, or `undefined`. */
   findServedGroup(): Promise<ServedGroup | undefined>;
-  /** Stores the served group in place of the previous one. */
+  /** Stores the real group in place of the previous one. */
   storeServedGroup(served: ServedGroup): Promise<void>;
   /** Returns the stored roles of the group in no particular order. */
   findRoles(group: string): Promise<StoredRole[]>;
   /** Replaces the group's stored roles. */
   storeRoles(group: string, roles: readonly StoredRole[]): Promise<void>;
-  /** Returns the roles that each entry in a setting meant when rankd first read it, in no particular order. */
+  /** Returns the roles that each entry of a setting meant when rankd first resolved it, in no particular order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
   /**
    * Replaces the group's meanings as `judge` decides, together with the judge's events. `judge` is synchronous and
@@ -162,22 +162,22 @@ export interface AuditFilter {
   limit: number;
 }
 
-/** A part of the audit chain as stored, with the beginning and end of the whole chain. */
+/** A page of the audit chain as stored, with the anchor and the end of the whole chain. */
 export interface ChainPage {
   /** The link before the first row in the chain. */
   anchor: ChainLink;
   /** In id order. */
   rows: AuditRow[];
-  /** The id of the newest row ever written. */
+  /** The id of the newest row ever written, even if it was removed. */
   lastId: number;
 }
 
 /** Removes old records in steps, so that no step holds the write lock for long. */
 export interface RetentionStore {
   /**
-   * Reads the oldest `limit` changes after `cursor` and removes those that ended before `before` (epoch milliseconds),
-   * together with their ended holds. Never removes open changes. `next` is the cursor for the next step, absent after
-   * the last one.
+   * Reads the oldest `limit` changes after `cursor` and removes those that ended before `before` (epoch milliseconds).
+   * Also removes holds that ended before then and whose first change is gone. `next` is the cursor for the next step,
+   * absent after the last one.
    */
   pruneChanges(step: {
     before: number;
@@ -194,21 +194,20 @@ export interface RetentionStore {
 
 /** Records about people on the platform. */
 export interface PersonStore {
-  /** Counts the records that mention a user as ranker or as member, and returns whether any of the changes is open. */
   mentionsOf(userId: number): Promise<Mentions>;
   /**
-   * Returns the members of the newest `limit` changes, without those whose name is in the change or was stored at
-   * `since` (epoch milliseconds) or later.
+   * Returns the members of the newest `limit` changes, without those whose name is in the change or was looked up and
+   * stored at `since` (epoch milliseconds) or later.
    */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
   /**
-   * Returns the users who have this name in a change or as their stored name, ignoring case. Users with the newest
-   * changes come first.
+   * Returns at most `limit` users who have this name as a member in a change or as their stored name, ignoring case.
+   * Users from changes come first, newest change first.
    */
   usersNamed(name: string, query: { limit: number }): Promise<number[]>;
   /** Returns the names of these users that were stored at `since` (epoch milliseconds) or later, by user id. */
   userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
-  /** Stores a user's name (`undefined` if there is no such user), and removes all names stored before `since`. */
+  /** Stores a user's name (`undefined` if there is no such user), and removes all users' names from before `since`. */
   storeUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
    * Stores an erasure request as `judge` decides, together with the judge's events, unless one with this id exists.
@@ -223,10 +222,10 @@ export interface PersonStore {
   waitingErasures(): Promise<ErasureRequest[]>;
   /**
    * Forgets a person in one transaction. Rewrites each change, hold and waiting request that names the person, replaces
-   * the user id in the audit log with the pseudonym, removes the salts, the stored name and linked people in Discord,
+   * the user id in the audit log with the pseudonym, removes the salts, the stored name and the linked Discord users,
    * and adds the judge's events. `judge` receives every mention in the audit log; it is synchronous and pure, and may
-   * run more than once. If it refuses, nothing changes, and the refusal is thrown. The replaced values disappear from
-   * the store's files once no process has them open.
+   * run more than once. If it refuses, nothing changes, and the refusal is thrown. In SQLite's files, the replaced
+   * values are overwritten once no process has the files open.
    */
   forgetPerson(
     forgetting: ForgottenUser,
@@ -240,11 +239,11 @@ export interface PersonStore {
 
 /** A single-use link that logs in to the operator's page. */
 export interface LoginLink {
-  /** The operator who made it: `web:<user>@<host>`. */
+  /** The operator who created the link: `web:<user>@<host>`. */
   by: string;
-  /** True if its session can't change anything. */
+  /** True if the link's session can't change anything. */
   isViewOnly: boolean;
-  /** How long its session lasts. */
+  /** The duration of the link's session, in milliseconds. */
   lifeMs: number;
 }
 
@@ -256,13 +255,13 @@ export interface LoginLinkStore {
   dropLoginLinks(): Promise<void>;
 }
 
-/** People in Discord who used a command or were linked to a Roblox user. `forgetPerson` removes them. */
+/** Discord users who used a command or were linked to a Roblox user. `forgetPerson` removes the linked ones. */
 export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
-  /** Returns all people in no particular order. */
   listDiscordPeople(): Promise<DiscordPerson[]>;
   /**
-   * Returns each linked user's newest Roblox name in the history. An engine may read only each user's newest changes.
+   * Returns each linked user's newest Roblox name in the history, by user id. An engine may search only each user's
+   * newest changes, so a name can be missing.
    */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
   /**
@@ -273,20 +272,20 @@ export interface DiscordStore {
 }
 
 export interface AuditStore {
-  /** Adds an event at the end of the chain. */
+  /** Adds an event at the end of the chain, with the store's current time in place of `event.at`. */
   appendAudit(event: DomainEvent): Promise<void>;
   /** Returns events, newest first unless `oldestFirst` is set. */
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
   /**
-   * Returns the time of the newest backup recorded in the audit log (epoch milliseconds), or `undefined`. Fast for a
-   * log of any length.
+   * Returns the time of the newest backup recorded in the audit log (epoch milliseconds), or `undefined`. Needs no scan
+   * of the log.
    */
   lastBackupAt(): Promise<number | undefined>;
-  /** Returns at most `limit` rows after `afterId`, in order, together with the chain's ends, in one snapshot. */
+  /** Returns at most `limit` rows after `afterId`, in order, from one snapshot. */
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
   /**
-   * Returns all mentions that `forgetPerson` has emptied, together with the chain's ends, in one snapshot. The mentions
-   * outlive their events: `pruneAudit` removes them only with the event that emptied them.
+   * Returns all mentions that `forgetPerson` has emptied, and the ids at the chain's ends, from one snapshot. A mention
+   * can outlive its event: `pruneAudit` removes it only together with the `person.forget` event.
    */
   emptiedMentions(): Promise<{ anchorId: number; lastId: number; mentions: EmptiedMention[] }>;
 }
@@ -316,19 +315,19 @@ export interface KeySelection {
 }
 
 /**
- * Keys and their secrets. Each `judge` is synchronous and pure, and may run more than once. Its facts do not change
- * before its verdict is stored. If it refuses, nothing changes, and the refusal is thrown.
+ * Keys and their secrets. Each `judge` is synchronous and pure, and may run more than once. If it refuses, nothing
+ * changes, and the refusal is thrown.
  */
 export interface KeyStore {
   /**
-   * Detects changes that other handles made to keys, places and the workspace. Called once for all requests in one turn
-   * of the event loop, before they call `lookUpKey`. Returns `undefined` if there is nothing to wait for, as with
-   * SQLite. Throws or rejects with `store_unavailable`.
+   * Detects changes that other handles made to keys, places and the workspace. Callers call it once for all requests in
+   * one turn of the event loop, before the requests call `lookUpKey`. Returns `undefined` if there is nothing to wait
+   * for, as with SQLite. Throws or rejects with `store_unavailable`.
    */
   freshen(): Promise<void> | undefined;
   /**
    * Returns the record of the key that has or had a secret with this hash, or `undefined` if there is none. May return
-   * a promise. The record is at least as new as the latest `freshen`. It is shared, so callers must not change it.
+   * a promise. The record is at least as new as the latest `freshen`. Callers share the record and must not change it.
    */
   lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
@@ -347,21 +346,21 @@ export interface KeyStore {
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
    * Applies the declared keys and their places as `judge` decides. If declarations clash, changes nothing and resolves
-   * with the clashes. If several daemons share the store, a key stays as long as any node declares it. `stillDeclared`
-   * lists the keys that other nodes declare and that this node omits or declares differently.
+   * with the clashes. If several daemons share the store, a key stays as long as any live node declares it.
+   * `stillDeclared` lists the keys that other nodes declare and that this node omits or declares differently.
    */
   declareKeys(
     declared: readonly NewDeclaration[],
     judge: (facts: DeclarationFacts) => DeclarationVerdict,
   ): Promise<{ clashes: DeclarationClash[]; stillDeclared: StillDeclared[] }>;
-  /** Stores the last use of each of these secrets. */
+  /** Stores the last use of each of these secrets, unless a later one is stored already. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
 }
 
-/** A daemon as it registers with the other daemons. */
+/** The part of a daemon that it registers with the store, for the other daemons and for commands. */
 export interface ShownNode {
   name: string;
-  /** Called with each heartbeat. */
+  /** Returns the status to publish. Called with each heartbeat. */
   status(): NodeStatus;
   /** Carries out an operator's command to this node. Resolves with the outcome, which must be serializable as JSON. */
   carryOut(command: NodeCommand): Promise<unknown>;
@@ -371,9 +370,9 @@ export interface ShownNode {
   onLost?(range: { fromId: number; toId: number }): void;
 }
 
-/** An operator's command to a daemon on any machine. */
+/** An operator's command to a daemon, which can be on a different machine. */
 export interface NodeCommand {
-  /** `relearn` is a reload that also re-resolves which roles the settings mean. */
+  /** `relearn`: a reload that also resolves the settings' roles again. `logout`: ends all dashboard sessions. */
   does: 'reload' | 'relearn' | 'logout';
   /** The actor recorded in the audit log. */
   by: string;
@@ -383,11 +382,11 @@ export interface NodeCommand {
 export interface NodeStore {
   /** Registers this handle as a daemon until it is closed. Throws `store_unavailable`. */
   showNode(node: ShownNode): Promise<void>;
-  /** True if this handle's latest read, at most a second ago, found no other daemon. */
+  /** True if this handle's latest successful heartbeat found no other daemon. Heartbeats are a second apart. */
   readonly isAlone: boolean;
-  /** Returns all daemons in name order, including those that crashed within the last day and were not restarted. */
+  /** Returns the daemons in name order, including those that died within the last day and were not restarted. */
   listNodes(): Promise<SeenNode[]>;
-  /** Takes a task unless another live node has it. Resolves with true if this node now has it. */
+  /** Takes a task unless another live node has it. Resolves with true if this node now has the task and a lease. */
   hasTask(task: string): Promise<boolean>;
   /** Sends a command to a node, which runs it within seconds if it is alive. Resolves with an id for `outcomeOf`. */
   askNode(nodeId: string, command: NodeCommand): Promise<string>;
@@ -404,22 +403,22 @@ export interface SharedLimit {
 }
 
 /**
- * The number of tokens that one node has spent, and how long ago it spent the first one. The limit refills from that
- * moment.
+ * Tokens that one node has spent locally.
  */
 export interface Spent {
   count: number;
+  /** The time since the node spent the first of them. The limit refills from that moment. */
   agoMs: number;
 }
 
 /**
- * Callers' limits, counted across all nodes that share the store. If the server loses the counts, all limits are full
- * again.
+ * Callers' limits, counted across all nodes that share the store. If the database server loses the counts, all limits
+ * are full again.
  */
 export interface LimitStore {
   /**
-   * Takes one token from each limit in turn, up to the first empty one. Concurrent calls by several nodes never exceed
-   * a limit. Resolves with the result and the tokens left for each limit tried.
+   * Takes one token from each limit in turn, and stops at the first empty one. Concurrent calls by several nodes never
+   * exceed a limit. Resolves with the result and the tokens left for each limit tried. Accepts at most two limits.
    */
   takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
   /**
@@ -431,25 +430,25 @@ export interface LimitStore {
   forgetFullLimits(): Promise<void>;
 }
 
-/** The data for opening an account that the ledger does not have. */
+/** The facts for opening an account that the ledger does not have. */
 export interface OpeningFacts<Account> {
   /** The ledger's time. */
   now: number;
-  /** The account as this process knows it, if the ledger has lost it or its latest version. */
+  /** This process's latest copy of the account, if the ledger has lost the account or its latest version. */
   known?: Account;
   /** The time of the latest request for a rank change (by the ledger's clock), if there was one. */
   lastChangeAt?: number;
 }
 
-/** Identifies an account by the operation that it counts. `open` creates it; it is pure and may run more than once. */
+/** Identifies an account by its operation. `open` returns a new account; it is pure and may run more than once. */
 export interface AccountName<Account> {
   operation: string;
   open(facts: OpeningFacts<Account>): Account;
 }
 
 /**
- * Stores how much of each platform operation's budget is spent. An account is a plain record, serializable as JSON.
- * Changes to one account never interleave, on any node.
+ * Stores the spent part of the platform's budget, in one account per operation. An account is a plain record,
+ * serializable as JSON. Changes to one account never interleave, on any node.
  */
 export interface BudgetLedger {
   /**

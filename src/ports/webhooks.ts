@@ -16,7 +16,7 @@ export interface Progress {
   /** Changed fields of the webhook; `undefined` removes one. */
   webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
   put: readonly Delivery[];
-  /** If given, waiting deliveries with a failed attempt become due at this time (epoch milliseconds). */
+  /** If set, waiting deliveries with a failed attempt become due at this time (epoch milliseconds) at the latest. */
   hurriedAt?: number | undefined;
   events: readonly DomainEvent[];
 }
@@ -54,8 +54,8 @@ export interface WebhookStore {
   updateWebhooks(judge: (webhooks: Webhook[], newestEvent: number) => Verdict<WebhookEdit>): Promise<void>;
   /**
    * Changes the webhooks that the configuration declares, in the same way as `updateWebhooks`, and stores this node's
-   * declarations. If several daemons share the store, a webhook stays as long as any node declares it. Resolves with
-   * the webhooks that other nodes declare and that this node omits or declares differently.
+   * declarations. If several daemons share the store, a webhook stays as long as any live node declares it. Resolves
+   * with the webhooks that other nodes declare and that this node omits or declares differently.
    */
   declareWebhooks(judge: (facts: WebhookFacts) => Verdict<DeclaredEdit>): Promise<StillDeclared[]>;
   /**
@@ -73,13 +73,13 @@ export interface WebhookStore {
   /** Returns at most `limit` deliveries of a webhook, ordered by event. */
   listDeliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   /**
-   * Removes deliveries that ended before this time (epoch milliseconds), and each webhook's successful ones except the
-   * newest `keep`.
+   * Removes deliveries that ended before `before` (epoch milliseconds), and all successful ones except the newest
+   * `keep` of each webhook.
    */
   trimDeliveries(step: { before: number; keep: number }): Promise<void>;
-  /** Returns the events after this number that have one of these actions, in order. */
+  /** Returns at most `limit` events after the event `after` that have one of these actions, in order. */
   eventsAfter(page: { after: number; actions: readonly string[]; limit: number }): Promise<OutboxPage>;
-  /** Returns the events with these numbers that still exist, in order. */
+  /** Returns the events with these numbers, in order, without those that no longer exist. */
   findEvents(sequences: readonly number[]): Promise<OutboxEvent[]>;
 }
 
@@ -104,7 +104,7 @@ export type TargetAnswer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
 
-/** `refusal`: the reason `send` never calls this address. `doubt`: the reason it currently would not. */
+/** `refusal`: the reason that `send` never calls this address. `doubt`: the reason that it currently can't. */
 export interface AddressVerdict {
   refusal?: string;
   doubt?: string;
@@ -114,6 +114,6 @@ export interface AddressVerdict {
 export interface WebhookSender {
   /** Sends a request without following redirects. Rejects only if `signal` is aborted. */
   send(request: WebhookRequest, signal?: AbortSignal): Promise<TargetAnswer>;
-  /** Resolves the host name of the address without sending a request. Never throws. */
+  /** Judges an address by resolving its host name, without sending a request. A failed lookup is a doubt. */
   judgeAddress(target: Pick<WebhookRequest, 'address' | 'allowPrivate' | 'proxy'>): Promise<AddressVerdict>;
 }

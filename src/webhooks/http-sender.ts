@@ -48,7 +48,6 @@ export function httpWebhookSender(clock: Clock, lookup: Lookup = dnsLookup): Web
   };
 }
 
-/** Resolves a name to addresses. */
 type Lookup = (
   name: string,
   options: LookupAllOptions,
@@ -58,8 +57,8 @@ type Lookup = (
 class Forbidden extends Error {}
 
 /**
- * Sends a request to a judged address. Judges a numeric address itself, because Node.js does not call the lookup hook
- * for it. Connects only to the judged addresses, even if DNS changes in the meantime.
+ * Sends a request, but only to an address that may be called. Checks a numeric address itself, because Node.js does not
+ * call the lookup hook for it. Connects only to the addresses that were checked, even if DNS changes in the meantime.
  */
 async function exchange(
   request: WebhookRequest,
@@ -134,7 +133,7 @@ function judgedLookup(lookup: Lookup, mayCall: (address: string) => boolean): Lo
   };
 }
 
-/** Destroys a request that has no connection within `connectTimeoutMs`. A response may take longer. */
+/** Destroys the request if it has no connection within `connectTimeoutMs`. The response may take longer. */
 function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSignal): void {
   const connected = new AbortController();
   request.on('socket', (socket) => {
@@ -167,7 +166,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** Returns a response's text on one line, without the address and the secrets, whether encoded or decoded. */
+/** Returns the text on one line, without the parts of the address and the secrets, whether encoded or decoded. */
 function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');
@@ -200,8 +199,8 @@ function inWords(error: unknown): string {
 }
 
 /**
- * Returns a note if a proxy is configured. Webhooks don't use it: it would resolve the name itself, so rankd could not
- * judge the address.
+ * Returns a note if a proxy is configured. Webhooks don't use it: the proxy would resolve the name itself, so rankd
+ * could not check the address.
  */
 function proxyNote({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
   const variable = proxyFor(address, proxy);
@@ -216,7 +215,7 @@ export function isPublic(address: string): boolean {
   return parsed instanceof ipaddr.IPv6 ? parsed.match(globalUnicast) : parsed.toString() !== azureHost;
 }
 
-/** IANA has allocated no other unicast addresses; private networks such as Yggdrasil use the rest. */
+/** IANA has allocated no unicast addresses outside this block; private networks such as Yggdrasil use some of them. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
@@ -237,7 +236,7 @@ export function literalIn({ hostname }: URL): string | undefined {
   return isIP(bare) > 0 ? bare : undefined;
 }
 
-/** Returns the reason that rankd does not call such an address, with the fix. */
+/** Returns the reason that rankd does not call an address that is not public, with the fix. */
 export function forbidden(address: string): string {
   return `its address ${address} is not public; if it is yours, add it to webhooks.allow_private`;
 }

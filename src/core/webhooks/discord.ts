@@ -30,7 +30,7 @@ export const colors = {
   alarm: 15548997,
 } as const;
 
-/** Discord's limits, in UTF-16 units. `total`: for all of a message's embeds together. */
+/** Discord's limits. `embeds` is a count, and the others are UTF-16 units; `total` is for all of a message's embeds. */
 export const limits = { content: 2000, embeds: 10, title: 256, description: 4096, total: 6000 } as const;
 
 /** Returns a message that notifies no one. */
@@ -38,13 +38,13 @@ export function quietMessage(embeds: Embed[]): DiscordMessage {
   return { username: 'rankd', allowed_mentions: { parse: [] }, flags: 4096, embeds };
 }
 
-/** Returns a message that notifies, and mentions a role if there is one. */
+/** Returns a message that notifies the channel, and mentions the role if there is one. */
 export function loudMessage(embeds: Embed[], roleId: string | undefined): DiscordMessage {
   if (roleId === undefined) return { username: 'rankd', allowed_mentions: { parse: [] }, embeds };
   return { username: 'rankd', content: `<@&${roleId}>`, allowed_mentions: { parse: [], roles: [roleId] }, embeds };
 }
 
-/** Returns one line without formatting, for a message that Discord refused. */
+/** Returns a message of one line without embeds, to send in place of a message that Discord refused. */
 export function plainMessage(line: string): DiscordMessage {
   return { username: 'rankd', content: line.slice(0, limits.content).toWellFormed(), allowed_mentions: { parse: [] } };
 }
@@ -60,8 +60,8 @@ function lengthOf({ title, description, fields = [], footer }: Embed): number {
 }
 
 /**
- * Escapes text from games and players for Discord: it can't mention anyone, make a link, or look like other text. Cuts
- * it to `max` UTF-16 units, which Discord counts.
+ * Escapes text from games and players for Discord, so that it can't mention anyone, contain a link, or change the
+ * format of the message. Cuts it to `max` UTF-16 units, which Discord counts.
  */
 export function quoted(text: string, max: number): string {
   const plain = text

@@ -1,7 +1,7 @@
 import { suggest } from '../../base/text.ts';
 import type { AuditEvent, ChangeState, RankChange } from '../model.ts';
 
-/** The webhook event for each audit action. Other actions are not sent to webhooks. */
+/** The webhook event for each audit action; actions that are not listed are not sent to webhooks. */
 const typeOfAction = {
   'rank.applied': 'rank.changed',
   'rank.refused': 'rank.refused',
@@ -103,7 +103,7 @@ export function isAlarm(type: WebhookEventType): boolean {
   return (groups.alarms as readonly WebhookEventType[]).includes(type);
 }
 
-/** Returns the command that solves the problem behind an event, if any. */
+/** Returns the command that solves the problem that an event reports, if there is one. */
 export function fixOf(
   type: WebhookEventType,
   { subject, detail }: Pick<AuditEvent, 'subject' | 'detail'>,
@@ -119,7 +119,7 @@ interface Subscription {
   isForGames?: boolean;
 }
 
-/** True if the event is for this webhook. `addressHash`: the hash of its address, which lets a game select it. */
+/** True if the event is for this webhook. `addressHash`: the webhook's; a game selects a webhook by this hash. */
 export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
   const { event, change } = outboxEvent;
   const type = typeOf(outboxEvent);
@@ -142,8 +142,8 @@ export function flawOfEvents(name: string): { message: string; suggestion: strin
 }
 
 /**
- * Returns the change as it was at the time of an audit event, so that every attempt sends the same event. The names are
- * current, so that a forgotten person does not reappear.
+ * Returns the change as it was at the time of an audit event, so that every delivery attempt sends the same content.
+ * The names are the current ones, so that a forgotten person's name is not sent again.
  */
 export function changeAt({ action, at, detail }: AuditEvent, change: RankChange): RankChange {
   const state = action.slice('rank.'.length) as ChangeState;

@@ -6,7 +6,7 @@ import type { Delivery, Webhook, WebhookKind } from './webhook.ts';
 
 /**
  * The outcome of a request to a target. `refused`: the target rejects this event · `busy`: it asks for a later retry,
- * which is not a failure · `gone`: it will never accept an event again.
+ * which is not a failure · `gone`: it will never accept an event again. `restMs`: the pause before the next request.
  */
 export type Outcome =
   | { kind: 'delivered'; status: number; restMs?: number | undefined }
@@ -54,7 +54,7 @@ export function progressOf(attempt: Attempt): Judged {
   }
 }
 
-/** Returns the effect of a delivery. A failing target that responds again receives its waiting events at once. */
+/** Returns the effect of a delivery. If the target had failed before, it receives its waiting events at once. */
 function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'delivered' }): Judged {
   const { webhook, now } = attempt;
   return {
@@ -72,8 +72,8 @@ function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'deli
 type Failure = Outcome & { kind: 'failed' | 'refused' };
 
 /**
- * Returns the effect of a failed message. Its events wait together, after the cursor, because Discord gets many events
- * in one message.
+ * Returns the effect of a failed Discord message. The cursor stays in front of its events, so that the retry sends them
+ * again, together with later ones. If Discord refuses the message, its events count as failed.
  */
 function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: Failure): Judged {
   const { webhook, now, random } = attempt;
@@ -88,8 +88,8 @@ function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: 
 }
 
 /**
- * Returns the effect of a failed event. Its first attempts delay later events. After those attempts, it waits
- * separately, so that an event that the target can't accept does not block the others.
+ * Returns the effect of a failed event. Its first `triesInPlace` attempts delay later events; then the cursor passes
+ * it, so that an event that the target can't accept does not block the others.
  */
 function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const { webhook, now, random } = attempt;
@@ -122,7 +122,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   return withDeath(attempt, progress);
 }
 
-/** Disables a webhook whose target has been dead for days. Its waiting events are retained. */
+/** Also disables the webhook if its target has failed for days. Its waiting events are retained. */
 function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
@@ -139,8 +139,8 @@ function disabled(why: string) {
 export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & Skipped;
 
 /**
- * Moves the cursors past these events, and returns an event that reports them. Does nothing if the webhook's cursors
- * are already past them.
+ * Returns the webhook's cursors after the skipped events, and an event that reports the skip. Returns no changes if the
+ * cursors are already past these events.
  */
 export function leftOut(
   webhook: Webhook,
@@ -155,7 +155,7 @@ export function leftOut(
   return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, actor)] };
 }
 
-/** Returns the cursors after these events. */
+/** Returns the cursors after the attempt's events. */
 function passed({ webhook, events }: Attempt): Pick<Webhook, 'cursor' | 'alarmCursor'> {
   const furthest = (of: typeof events, from: number) => Math.max(from, ...of.map(({ sequence }) => sequence));
   const alarms = events.filter(({ type }) => isAlarm(type));
@@ -175,8 +175,8 @@ function ended(
 }
 
 /**
- * Returns the delivery for this attempt, without a response yet. Continues the count of a waiting delivery; otherwise,
- * starts a new one.
+ * Returns the delivery of an event, without the response to this attempt. Retains the count of attempts if the event is
+ * waiting; otherwise, the count starts at 0.
  */
 function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: Attempt['events'][number]): Delivery {
   const before = deliveries.find((delivery) => delivery.sequence === sequence);
@@ -200,25 +200,25 @@ const waitsMs = [
   24 * hour,
 ] as const;
 
-/** After this many failed attempts to deliver an event, later events overtake it. */
+/** The number of failed attempts after which later events overtake an event. */
 export const triesInPlace = 3;
 
 /** The maximum number of attempts for an event if the target accepts other events. */
 const maxTries = waitsMs.length + 1;
 
-/** A webhook is disabled once its target has failed for this long and for this many attempts. */
+/** A webhook is disabled once its target has failed for at least `deadAfterMs` and `deadAfterTries` attempts. */
 const deadAfterMs = 5 * 24 * hour;
 const deadAfterTries = 10;
 
-/** The age after which events are no longer delivered. */
+/** The maximum age of events that are still delivered. */
 export const maxAgeMs = 7 * 24 * hour;
 
 /** The longest wait that a target may ask for. */
 const maxRetryAfterMs = 24 * hour;
 
 /**
- * Returns the time of the next attempt after this many failures. `random` (0 to 1) is the jitter: targets that fail
- * together are not retried at the same moment.
+ * Returns the time of the next attempt after the given number of failures. `random` (0 to 1) is the jitter, so that
+ * targets that fail together are not retried at the same moment.
  */
 function nextTryAt({
   failures,
@@ -235,19 +235,19 @@ function nextTryAt({
   return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
 }
 
-/** How long events for a channel are collected, after this many consecutive digests. */
+/** The time for collecting a channel's events (`ms`), and the number of consecutive digests before it. */
 interface BatchWindow {
   ms: number;
   digests: number;
 }
 
-/** Up to this many events at once get an embed each; more are sent as a digest. */
+/** The maximum number of events in a message that has an embed for each event. */
 export const maxEmbeds = 5;
 
 /**
- * Returns how long to collect events: 1 s for a single event, 10 s after a recent message, so that a list of changes
- * does not flood the channel, and a minute during a series of digests. `last`: the age of the last message, and the
- * number of digests in its series.
+ * Returns the time for collecting events: 1 s if no message was sent in the last 10 s; otherwise 10 s, so that a list
+ * of changes does not flood the channel, or a minute during a series of digests. `last`: the age of the last message,
+ * and the number of consecutive digests up to it.
  */
 export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
@@ -263,7 +263,6 @@ type Answer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
 
-/** Interprets a target's response. */
 export function outcomeOf(kind: WebhookKind, answer: Answer, now: number): Outcome {
   if (!answer.isAnswered) return { kind: 'failed', error: answer.error };
   return kind === 'discord' ? discordOutcome(answer, now) : standardOutcome(answer, now);
@@ -283,7 +282,7 @@ function standardOutcome(answer: Answered, now: number): Outcome {
 
 /**
  * Interprets Discord's response, including its rate limits: https://discord.com/developers/docs/topics/rate-limits. A
- * deleted webhook must not be called again, because Discord blocks addresses with too many refused calls.
+ * deleted webhook must not be called again, because Discord blocks an IP address that makes too many refused calls.
  */
 function discordOutcome(answer: Answered, now: number): Outcome {
   const { status } = answer;

@@ -3,7 +3,6 @@ import { compareDeclarations, type NodeDeclarations, refusalOfDeclared, type Sti
 import { type Actor, type Verdict, webhookEvent } from '../events.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 
-/** The changes to the webhooks. */
 interface Edit {
   put: Webhook[];
   remove: string[];
@@ -49,7 +48,9 @@ function refusalOfTwin(address: string | undefined, others: readonly Webhook[]):
   return new RankdError('already_exists', `The webhook ${twin.name} already has this address.`, { hint });
 }
 
-/** Judges a change to one webhook. Refuses a declared webhook unless `isDeclaredToo` is set. */
+/**
+ * Judges a change to one webhook, by name or id. Refuses to change a declared webhook unless `isDeclaredToo` is set.
+ */
 export function judgeOne(
   name: string,
   judge: (webhook: Webhook, newestEvent: number) => Verdict<Webhook | 'removed'>,
@@ -86,8 +87,8 @@ export type WebhookDeclaration = Pick<
 };
 
 /**
- * A declared webhook as a node stores it. `id` is for a new webhook. `fingerprint` changes with the address or secret,
- * and reveals neither.
+ * A declared webhook as a node stores it. `id` is used only if the webhook is new. `fingerprint` changes with the
+ * address or secret, and reveals neither.
  */
 export interface NewWebhookDeclaration extends WebhookDeclaration {
   id: string;
@@ -100,7 +101,7 @@ export interface WebhookFacts extends NodeDeclarations<NewWebhookDeclaration> {
   newestEvent: number;
 }
 
-/** The resulting changes to the webhooks, and to this node's declarations. */
+/** The changes to the webhooks and to this node's declarations, and the webhooks that other nodes still declare. */
 export interface DeclaredEdit extends Edit {
   renewed: NewWebhookDeclaration[];
   dropped: string[];
@@ -108,8 +109,8 @@ export interface DeclaredEdit extends Edit {
 }
 
 /**
- * A declared webhook's conflict. `twin`: the undeclared webhook with the same name or address; `undefined` if the
- * declared one exceeds the limit.
+ * A conflict of the declared webhook at position `index`. `twin`: the undeclared webhook with the same name or address;
+ * `undefined` if the declared one exceeds the limit.
  */
 export type WebhookClash =
   | { index: number; field: 'name' | 'url_file'; twin: Webhook }
@@ -132,8 +133,8 @@ export function clashesOf(
 }
 
 /**
- * Returns the differences between the configured and the stored webhooks. A webhook with a known name continues from
- * its cursor.
+ * Returns the changes that make the stored webhooks match the declarations in force. A webhook that was declared before
+ * continues from its cursor.
  */
 export function declaredEdit(
   own: readonly NewWebhookDeclaration[],

@@ -15,7 +15,7 @@ export interface Webhook {
   shown: string;
   /** As secret as a password. Absent if the configuration declares the webhook: then the address is in a file. */
   address?: string;
-  /** The SHA-256 of its address, which lets a game select a declared webhook for games. */
+  /** The SHA-256 of a declared webhook's address, by which a game can select it; see `isForGames`. */
   addressHash?: string;
   /** Signs deliveries: `whsec_…`. Absent for Discord, and if the secret is in a file. */
   secret?: string;
@@ -36,9 +36,11 @@ export interface Webhook {
   /** The number of the last handled alarm. Alarms overtake other events. */
   alarmCursor: number;
   createdAt: number;
-  /** Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; then only the configuration can change it. */
+  /**
+   * Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; an operator can enable it, but not edit it.
+   */
   declaredIn?: string;
-  /** When the target first failed; absent while it accepts events. */
+  /** The time of the target's first failure; absent while it accepts events. */
   failingSince?: number;
   /** The number of failed attempts since the last success. */
   failedTries: number;
@@ -118,7 +120,6 @@ export function signedHeaders(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
-/** An address for deliveries. */
 export interface WebhookAddress {
   /** As secret as a password. */
   address: string;
