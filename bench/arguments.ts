@@ -4,7 +4,7 @@ import { wholeNumber } from '../src/cli/input/arguments.ts';
 export interface BenchOptions<Name extends string> {
   rounds: number;
   only: Set<Name>;
-  /** True if the results are stored, in results.json and the README. */
+  /** True to store the results in results.json and the README. */
   write: boolean;
   /** True to print one JSON document instead of the table. */
   json: boolean;
@@ -13,7 +13,7 @@ export interface BenchOptions<Name extends string> {
 /** With fewer rounds, medians vary too much. */
 const fewestRounds = 5;
 
-/** Parses the command line. Prints errors or help, and then throws `CommanderError`. */
+/** Parses the command line. After printing an error or the help text, throws `CommanderError`. */
 export function benchOptions<Name extends string>(line: string[], names: readonly Name[]): BenchOptions<Name> {
   const only = (given: string) => new Set(given.split(',').map((name) => known(name, names)));
   return new Command('npm run bench --')

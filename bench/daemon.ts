@@ -13,7 +13,6 @@ const limits = `limits:
   failed_auth: 1000000
 `;
 
-/** The Node.js options in rankd's systemd unit. */
 const unit = readFileSync(new URL('../config/rankd.service', import.meta.url), 'utf8');
 const nodeOptions = /^Environment=NODE_OPTIONS=(.+)$/m.exec(unit)?.[1] ?? '';
 
@@ -22,7 +21,7 @@ export interface Rankd extends AsyncDisposable {
   home: CliHome;
   /** The key's secret. */
   secret: string;
-  /** Starts the daemon on the server's core with the unit's options and a log file, as a service manager does. */
+  /** Starts the daemon on the server's core, with the systemd unit's Node.js options and a log file. */
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 

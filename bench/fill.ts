@@ -4,16 +4,15 @@ import Database from 'better-sqlite3';
 import { mintKey } from '../src/core/api-key.ts';
 import { place, type Rankd } from './daemon.ts';
 
-/** A database's amount of data. */
 export interface Size {
   keys: number;
   changes: number;
 }
 
-/** Nearly empty, but with `goodSecrets` keys. */
+/** A nearly empty database, with the fewest keys that `fill` can return secrets for. */
 export const small: Size = { keys: 10, changes: 10 };
 
-/** The time between changes: five million take a month, which is about as fast as Roblox allows. */
+/** The time between two changes, at which five million changes take a month. */
 const everyMs = 500;
 
 /** The number of added keys whose secrets are returned. */
@@ -67,7 +66,7 @@ function fileOf({ home }: Rankd): string {
   return join(home.dataDir, 'rankd.db');
 }
 
-/** The `@count` whole numbers after `@after`. The cast is needed because numbers are bound as reals. */
+/** The `@count` whole numbers after `@after`. The cast is needed because better-sqlite3 binds numbers as reals. */
 const numbers = `(WITH RECURSIVE numbers (value) AS (SELECT CAST(@after AS INTEGER) + 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < @after + @count)
                   SELECT value FROM numbers)`;
 

@@ -1,12 +1,12 @@
 import type { Spread } from './rounds.ts';
 
-/** The goal for a figure. */
 export type Goal = { atLeast: number } | { atMost: number };
 
 /** One line of the table. */
 export interface Finding extends Spread {
-  /** The subject of the measurement, and its baseline. */
+  /** The subject of the measurement. */
   what: string;
+  /** The baseline or the goal to compare it with; empty if there is none. */
   against: string;
   /** The measured quantity: `req/s`, `p99`, `time`. */
   figure: string;

@@ -1,7 +1,7 @@
 import { openRankd, type Rankd } from './daemon.ts';
 import { addKeys, fill, type Size } from './fill.ts';
 
-/** A month's changes, each with a name, a key and a ranker. */
+/** The size before `withAllKeys`: a month of changes, spread over a thousand keys. */
 const size: Size = { keys: 1_000, changes: 5_000_000 };
 const allKeys = 1_000_000;
 
@@ -11,13 +11,16 @@ const allKeys = 1_000_000;
 export class FullDatabase implements AsyncDisposable {
   #filled: Promise<Rankd> | undefined;
 
-  /** Returns the filled database. Must not be called while a daemon is using it. */
+  /** Returns the database, which the first call fills. */
   filled(): Promise<Rankd> {
     this.#filled ??= openFilled();
     return this.#filled;
   }
 
-  /** Adds keys until there are a million, and returns some of their secrets. Can be called once. */
+  /**
+   * Adds keys until there are a million, and returns some of their secrets. Must be called only once, and not while a
+   * daemon is using the database.
+   */
   async withAllKeys(): Promise<{ full: Rankd; secrets: string[] }> {
     const full = await this.filled();
     return { full, secrets: addKeys(full, { after: size.keys, count: allKeys - size.keys }) };

@@ -10,7 +10,7 @@ export interface LoadOptions {
   amount: number;
   /** Each connection sends these requests in a loop. */
   requests: LoadRequest[];
-  /** If set, each `"MEMBER"` in a body becomes the next number after this one. */
+  /** If set, `"MEMBER"` in the body of each request becomes the next user id after this one. */
   firstMember?: number;
 }
 
@@ -31,10 +31,11 @@ export interface LoadReport {
 }
 
 /**
- * Sends load from a separate core. One process sends it to both sides, because a new process would be slow at first.
+ * Sends load from a separate core. One process sends it to rankd and to the baseline, because a new process would be
+ * slow at first.
  */
 export interface Load extends AsyncDisposable {
-  /** Throws if a response has a different status, because the figures would measure something else. */
+  /** Throws if a request fails or a status is not `expected`, because the figures would measure something else. */
   send(options: LoadOptions, expected: { status: number }): Promise<LoadReport>;
 }
 

@@ -12,7 +12,7 @@ const latencyMs = Number(process.argv[2] ?? 0);
 const actingUser = 7;
 const ranks = [group.base, group.trainee, group.officer, group.leader];
 const rolePath = (rank: number) => `groups/${group.id}/roles/${roleIdOf(rank)}`;
-/** The ranks of changed members; all others are trainees. */
+/** The ranks of changed members. All other users are trainees, except the acting account. */
 const held = new Map<number, Set<number>>();
 
 /** The number of calls allowed per second: more than any load makes, and the highest limit that rankd tracks. */

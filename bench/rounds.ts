@@ -20,7 +20,7 @@ export async function interleaved<Figures>(
 }
 
 /**
- * How often both sides are started: Node.js compiles differently in each process, which makes it up to a tenth faster
+ * The number of starts of both sides: Node.js compiles differently in each process, which makes it up to a tenth faster
  * or slower.
  */
 const starts = 3;

@@ -6,10 +6,10 @@ import { onCore } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 
 const against = 'node -e 0';
-/** Warm-up runs, not counted: they fill the compile cache and the file cache. */
+/** The number of uncounted warm-up runs, which fill the compile cache and the file cache. */
 export const firstStarts = 2;
 
-/** Measures the wall time of commands, and of `serve` up to its first response, against an idle Node.js. */
+/** Measures the wall time of commands, and of `serve` up to its first response, against that of `node -e 0`. */
 export async function commands({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using rankd = await openRankd();
   let made = 0;

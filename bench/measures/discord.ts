@@ -11,14 +11,14 @@ import { configFor } from './ranker.ts';
 
 /** Longer than the bench runs, so the platform never responds to a read. */
 const hangingMs = 2 ** 31 - 1;
-/** How many people use a command at the same moment. */
+/** The numbers of people who use a command at the same moment. */
 const crowds = [30, 200];
 const withinMs = 100;
 /** The pause before a round, so that acknowledged commands can finish the work that does not need Roblox. */
 const pauseMs = 500;
 const uncounted = 3;
 
-/** Measures how soon rankd acknowledges commands that Discord posts at the same moment, while Roblox hangs. */
+/** Measures rankd's acknowledgement times for commands that Discord posts at the same moment, while Roblox hangs. */
 export async function discord({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using platform = await startServer([program('platform.ts'), String(hangingMs)], { core: 'load' });
   await using targets = await startServer([program('webhook-targets.ts')], { core: 'load' });
@@ -57,7 +57,7 @@ let person = 4_400_000_000_000_000_000n;
 async function acknowledgements(url: string, crowd: number): Promise<number[]> {
   const agent = new Agent({ keepAlive: true });
   const commands = Array.from({ length: crowd }, () => {
-    person += 1n; // because each person has a separate rate limit
+    person += 1n; // a new person for each command, because rankd limits each person's rate
     const command = { name: 'promote', options: { user: String(person % 1_000_000n) }, userId: String(person) };
     const body = JSON.stringify(interactionOf(command));
     return { body, headers: signed(body) };

@@ -15,7 +15,7 @@ import { place } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { spreadOf } from '../rounds.ts';
 
-/** How much faster time passes: a minute of Roblox's budget takes `60 / speed` seconds. */
+/** The speed of the accelerated clock: a minute of Roblox's budget takes `60 / speed` seconds. */
 const speed = 4;
 const windows = 10;
 /** Roblox's documented budget for each operation in a change. */
@@ -23,10 +23,10 @@ export const budget = { changes: 300, windowMs: 60_000 };
 /** The keys' total demand, as a multiple of the budget. */
 const demand = 3;
 const keys = ['one', 'two', 'three'];
-/** A fourth key requests single changes, at an interval that moves through the windows. */
+/** A fourth key requests one change at a time, at an interval that hits different points of the windows. */
 const single = { key: 'four', everyMs: 19_300 };
 const answersInMs = 100;
-/** Enough members that none is changed again while reads of the previous change can still lag. */
+/** Enough members that none is changed again while reads may not show the previous change yet. */
 export const members = { first: 20_000, count: 1_500 };
 
 export async function limit(): Promise<Finding[]> {

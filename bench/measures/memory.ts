@@ -10,7 +10,7 @@ import { verification } from '../verification.ts';
 const connections = 64;
 const million = 1_000_000;
 const more = 500_000;
-/** Each round takes a minute. */
+/** Few rounds, because each takes a minute. */
 const rounds = 3;
 
 /** Measures memory at rest, after a million requests (both against bare Fastify), and after half a million more. */

@@ -29,7 +29,7 @@ export async function nodes(): Promise<Finding[]> {
 
 /** The number of daemons to kill. They are killed concurrently, because most of the time is waiting. */
 const killed = 3;
-/** Roblox's longest read lag. */
+/** The fake's read lag; the longest that was observed on Roblox is 6.75 s. */
 const lagMs = 5_000;
 
 async function kills(server: PostgresServer): Promise<Finding[]> {
@@ -85,7 +85,7 @@ async function killOne(server: PostgresServer, database: string) {
   return { takenMs, reconciledMs };
 }
 
-/** How much faster time passes. Ledger requests do not get faster, so a higher speed would overstate their cost. */
+/** The accelerated clock's speed. More would overstate the cost of the budget ledger, whose queries take real time. */
 const speed = 6;
 const windows = 10;
 /**
@@ -151,7 +151,7 @@ async function openDaemons({ url }: { url: string }) {
   opened.defer(() => fake.close());
   const charge = fake.budgets.charge.bind(fake.budgets);
   let refused = 0;
-  /** When Roblox carried out member reads, the most frequent operation. */
+  /** The times at which Roblox accepted reads of members, the most frequent operation. */
   const reads: number[] = [];
   fake.budgets.charge = (operation) => {
     try {

@@ -36,7 +36,7 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   ];
 }
 
-/** Creates a database with these settings. rankd connects to it through `port`. */
+/** Creates a database with `settings`. Returns its address through `port`, and lines for `rankd.yaml` with it. */
 export async function newStore(
   server: PostgresServer,
   name: string,
@@ -107,8 +107,8 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   const onNode = many(node, shared);
   const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
   const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
-  // The baseline takes three turns with separate connections, too. More warm-up rounds give each daemon enough
-  // requests.
+  // The baseline, too, takes three turns with separate connections. Each daemon gets only a third of the requests, and
+  // therefore needs more warm-up rounds.
   const inTurn = (servers: ServerProcess[]) => () => loaded(load, servers, verification(shared.secret));
   const sides = { ours: inTurn(nodes), baseline: inTurn(nodes.map(() => node)) };
   const together = await interleaved(sides, rounds, 4 * nodes.length);
@@ -126,9 +126,7 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   return { againstSqlite, againstFastify, together, single };
 }
 
-/**
- * Divides a slice of requests among the daemons, which take turns. The same daemon can be listed several times.
- */
+/** Divides one `slice` of requests among the servers, which take turns. A server can be listed several times. */
 async function loaded(load: Load, servers: readonly ServerProcess[], request: LoadRequest) {
   const pids = [...new Set(servers.map(({ pid }) => pid))];
   const cpu = () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
@@ -169,7 +167,7 @@ async function changes(
   };
 }
 
-/** Opens a store through `port`, and returns a function that begins and finishes one change in it. */
+/** Opens a store through `port`. `once` begins and finishes one change in it. */
 async function beginAndFinish({ user, socketDir }: PostgresServer, at: { database: string; port: number }) {
   const server = { host: '127.0.0.1', user, ...at, tls: false } as const;
   const store = await engineOf({ dataDir: socketDir, clock: systemClock, server }).openStore();
@@ -192,7 +190,7 @@ const few = 5;
 
 /**
  * Counts a rank change's round trips to the server. The proxy counts all of them. The number that the caller waits for
- * is the change's additional time on a delayed network, divided by the time of a single trip.
+ * is the change's additional time on a delayed network, divided by that of a single trip.
  */
 async function trips(server: PostgresServer, rounds: number): Promise<Finding[]> {
   await using opened = new AsyncDisposableStack();
@@ -243,7 +241,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
 async function commandLine(server: PostgresServer, rounds: number): Promise<Finding[]> {
   const { config } = await newStore(server, 'commands');
   await using rankd = await openRankd(config);
-  writeFileSync(rankd.home.path('rankd.yaml'), config); // the default configuration in its folder
+  writeFileSync(rankd.home.path('rankd.yaml'), config); // replaces the file, without the bench's limits
   const ours = async () => runMs(rankd.home, [binary, 'key', 'list']);
   const pairs = await interleaved({ ours, baseline: async () => runMs(rankd.home, ['-e', '0']) }, rounds, firstStarts);
   return [

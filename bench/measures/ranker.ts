@@ -56,12 +56,12 @@ const longSlices = { one: { connections: 1, amount: 30 }, many: { connections: 6
 >;
 
 /**
- * About half a second, so that the first requests, all at once, and the last ones, with few others in flight, matter
- * little.
+ * A turn of about half a second, so that its beginning, when all requests arrive at once, and its end, when few are in
+ * flight, matter little.
  */
 export const manyCallers: Slice = { connections: 64, amount: 640 };
 const oneCaller: Slice = { connections: 1, amount: 200 };
-/** Rounds that are not counted. After many callers have warmed up the server, a single one needs few. */
+/** The numbers of uncounted rounds: few with one caller, because the rounds with many have warmed up the server. */
 const uncounted = { many: 12, one: 3 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
@@ -87,7 +87,7 @@ async function measureWaiting(): Promise<Record<keyof typeof longSlices, number[
   return { many: await rounds(longSlices.many), one: await rounds(longSlices.one) };
 }
 
-/** Opens all sides on a platform that responds after `latencyMs`. `config`: more lines for `rankd.yaml`. */
+/** Starts rankd and its baselines on a platform that responds after `latencyMs`. `config`: lines for `rankd.yaml`. */
 export async function openSides({ load, latencyMs, config = '' }: { load: Load; latencyMs: number; config?: string }) {
   await using opened = new AsyncDisposableStack();
   const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));

@@ -28,8 +28,8 @@ const searches = {
 const others = { chart: 'chart', keys: 'keys', head: 'status' };
 
 /**
- * Measures the page's views of five million changes: each search, and the three views with counts. Reports the slowest
- * view in each round.
+ * Measures the page's views of five million changes: each search, and the three views in `others`. Reports the slowest
+ * view of each round.
  */
 export async function search({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   const rankd = await database.filled();

@@ -6,7 +6,7 @@ const lazy = 'lazy';
 /**
  * Bundles `start` and all its static imports into one file. By default, the bundler creates a chunk for each set of
  * lazy imports that share code, so every command would load fifty chunks. This adds an import of `start`, which is
- * always loaded first, to each lazy import. All code in `start` is then shared by the same set, and stays in one file.
+ * always loaded first, to each lazy import. All lazy imports then share all code of `start`, which stays in one file.
  */
 export function oneStart(start: string): NonNullable<Options['esbuildPlugins']>[number] {
   return {

@@ -1,8 +1,8 @@
-// The first step of `npm ci` in a clone, before the build. Fails if npm omitted the packages that build rankd.
-// Otherwise, adds the Node.js that npm installed to the path of npm scripts and npx. npm 10 removes its own link
-// together with the packages for other systems, whose command has the same name. On Windows, npm's shell scripts run
-// the node.exe in their own folder, which is a hard link here, because a symbolic link would require administrator
-// rights.
+// The first step of the script `prepare`, which `npm ci` runs in a clone. Fails if npm omitted the packages that build
+// rankd. Otherwise, links the Node.js that npm installed into node_modules/.bin, where npm scripts and npx find it:
+// npm 10 removes its own link together with the packages for other systems, whose command has the same name. On
+// Windows, npm's shell scripts run the node.exe in their own folder, which is a hard link here, because a symbolic link
+// would require administrator rights.
 import { existsSync, linkSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 
 const { optionalDependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
