@@ -4,7 +4,10 @@ import { crypto } from '../base/node-modules.ts';
 import { type ChainLink, chainStart, linkHash } from '../core/audit.ts';
 import type { CopiedContents, StoreContents, StoredRow } from '../ports/index.ts';
 
-/** The key columns of each copied table. A table comes after the tables that it references. */
+/**
+ * The key columns of the copied tables. Each table comes after the tables that it references, so they can be copied in
+ * this order.
+ */
 export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   workspace: ['one_row'],
   keys: ['seq'],
@@ -35,8 +38,8 @@ const localColumns: Readonly<Record<string, readonly string[]>> = {
 const pageRows = 1_000;
 
 /**
- * Yields a table's rows in pages, in key order. `query` runs a statement, `source` is the table in SQL, and `asKey`
- * returns the SQL that compares a key column.
+ * Yields a table's rows in pages, in key order. `query` runs a statement, `source` is the table's name in SQL, and
+ * `asKey` returns the SQL expression by which a key column is sorted and compared.
  */
 export async function* pagesOf(
   table: string,
@@ -75,13 +78,13 @@ export interface CopyTarget {
   insert(table: string, rows: readonly StoredRow[]): Promise<void>;
   /** Stores the highest row numbers and the head of the audit chain. */
   finish(numbers: ReadonlyMap<string, number>, head: ChainLink): Promise<void>;
-  /** The contents after the copy. */
+  /** The contents of the target, to verify the copy. */
   contents: StoreContents;
 }
 
 /**
- * Copies all rows, reads the copy back, and throws if any byte differs. Also throws `conflict` if the audit chain is
- * broken.
+ * Copies all rows, then reads them back. Throws `store_unavailable` if the copy differs, and `conflict` if the source's
+ * audit chain is broken.
  */
 export async function copyContents(from: StoreContents, to: CopyTarget): Promise<CopiedContents> {
   const sent = new Map<string, TableSum>();

@@ -10,7 +10,7 @@ export { loadSqlite };
 
 /** The location of rankd's database, and the clock for its records. */
 export interface StorePlace {
-  /** The data directory, with the daemon lock and, without a server, the database. */
+  /** The data directory. It contains the daemon lock and, without a server, the database. */
   dataDir: string;
   clock: Clock;
   /**
@@ -20,7 +20,7 @@ export interface StorePlace {
   server?: ServerAddress | (() => Promise<ServerAddress | undefined>) | undefined;
 }
 
-/** Returns the engine for a location. Only this function chooses an engine. */
+/** Returns the engine for a location: PostgreSQL if `server` names or finds a server, otherwise SQLite. */
 export function engineOf({ server, ...where }: StorePlace): StoreEngine {
   if (server === undefined) return sqliteEngine(where);
   const find = typeof server === 'function' ? server : async () => server;
@@ -37,7 +37,10 @@ function sqliteEngine(where: LocalPlace): StoreEngine {
   };
 }
 
-/** Chooses an engine on first use. PostgreSQL's client and operations are loaded only when they are needed. */
+/**
+ * Returns an engine that chooses between SQLite and PostgreSQL on first use. It loads PostgreSQL's code only if
+ * necessary.
+ */
 function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | undefined>): StoreEngine {
   let chosen: Promise<Pick<StoreEngine, 'openStore' | 'place'> & { operations: Lazy<StoreOperations> }> | undefined;
   const choose = async () => {

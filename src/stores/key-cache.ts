@@ -36,7 +36,6 @@ export class KeyCache implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   }
 }
 
-/** Identifies the result of a key lookup. */
 export interface KeyQuery {
   hash: string;
   placeId: number;

@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { version as rankdVersion } from '../base/version.ts';
 
-/** For both engines: errors about the schema version of the database at `place`. */
+/** Errors about the schema version of the database at `place`, for both engines. */
 
 /** Returns the error for a command or daemon that would have to migrate a database in use. */
 export function usedByOthers(place: string, { version, newest }: { version: number; newest: number }): RankdError {

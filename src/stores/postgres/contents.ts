@@ -109,7 +109,7 @@ function targetOn(transaction: Transaction): CopyTarget {
   return {
     async insert(table, rows) {
       insert(table, rows);
-      await transaction.get('SELECT 1 AS done'); // wait until the page is sent, before the next one is read
+      await transaction.get('SELECT 1 AS done'); // waits for the server, so that pages do not pile up in memory
     },
     async finish(numbers, { id, hash }) {
       transaction.run(`UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`, { id, hash });

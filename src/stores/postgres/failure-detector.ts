@@ -3,8 +3,8 @@ import type { Clock } from '../../ports/index.ts';
 /** Other nodes end a node whose beat has not changed for this long. */
 export const endAfterMs = 6_000;
 /**
- * In that time, the server must have answered this many of the observing node's own heartbeats, so that a stalled
- * server does not make other nodes look dead.
+ * The number of its own heartbeats that the observing node needs answered within `endAfterMs`, so that a stalled server
+ * does not make other nodes look dead.
  */
 const beatsToSee = 3;
 
@@ -15,8 +15,9 @@ interface Numbered {
 
 interface Seen {
   beat: number;
-  /** When this beat was first seen, on `Clock.monotonic()`, and the number of own heartbeats answered since. */
+  /** The time on `Clock.monotonic()` when this beat was first seen. */
   since: number;
+  /** The number of the observing node's heartbeats that were answered since then. */
   answered: number;
 }
 

@@ -4,7 +4,7 @@ import type { Database } from './engine/database.ts';
 import { hasEnded } from './engine/statements.ts';
 import type { Nodes } from './nodes.ts';
 
-/** A claimed row, with its version. */
+/** A claim's row. Its version changes with each new claim on the slot. */
 type ClaimedRow = IdempotencySlot & { version: string };
 
 /**
@@ -55,7 +55,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
 
     async releaseIdempotencyKey(slot) {
       const version = held.get(nameOf(slot));
-      // First, because a claim made during the removal sets its own entry. Its statement runs after the removal.
+      // Deletes the entry before the row, because a claim made during the removal sets a new entry.
       held.delete(nameOf(slot));
       if (version !== undefined) await remove({ ...slot, version });
     },

@@ -5,7 +5,10 @@ import { RankdError } from '../../base/errors.ts';
 import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
-/** The identifier of a cluster if the user has no permission to read the real one. */
+/**
+ * The placeholder for the identifier of a cluster that does not report the real one, e.g. because the user lacks
+ * permission.
+ */
 export const unreported = 'unreported';
 
 /** Stores the `system_identifier` of an address's cluster for later processes. */
@@ -14,7 +17,7 @@ export interface ClusterMemory {
   keep(cluster: string): void;
 }
 
-/** Returns the memory for an address. A file in the data directory contains an entry for each database. */
+/** Returns the memory for an address: its entry in the data directory's file of known clusters. */
 export function clusterMemory(dataDir: string, address: ServerAddress): ClusterMemory {
   const name = 'rankd.clusters';
   const file = join(dataDir, name);
@@ -93,7 +96,6 @@ function otherCluster(address: ServerAddress, { found, known }: { found: string;
   });
 }
 
-/** Returns a cluster's name for messages. */
 function clusterTitle(cluster: string): string {
   return cluster === unreported ? 'one that does not report its system_identifier' : `cluster ${cluster}`;
 }

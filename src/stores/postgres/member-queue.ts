@@ -4,8 +4,8 @@ import { hasEnded } from './engine/statements.ts';
 import type { Nodes } from './nodes.ts';
 
 /**
- * Stores the queues of all members. After each heartbeat, removes this node's positions that no change holds: they are
- * left behind if leaving fails, or if the response to joining is lost.
+ * Stores the queues of all members. After heartbeats, removes this node's positions that no request holds: a failed
+ * release or a lost response leaves them behind.
  */
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   const held = new Set<string>();
@@ -52,7 +52,7 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   };
 }
 
-/** Takes the number under a lock for the member, so no lower number can be committed later. */
+/** Takes the number while holding a lock for the member, so that no lower number is committed later. */
 const enqueue = `
   INSERT INTO rankd.member_queue (rankee_id, node)
   SELECT @rankeeId, @node FROM (SELECT pg_advisory_xact_lock(@rankeeId::bigint) OFFSET 0) AS locked

@@ -32,9 +32,9 @@ export const beatEveryMs = 1_000;
 export type LeaseClock = Pick<Clock, 'monotonic' | 'sleep'>;
 
 /**
- * The node of this handle, from its first write that other nodes must know about until it is closed. Each heartbeat
- * increments the node's beat and reads the others': a node whose beat stops changing is dead. Machines' clocks are
- * never compared, because each node measures elapsed time itself.
+ * The node of this handle. It exists from the first write that other nodes must know about until the handle is closed.
+ * Each heartbeat increments the node's beat and reads the others': a node whose beat stops changing is dead. Machines'
+ * clocks are never compared, because each node measures elapsed time itself.
  */
 export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
@@ -130,7 +130,10 @@ export class Nodes implements NodeStore, OwnNode {
     return row && { outcome: JSON.parse(row.outcome) };
   }
 
-  /** Calls `sweep` after each heartbeat that finds rows of this node. `sweep` removes those that no request holds. */
+  /**
+   * Registers `sweep`, which runs after each heartbeat that finds claims or queue positions of this node. It must
+   * remove those that no request holds.
+   */
   releaseOrphansWith(sweep: (node: string) => Promise<void>): void {
     this.#sweeps.push(sweep);
   }
@@ -149,12 +152,10 @@ export class Nodes implements NodeStore, OwnNode {
     return this.#outgrown;
   }
 
-  /** The id of the current node; `undefined` if there is none. */
   get idIfBegun(): string | undefined {
     return this.#mine?.id;
   }
 
-  /** True while this node may work on the changes that it holds. */
   get hasLease(): boolean {
     return this.#mine !== undefined && this.#own.monotonic() < this.#mine.leaseUntil;
   }
@@ -293,7 +294,8 @@ export class Nodes implements NodeStore, OwnNode {
 }
 
 /**
- * Records the node's id. If this fails, the next daemon of the directory only waits for this node's lease to expire.
+ * Records the node's id. A failure is harmless: the next daemon of the directory then waits for this node's lease to
+ * expire.
  */
 function noteNode(file: string, id: string): void {
   try {

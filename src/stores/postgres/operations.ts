@@ -26,7 +26,6 @@ interface ServerPlace {
   clusters: ClusterMemory;
 }
 
-/** Returns the operations on a PostgreSQL database. Its administrator backs it up with PostgreSQL's tools. */
 export function postgresOperations({ address, clock, clusters }: ServerPlace): DatabaseOperations {
   const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   const onExisting = <T>(work: (db: Database, schema: number) => Promise<T>) =>
@@ -101,8 +100,8 @@ async function report(db: Database, schema: number): Promise<Omit<StoreReport, '
 }
 
 /**
- * Compares the audit chain's head with the newest event. An event after the head was not written by rankd; a missing
- * one was lost.
+ * Compares the audit chain's head with the newest event. If the event is newer, rankd did not write it; if the head is
+ * newer, events were lost.
  */
 async function headFlaw(db: Reader): Promise<string[]> {
   const [flaw] = await db.all<{ headId: number; eventId: number }>(`
@@ -186,7 +185,7 @@ const factsSql = `
 
 /**
  * Returns the command that dumps rankd's data. It has no password, because PostgreSQL's tools prompt for it. No option
- * follows `--schema=rankd`: `rankd --` would look like a rankd command.
+ * follows `--schema=rankd`, because `asTyped` would take `rankd --` for a rankd command.
  */
 function dumpLine(address: ServerAddress): string {
   return `pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd ${urlOf(address)}`;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** One reading of the server's clock (epoch milliseconds), and when it was requested, on `Clock.monotonic()`. */
+/** A reading of the server's clock (epoch milliseconds), and the time of its request on `Clock.monotonic()`. */
 export interface ClockReading {
   askedAt: number;
   serverAt: number;
@@ -24,7 +24,10 @@ export class ServerClock implements Clock {
     this.#own = own;
   }
 
-  /** Records a reading when its response arrives. */
+  /**
+   * Records a reading. Call it as soon as the response has been received, because it estimates the network delay from
+   * the current time.
+   */
   note({ askedAt, serverAt }: ClockReading): void {
     const now = this.#own.monotonic();
     const reading = { ms: serverAt - (askedAt + now) / 2, errorMs: (now - askedAt) / 2 };

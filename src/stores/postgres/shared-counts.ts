@@ -60,12 +60,15 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
   };
 }
 
-/** Raises the version of a reopened account above any that a node remembers, so only one node can reopen it. */
+/**
+ * The increase in version when an account is reopened. It exceeds the number of versions that any other node can be
+ * ahead, so only one node reopens the account.
+ */
 const versionsSkipped = 1_000_000;
 
 /**
- * Returns the basis after a statement returned the row `kept`. If the row is missing or older than `known`, the server
- * has lost data, possibly including other nodes' slots.
+ * Returns the basis after a statement returned the row `kept`. If the row is missing or not newer than `known`, the
+ * server has lost data, possibly including other nodes' changes to the account.
  */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
@@ -84,8 +87,8 @@ function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number):
 }
 
 /**
- * Reads the basis of an account. If there is no row, only calls made before the key's ledger was opened can be unknown:
- * later ones are in the ledger.
+ * Reads the basis of an account. If it has no row, no call has used it since the key's ledger was opened, so only calls
+ * before then may still count against the budget.
  */
 async function readBasis(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
   const [, [kept], [opened]] = await Promise.all([
@@ -98,7 +101,10 @@ async function readBasis(db: Database, row: { credential: string; operation: str
   return kept === undefined ? { ...basis, facts } : basis;
 }
 
-/** A pseudo-operation. Its row stores when the last change was requested before the key's ledger was opened. */
+/**
+ * A pseudo-operation. Its row stores the time of the last rank change that was requested before the key's ledger was
+ * opened.
+ */
 const opening = 'opening';
 
 const openLedger = `
@@ -112,8 +118,8 @@ const readSql = `
   WHERE credential = @credential AND operation = @operation`;
 
 /**
- * Sets the row unless another node has set it in the meantime, and returns the current row; returns none if the row is
- * gone. The commit is asynchronous: a crash loses less than a second of commits, which a node with a newer version
+ * Sets the row unless another node has set it in the meantime. Returns the current row, or none if the row is gone. The
+ * commit is asynchronous: a crash loses less than a second of commits, which a node that remembers a newer version
  * detects.
  */
 const compareAndSet = `
@@ -128,7 +134,8 @@ const compareAndSet = `
   RETURNING version, account, set_by AS "setBy"`;
 
 /**
- * Stores one token bucket per row. A single statement refills it and takes a token, so no two nodes take the same one.
+ * Stores one token bucket per row. A single statement refills the bucket and takes a token, so two nodes never take the
+ * same token.
  */
 export function limitStore(db: Database, clock: Pick<Clock, 'now'>): LimitStore {
   return {

@@ -58,10 +58,7 @@ export async function auditRows(db: Reader, condition: string, bindings: Binding
   return (await rowsWhere(db, condition, bindings)).map(eventOf);
 }
 
-/**
- * Appends events to the chain, in the same transaction as the change that they report. An event's `detail` never
- * contains a secret or its hash.
- */
+/** Appends events to the audit chain, in the same transaction as the change that they report. */
 export async function appendEvents(transaction: WriteTransaction, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;
   let last = await transaction.head();
@@ -86,13 +83,12 @@ const insertPerson = perEngine(
     `INSERT INTO ${schema}.audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)`,
 );
 
-/** Returns the link before the first row. */
+/** Returns the link before the oldest stored row. */
 async function chainAnchor(db: Reader): Promise<ChainLink> {
   const query = `SELECT last_id AS id, ${db.sql.hexOf('hash')} AS hash FROM ${db.sql.schema}.audit_anchor`;
   return (await db.get<ChainLink>(query)) ?? chainStart;
 }
 
-/** Returns the rows after an id, in order. */
 function chainRows(db: Reader, page: { afterId: number; limit: number }): Promise<AuditRow[]> {
   return rowsWhere(db, 'id > @afterId ORDER BY id LIMIT @limit', page);
 }

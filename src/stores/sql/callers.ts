@@ -31,8 +31,8 @@ const selectCaller = perEngine(
 );
 
 /**
- * Returns the columns of a `RecordRow` from `key_secrets AS secret`, `keys AS k`, `workspace AS w` and `whitelist AS
- * e`.
+ * Returns the columns of a `RecordRow`. The query must name its tables `key_secrets AS secret`, `keys AS k`, `workspace
+ * AS w` and `whitelist AS e`.
  */
 export function recordColumns(sql: Dialect): string {
   return `secret.seq AS "secretId", ${callerColumns(sql)}`;

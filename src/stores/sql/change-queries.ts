@@ -26,7 +26,10 @@ type ChangeQueries = Pick<
   | 'openChanges'
 >;
 
-/** Returns the history queries. The newest change is the last to arrive (`seq`), because the wall clock can jump. */
+/**
+ * Returns the history queries. The newest change is the one with the highest `seq`, not the latest time, because the
+ * wall clock can jump.
+ */
 export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): ChangeQueries {
   const { schema } = db.sql;
   const withHolder = ({ isHeld, ...row }: OpenRow): OpenChange => ({
@@ -100,7 +103,7 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
   };
 }
 
-/** An open change. `isHeld`: its holder has not ended. */
+/** An open change. `isHeld` is true if a node holds it and has not ended. */
 type OpenRow = ChangeRow & { isHeld: boolean | number };
 
 export function isHeld({ hasEnded }: Dialect): string {
@@ -108,8 +111,8 @@ export function isHeld({ hasEnded }: Dialect): string {
 }
 
 /**
- * Matches a member's changes that may have been written. SQLite uses a partial index only if its condition is repeated
- * word for word.
+ * Matches a member's changes that rankd has, or may have, written to the platform. Repeats the condition of the index
+ * `written_to_a_member` word for word; otherwise, SQLite would not use it.
  */
 const writtenTo =
   "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
@@ -125,7 +128,7 @@ const selectRankedOthersAt = perEngine(
   ORDER BY seq DESC LIMIT 1`,
 );
 
-/** The SQL condition for each field of a filter. */
+/** Returns the SQL condition for each field of a filter. */
 export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
   const named = `SELECT user_id FROM ${schema}.user_names WHERE ${startsWith('name', '@rankeeName')}`;
   return {
@@ -145,7 +148,7 @@ export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
 }
 
 /**
- * Reads a page in order of arrival, without the time index, because with it the engine would sort the whole period for
+ * Reads a page, newest arrival first. Avoids the time index, because with it the engine would sort the whole period for
  * each page.
  */
 async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage> {
@@ -202,7 +205,9 @@ const selectStanding = perEngine(
  */
 interface Order {
   column: 'seq' | 'requested_at';
-  /** Returns the lower end of a range of at most `count` changes below `at`, or `undefined` if there are fewer. */
+  /**
+   * Returns the lower end of a range of about `count` changes below `at`. Can return `undefined` if there are fewer.
+   */
   rangeEnd(db: Reader, range: { at: number; count: number }): Promise<number | undefined>;
   /** Matches the changes after the cursor `@at`, `@seq`. */
   afterCursor: string;
@@ -249,7 +254,10 @@ interface Cursor {
   seq: number;
 }
 
-/** Implements `ChangeStore.searchChanges`. A page reads only a limited range of changes, so it may end early. */
+/**
+ * Implements `ChangeStore.searchChanges`. A page reads only a limited range of changes, so even a page before the last
+ * one can have fewer than `limit`.
+ */
 async function searchChanges(
   db: Reader,
   { cursor: given, since, until, ...filter }: ChangeFilter & { cursor?: string | undefined },

@@ -19,7 +19,7 @@ const insertSql = perEngine(
   ({ schema }) => `INSERT INTO ${schema}.rank_changes ${inserted({ ...columns, node: 'node' })}`,
 );
 
-/** A change's row, with its position in the order of arrival and its holder. */
+/** A change's row, with its sequence number in the order of arrival, and the node that holds the change. */
 export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };
 
 export function toChange({

@@ -114,7 +114,8 @@ function insert(transaction: Transaction, { change, node }: { change: RankChange
 }
 
 /**
- * Removes the idempotency key from an earlier change once its window is over. Until then, the insert throws `conflict`.
+ * Frees an idempotency key if the change that has it was requested before the current window. Otherwise, inserting the
+ * new change throws `conflict`.
  */
 function freeIdempotencyKey(transaction: Transaction, { keyId, idempotencyKey, group, requestedAt }: RankChange): void {
   transaction.run(
@@ -125,7 +126,10 @@ function freeIdempotencyKey(transaction: Transaction, { keyId, idempotencyKey, g
   );
 }
 
-/** Reads the facts for the judge in the transaction that stores the change, which excludes other writes. */
+/**
+ * Reads the facts for the judge, in the transaction that stores the verdict, so that no other write can change them in
+ * between.
+ */
 async function beginFacts(
   db: Reader,
   change: RankChange,
@@ -148,7 +152,7 @@ function changedMembers(db: Reader, { window: { of, since }, now }: { window: Me
 }
 
 const selectChanged = {
-  // The suspension of a member without roles changes no role, but counts.
+  // A suspension counts as a demotion even if it changes no role, as for a member with only the base role.
   demotions: perEngine(
     ({ schema }) => `${changedWhere(schema, 'demotion')}
     UNION ALL

@@ -9,14 +9,14 @@ export interface Database extends Reader {
   /** Runs several reads on one snapshot of the database. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T>;
   /**
-   * Commits all of `work` or nothing, and resolves once the commit is durable. Writes never interleave, on any node:
-   * the data that `work` reads does not change before the commit. `work` may run more than once, and awaits only its
-   * transaction.
+   * Commits all statements of the callback or none, and resolves once the commit is durable. Only one `write` runs at a
+   * time, on all nodes together, so the data that the callback reads can only change through `Database.work` before the
+   * commit. The callback may run more than once, and must await nothing but its transaction.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T>;
   /**
-   * Runs one statement as a separate transaction, for data that is not audited. Can run at the same time as `write`.
-   * Resolves with the returned rows.
+   * Runs one statement as a separate transaction, for data that is not audited. It can run at the same time as a
+   * `write`. Resolves with the returned rows.
    */
   work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]>;
 }
@@ -38,14 +38,14 @@ export interface Transaction extends Reader {
 export interface WriteTransaction extends Transaction {
   /** Returns the link of the newest audit event, including events of this transaction. */
   head(): Promise<ChainLink>;
-  /** Records the newest audit event after it was added. */
+  /** Makes this audit event, which the transaction has just added, the head. */
   moveHead(head: ChainLink): void;
 }
 
 /** The values of a statement's parameters. A missing value is NULL. Only `anyOf` takes a list. */
 export type Bindings = { readonly [name: string]: unknown };
 
-/** SQL that differs between the engines. Each function returns an SQL expression or clause. */
+/** The SQL that differs between the engines. Each function except `parse` returns an SQL expression or clause. */
 export interface Dialect {
   /** The schema with rankd's tables. */
   readonly schema: string;
@@ -80,7 +80,7 @@ export interface Dialect {
   hasEnded(node: string): string;
 }
 
-/** The node of this handle. */
+/** The node of a store handle. */
 export interface OwnNode {
   /** Returns the node's id, and starts the node first if necessary. Throws `store_unavailable` if it has no lease. */
   id(): Promise<string>;
@@ -106,5 +106,5 @@ export interface Declarations<Declaration> {
   ): void;
 }
 
-/** The stored declarations if only one daemon can use the store. */
+/** The node declarations of a store that only one daemon can use. */
 export const noDeclarations = { stored: [], elsewhere: [] };

@@ -68,8 +68,8 @@ const selectOfMember = perEngine((sql) => {
 });
 
 /**
- * Takes a change's id and reads the holds that the stored change may affect, so that the change can be read at the same
- * time.
+ * Reads the holds that a change may affect. Needs only the change's id, so the caller can read the change at the same
+ * time; the returned function then sorts the holds by their relation to the change.
  */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
   const holds = await holdsFrom(db, selectOfChange(db.sql), { changeId });

@@ -74,7 +74,7 @@ function recordUse(schema: string): string {
     WHERE excluded.last_used_at >= stored.last_used_at`;
 }
 
-/** The SQL condition for each field of a selection. */
+/** Returns the SQL condition for each field of a selection. */
 function conditionsOf({ schema, anyOf }: Dialect) {
   return {
     ids: anyOf('k.id', '@ids'),
@@ -85,7 +85,7 @@ function conditionsOf({ schema, anyOf }: Dialect) {
   } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 }
 
-/** Writes the changed fields of a key. */
+/** Writes the changed fields, rules and secret of a key. A new secret limits the lifetime of the older ones. */
 export function editKey(
   transaction: Transaction,
   { keyId, edit, now }: { keyId: string; edit: KeyEdit; now: number },

@@ -34,7 +34,7 @@ export function withoutNulls<Row extends object>(row: Row): Present<Row> {
   return present as Present<Row>;
 }
 
-/** The columns of the model's fields, which are the same for all engines. */
+/** The column of each model field, in both engines. */
 
 export const changeColumns = {
   id: 'id',
@@ -222,7 +222,6 @@ export function whereOf<Field extends string>(
   return asked.map((name) => conditions[name]).join(' AND ') || 'TRUE';
 }
 
-/** Matches rows in one of these states. */
 export function inStates(states: readonly string[]): string {
   return `state IN (${states.map((state) => `'${state}'`).join(', ')})`;
 }
@@ -232,7 +231,7 @@ export const isOpenChange = inStates(openChangeStates);
 /** Matches changes whose writes the platform may have accepted. */
 export const mayHaveChanged = inStates(effectiveStates);
 
-/** Matches the actor by the whole name, or by the part before the colon. */
+/** Matches rows by the actor `@by`: a whole name, or the part before a colon. */
 export const isDoneBy = "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')";
 
 /** Returns the allowed change and its events. Throws the verdict's refusal, which rolls back the transaction. */

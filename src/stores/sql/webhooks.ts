@@ -112,7 +112,7 @@ function putWebhook(transaction: Transaction, { events, ...webhook }: Webhook): 
   transaction.run(put, { ...webhook, events: JSON.stringify(events) });
 }
 
-/** Adds to each event the change that it reports. */
+/** Adds the rank change to each event that reports one. */
 async function withChanges(db: Reader, events: readonly AuditEvent[]): Promise<OutboxEvent[]> {
   const ids = events.filter(({ action }) => action.startsWith('rank.')).map(({ subject }) => subject);
   const ofIds = `${selectChange(db.sql)} WHERE ${db.sql.anyOf('id', '@ids')}`;

@@ -69,7 +69,8 @@ function openReadOnlyStore(dataDir: string, clock: Clock): Store {
   try {
     const version = schemaVersion(db, newestSchema);
     if (version < newestSchema) throw unmigrated(db.file, { version, newest: newestSchema });
-    const store = createSqliteStore(new SqliteDatabase(db, { isReadOnly: true }), clock); // db is a copy
+    // A write would only change the temporary copy that `openExisting` has opened.
+    const store = createSqliteStore(new SqliteDatabase(db, { isReadOnly: true }), clock);
     return { ...store, close: async () => store.close().finally(close) };
   } catch (error) {
     close();
@@ -77,7 +78,7 @@ function openReadOnlyStore(dataDir: string, clock: Clock): Store {
   }
 }
 
-/** Creates the store on a database with the newest schema. Closing the store closes the database. */
+/** Returns a store on a database with the newest schema. Closing the store closes the database. */
 export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   const node = new Node(db);
   const queue = memberQueueStore(db, node);

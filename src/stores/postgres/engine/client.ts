@@ -7,7 +7,6 @@ import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts'
 import { ownUid } from '../../../base/system.ts';
 import { types } from './statements.ts';
 
-/** The time limits for a new connection, and for the response to a statement. */
 const connectTimeoutMs = 3_000;
 const answerTimeoutMs = 5_000;
 
@@ -53,9 +52,9 @@ export function makeClient(address: ServerAddress): pg.Client {
 }
 
 /**
- * Connects. Throws `store_unavailable` if nothing proves the server's identity. With a password and no verified
- * certificate, only SCRAM proves it; without a password, a socket must be in a directory that no other user can write
- * to. The driver verifies the server's SCRAM signature, but does not notice if it never arrives.
+ * Connects. With a password but no verified certificate, throws `store_unavailable` unless the server proves with SCRAM
+ * that it knows the password. On a socket without a password, throws it if another user could have replaced the socket.
+ * The driver verifies the server's SCRAM signature, but does not notice if it never arrives.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();

@@ -33,10 +33,11 @@ export class Database implements StoreDatabase {
   /** The newest audit event that this handle has seen. */
   lastHead: ChainLink | undefined;
   /**
-   * The session whose writes advance `lastHead`, and the session of the last write. A new session may reach a server
-   * that lacks commits, so the heads are compared first.
+   * The id of the session whose writes advance `lastHead`. A new session may reach a server that lacks commits, so its
+   * writes do so only after a heartbeat has compared the heads.
    */
   #comparedOn = 0;
+  /** The id of the last write's session. */
   #wroteOn = 0;
   /** Set if a write fails, for example on a full disk. The caller resets it once writes succeed again. */
   hasFailedToWrite = false;
@@ -63,8 +64,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Like `all`, but also returns the session's id. If the connection breaks within `tryAgainWithinMs`, retries once on
-   * a new one.
+   * Returns the rows and the session's id. If the connection breaks within `tryAgainWithinMs`, retries once on a new
+   * one.
    */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
@@ -91,10 +92,6 @@ export class Database implements StoreDatabase {
     return rows[0]?.pid !== session.serverPid;
   }
 
-  /**
-   * Runs one statement as a separate transaction, for unaudited data that no other data depends on. It may run at the
-   * same time as `write`. Resolves with the returned rows.
-   */
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
     return this.#guard(async () => (await (await this.#links.work.session()).sendAlone<Row>(sql, bindings)).rows);
   }
@@ -109,7 +106,10 @@ export class Database implements StoreDatabase {
     };
   }
 
-  /** Like `ask`, but without a retry and on a separate connection, so that no other work delays a heartbeat. */
+  /**
+   * Like `ask`, but on a separate connection, so that no other work delays a heartbeat, and without a retry if the
+   * connection breaks.
+   */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const session = await this.#links.beat.session();
     return this.#guard(async () => ({
@@ -131,8 +131,9 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction, under the lock on the audit chain's head. All writers on all nodes take this lock,
-   * so data that `work` reads does not change before the commit. Resolves once the commit is durable.
+   * Runs `work` in one transaction, under the lock on the audit chain's head. Every `write` on every node takes this
+   * lock, so no other `write` can change the data that `work` reads before the commit. Resolves once the commit is
+   * durable.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     const tryToWrite = async () => {
@@ -157,7 +158,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Call this before a query whose result is compared with `lastHead`, and the returned function after the comparison.
+   * Begins a comparison of the server's head with `lastHead`. Call this before the query, and the returned function
+   * after the comparison.
    */
   beginHeadComparison(): () => void {
     const wroteOn = this.#wroteOn;
@@ -173,8 +175,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction under a global lock, because the audit chain may not have a head to lock yet. `work`
-   * may run more than once.
+   * Runs `work` in one transaction under an advisory lock, because the database may not yet contain the audit head that
+   * `write` locks. `work` may run more than once.
    */
   underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#guard(async () => {
@@ -190,9 +192,9 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Finds out whether a write whose commit got no response was committed: true if its last event is stored. Under the
-   * lock on the head the result is final, because that write has ended. A transaction id would prove nothing, because a
-   * server can reuse it after a crash. Throws if the server does not respond.
+   * True if a write whose commit got no response was committed, i.e. if its last event is stored. The result is final,
+   * because the lock on the head is free only once that write has ended. A transaction id would prove nothing, because
+   * a server can reuse it after a crash. Throws if the server does not respond.
    */
   async #isStored({ id, hash }: ChainLink): Promise<boolean> {
     const giveUpAt = systemClock.monotonic() + findOutForMs;
@@ -210,7 +212,7 @@ export class Database implements StoreDatabase {
     }
   }
 
-  /** Runs each query of this handle: retries it after a conflict, and converts its error. */
+  /** Runs a query. Retries it after a conflict, and converts its error. */
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await retryCollisions(work);
@@ -221,7 +223,7 @@ export class Database implements StoreDatabase {
 }
 
 const findOutForMs = 5_000;
-/** After this long, a query is not retried. */
+/** A query that has taken longer than this is not retried. */
 const tryAgainWithinMs = 1_000;
 
 /** Retries `work` if the server rolled it back because of a conflict with other transactions. */
@@ -268,13 +270,11 @@ export class Transaction implements StoreTransaction {
     return (await this.#note(this.#session.send<Row>(sql, bindings))).rows;
   }
 
-  /** Resolves with the number of changed rows. */
   async count(sql: string, bindings?: Bindings): Promise<number> {
     this.#session.gather();
     return (await this.#note(this.#session.send(sql, bindings))).count;
   }
 
-  /** Sends a statement whose result no caller needs. If it fails, the transaction fails. */
   run(sql: string, bindings?: Bindings): void {
     this.count(sql, bindings).catch(() => undefined);
   }
@@ -371,7 +371,6 @@ export class WriteTransaction extends Transaction {
 const lockHead = `${postgresDialect.chainEnd} FOR UPDATE`;
 const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 
-/** Opens the database, runs `work`, and closes the database. */
 export async function onDatabase<T>(
   address: ServerAddress,
   work: (db: Database) => Promise<T>,

@@ -17,12 +17,13 @@ import {
 export interface Inspection {
   /** The `system_identifier` of the cluster, or `unreported`. */
   cluster: string;
-  /** The server's time. */
+  /** The server's time, in epoch milliseconds. */
   time: number;
-  /** SQL that begins a transaction for writing, or for reads on one snapshot, with the settings that rankd requires. */
+  /** SQL that begins a transaction for writing, with the settings that rankd requires. */
   begin: string;
+  /** SQL that begins a transaction for several reads on one snapshot, with the same settings. */
   beginReading: string;
-  /** The settings that these statements override. */
+  /** The names of the settings that these statements override. */
   overridden: string[];
   /** True if statements outside of a transaction also run with suitable settings. */
   isPlain: boolean;
@@ -55,7 +56,10 @@ interface Facts {
 /** A session's initial settings by name, each with its source. */
 type Settings = Record<string, { value: string; source: string }>;
 
-/** The sources of a read-only default that rankd overrides. A whole database or server is read-only on purpose. */
+/**
+ * The sources of a read-only default that rankd overrides. A default for the whole database or server is assumed to be
+ * deliberate.
+ */
 const overridableSources = new Set(['user', 'database user']);
 
 /** For each setting, the value that rankd requires, given the current one. */
@@ -65,7 +69,7 @@ const needed: Record<string, (value: string) => string> = {
   transaction_timeout: () => '0',
   standard_conforming_strings: () => 'on',
   synchronous_commit: (value) => (['off', 'local'].includes(value) ? 'on' : value),
-  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // unlisted, it is searched first
+  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // pg_catalog comes first if unlisted
 };
 
 function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'time'> {
@@ -88,7 +92,7 @@ function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'ti
     begin: begin(isReadOnly ? 'READ COMMITTED READ WRITE' : 'READ COMMITTED'),
     beginReading: begin('REPEATABLE READ READ ONLY'),
     overridden,
-    isPlain: overridden.every((name) => name === 'synchronous_commit'), // no write outside `begin` needs to be durable
+    isPlain: overridden.every((name) => name === 'synchronous_commit'), // writes without `begin` need not be durable
   };
 }
 
@@ -124,7 +128,7 @@ const factsSql = `
 
 /**
  * Resolves with the cluster and its timeline, which increases when a standby is promoted. The cluster is `unreported`
- * if the user has no permission to read it.
+ * if the server does not report it to this user.
  */
 async function readIdentity(client: pg.Client): Promise<{ cluster: string; timeline: number }> {
   try {

@@ -13,16 +13,17 @@ import { statementOf, valuesOf } from './statements.ts';
 /** The pause after a failed connection attempt. Queries during the pause fail with the same error. */
 const retryAfterMs = 250;
 
-/** An open connection. Statements sent in the same turn of the event loop are answered in order. */
+/** An open connection. The server answers statements in the order in which they were sent. */
 export interface Session {
   /** Unique within this process. */
   readonly id: number;
   /** The id of the server process, as reported when the connection was made. */
   readonly serverPid: number | null;
-  /** SQL that begins a transaction for writing, or for several reads, with the settings that rankd requires. */
+  /** SQL that begins a transaction for writing, with the settings that rankd requires. */
   readonly begin: string;
+  /** SQL that begins a transaction for several reads on one snapshot, with the same settings. */
   readonly beginReading: string;
-  /** The server's settings that transactions override. */
+  /** The names of the server's settings that transactions override. */
   readonly overridden: readonly string[];
   send<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
   /** Sends one statement as a separate transaction. */
@@ -125,7 +126,8 @@ let sessions = 0;
 function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: Inspection): Session {
   sessions += 1;
   /**
-   * Disconnects from a server that is shutting down or has become read-only: the next connection may reach a primary.
+   * Rethrows an error. If the server is read-only, is shutting down or did not respond, disconnects first, because the
+   * next connection may reach a primary.
    */
   const leaveServer = (error: unknown): never => {
     if (codeOf(error) === readOnly || isLost(error)) streamOf(client).destroy();

@@ -10,7 +10,7 @@ export const oldestServer = 15;
 /**
  * Converts a PostgreSQL error (https://www.postgresql.org/docs/current/errcodes-appendix.html), a driver error or a
  * network error into a RankdError. Messages can reach a game's log, so only hints contain addresses, unless rankd can't
- * log in at all.
+ * use the database at all.
  */
 export function toStoreError(error: unknown, address: ServerAddress): RankdError {
   if (error instanceof RankdError) return error;

@@ -99,7 +99,7 @@ export function readerOf(connection: Connection): Reader {
   };
 }
 
-/** Opens a database that never waits for a lock (`timeout: 0`), because SQLite would block the thread. */
+/** Opens a connection that never waits for a lock (`timeout: 0`), because waiting in SQLite blocks the thread. */
 export function openDatabase(file: string, { isReadonly = false } = {}): Database.Database {
   let database: Database.Database | undefined;
   try {

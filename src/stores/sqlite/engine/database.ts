@@ -20,7 +20,6 @@ import {
 } from './writer.ts';
 
 export interface SqliteDatabaseOptions {
-  /** As in `WriterOptions`. */
   newestSchema?: number;
   isReadOnly?: boolean;
   /** Opens the writing connection. The default is `localWriter`. */
@@ -29,7 +28,7 @@ export interface SqliteDatabaseOptions {
 
 interface Entry {
   work(transaction: Write): Promise<unknown>;
-  /** When to stop waiting for another process's lock, on `Clock.monotonic()`. */
+  /** The time to stop waiting for another process's lock, on `Clock.monotonic()`. */
   giveUpAt: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -80,7 +79,7 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * A value that changes when any other connection, even of this handle, writes
+   * A value that changes when a connection other than the reading one, even of this handle, writes
    * (https://sqlite.org/pragma.html#pragma_data_version).
    */
   get changeToken(): number {
@@ -151,7 +150,7 @@ export class SqliteDatabase implements Database {
   #add<T>(work: (transaction: Write) => Promise<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(closed());
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const giveUpAt = systemClock.monotonic() + this.#reading.lockTimeoutMs; // not a test's clock
+    const giveUpAt = systemClock.monotonic() + this.#reading.lockTimeoutMs; // real time, even in tests
     this.#waiting.push({ work, giveUpAt, resolve: resolve as (value: unknown) => void, reject });
     this.#writing ??= this.#run().finally(() => {
       this.#writing = undefined;
@@ -172,7 +171,10 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Commits a batch. If one write makes SQLite roll back the transaction, retries each write alone. */
+  /**
+   * Commits a batch. If that fails for a reason other than a lock, retries each write alone, so that one write cannot
+   * fail the others.
+   */
   async #settle(batch: Entry[]): Promise<Settled[]> {
     try {
       return await this.#commit(batch);
@@ -225,8 +227,9 @@ export class SqliteDatabase implements Database {
 }
 
 /**
- * Connections to damaged files. They stay open until the process ends, because closing one would merge its log into the
- * database and delete the log, which can contain later writes by other processes. `process.exit` does not close them.
+ * Connections to files that were removed, replaced or truncated. They stay open until the process ends, because closing
+ * one would merge its log into the database and delete the log, which can contain later writes by other processes.
+ * `process.exit` does not close them.
  */
 const abandoned: unknown[] = [];
 
@@ -243,7 +246,7 @@ function settleEntry({ resolve, reject, giveUpAt }: Entry, settled: Settled | un
   return true;
 }
 
-/** Sends steps to the writer. All steps from one turn of the event loop are sent together. */
+/** Sends steps to the writer in batches: a `send` also sends all steps added before it. */
 class StepQueue {
   readonly #writer: StepRunner;
   readonly #errorOf: (failure: Failure) => RankdError;

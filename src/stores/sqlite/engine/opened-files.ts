@@ -3,14 +3,14 @@ import { basename, dirname } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 
 /**
- * The open files of a handle. If one is removed, replaced or truncated, SQLite would continue with a file that no other
- * process can open.
+ * The files that a handle has open. SQLite does not notice if one is removed, replaced or truncated, so later writes
+ * could be lost.
  */
 export class OpenedFiles {
   readonly #seen = new Map<string, Stats | undefined>();
   #damage: RankdError | undefined;
 
-  /** Adds a file, which only grows while it is open. */
+  /** Adds a file, which must not shrink while it is open. */
   add(path: string): void {
     this.#seen.set(path, statOf(path));
   }

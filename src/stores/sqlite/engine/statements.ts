@@ -64,7 +64,7 @@ export const sqliteDialect: Dialect = {
   schema: 'main',
   anyOf: (column, list) => `${column} IN (SELECT value FROM json_each(${list}))`,
   anyIn: (column, query) => `${column} IN (${query})`,
-  // A range, which can use an index. No name has a character above U+10FFFF, the last one of Unicode.
+  // A range can use an index. Its upper end is above every name with the prefix: U+10FFFF is the last character.
   startsWith: (column, parameter) =>
     `(${column} COLLATE NOCASE >= ${parameter} AND ${column} COLLATE NOCASE < ${parameter} || char(0x10ffff))`,
   sameText: (column, parameter) => `${column} = ${parameter} COLLATE NOCASE`,

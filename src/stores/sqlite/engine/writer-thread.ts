@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts';
 
-/** Runs in the thread of `threadWriter`. */
+/** The code of the thread that `threadWriter` starts. */
 
 const writers = new Map<number, Writer>();
 

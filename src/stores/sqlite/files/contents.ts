@@ -140,7 +140,7 @@ async function inScratchDirectory<T>(
 async function fillFile(file: string, contents: StoreContents, clock: Clock): Promise<CopiedContents> {
   const db = new Connection(file);
   try {
-    db.execute('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'); // it is copied once complete
+    db.execute('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'); // a temporary file need not survive a crash
     migrate(db, clock, { makesCopy: false });
     const guards = db.all<{ name: string; sql: string }>(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'`);
     for (const { name } of guards) db.execute(`DROP TRIGGER ${name}`);

@@ -72,7 +72,7 @@ export const nodeFileName = 'rankd.node';
 /** The file whose lock a daemon holds. */
 export const daemonLockName = 'daemon.lock';
 
-/** How long to wait for a process that only checks the lock, which holds a shared lock for an instant. */
+/** The time to wait for a process that only checks the lock. A check takes a shared lock for an instant. */
 const checkTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
@@ -94,9 +94,8 @@ export interface ProcessLock {
 const held = new Set<string>();
 
 /**
- * Takes the lock on an existing file. Returns `undefined` if any process, including this one, has it. `timeoutMs` is
- * how long to wait for a process that only checks the lock. Throws the same errors as `openStore` if the file can't be
- * used.
+ * Takes the lock on an existing file. Returns `undefined` if any process, including this one, has it. Waits at most
+ * `timeoutMs` for a process that only checks the lock. Throws the same errors as `openStore` if the file can't be used.
  */
 export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | undefined {
   const database = open(file, { timeout: timeoutMs });

@@ -37,7 +37,6 @@ export function examine(db: Connection): Examination {
   });
 }
 
-/** Opens a database file and examines it. */
 export function examineFile(file: string): Examination {
   const db = new Connection(file, { isReadonly: true });
   try {

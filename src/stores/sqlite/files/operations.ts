@@ -11,7 +11,6 @@ import { examine, newestSchema } from './examine.ts';
 import { databaseName, hasDatabase, onExisting } from './existing.ts';
 import { examineBackup, migrateDatabase, restoreBackup, tryMigration } from './restore.ts';
 
-/** Returns the operations on a data directory's database. */
 export function sqliteOperations({ dataDir, clock }: { dataDir: string; clock: Clock }): StoreOperations {
   return {
     exists: async () => hasDatabase(dataDir),

@@ -84,7 +84,7 @@ function setAside(database: string, kept: string): string | undefined {
  */
 function mergeLog(file: string): void {
   try {
-    const db = new Connection(file, { lockTimeoutMs: 0 }); // fails if another process has it open
+    const db = new Connection(file, { lockTimeoutMs: 0 }); // a lock means that another process has it open
     try {
       const mode = db.get<{ journal_mode: string }>('PRAGMA journal_mode = DELETE')?.journal_mode;
       if (mode !== 'delete') throw inUse(file);
@@ -99,8 +99,8 @@ function mergeLog(file: string): void {
 }
 
 /**
- * Gives a file a second name. The first one stays until the new database replaces it, so that the database is never
- * missing.
+ * Gives a file a second name. The file keeps its first name until the new database replaces it, so the database is
+ * never missing.
  */
 function linkOrCopy(file: string, kept: string): void {
   try {
