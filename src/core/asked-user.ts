@@ -16,7 +16,7 @@ export const userWords =
 
 /**
  * True if the text can be a user name: 3 to 20 letters, digits and underscores. Display names may have other
- * characters, but are not unique.
+ * characters, and are not unique.
  */
 export function isUserName(text: string): boolean {
   return /^[A-Za-z0-9_]{3,20}$/.test(text);

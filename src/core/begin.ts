@@ -44,8 +44,8 @@ export interface BeginFacts {
   rankerChangedAt?: number | undefined;
   /**
    * For each requested window, the members whom keys have changed since the window began. Includes open changes.
-   * Excludes dry runs, changes without an effect on roles, and changes dated in the future, which were requested before
-   * the clock was set back.
+   * Excludes dry runs, changes other than suspensions that left the roles as they were, and changes dated in the
+   * future, which were requested before the clock was set back.
    */
   changedMembers: readonly ChangedMember[][];
 }
@@ -88,7 +88,7 @@ function allowed(change: RankChange, { holds: of, now }: BeginFacts): BeginVerdi
   return { do: 'begin', holds, events: [changeEvent(change, stepOf(change), now), ...events] };
 }
 
-/** Returns a change's first step for the audit log. A change to roles that the member already has ends as it begins. */
+/** Returns a change's first step for the audit log. A change that needs no write has already ended. */
 function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
@@ -134,7 +134,7 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
   const { resumedAt = 0 } = key;
   for (const [index, limit] of limits.entries()) {
     if (!isCounted(change, limit)) continue;
-    const countFrom = resumedAt <= now ? resumedAt : 0; // a resumed key is counted from zero
+    const countFrom = resumedAt <= now ? resumedAt : 0; // after a resume, only later changes count
     const members = (changedMembers[index] ?? []).filter(({ at }) => at >= countFrom);
     const byAll = countWith(change.rankeeId, members);
     const byKey = countWith(

@@ -14,7 +14,7 @@ export function userTitle(userId: number, name: string | undefined): string {
   return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
 }
 
-/** Ends a hint about a setting, whose value can come from a file, a variable or a flag. */
+/** The end of a hint about a setting. The setting's value can come from a file, a variable or a flag. */
 export const atItsOrigin = '(`rankd config show --origin` shows where it is set)';
 
 /** Returns a role's title, e.g. `Officer (rank 20)`. */

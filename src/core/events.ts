@@ -19,8 +19,8 @@ import type { Webhook } from './webhooks/webhook.ts';
  */
 export interface DomainEvent extends Omit<AuditEvent, 'id'> {
   /**
-   * Fields of `detail` that name people on the platform, by user id. The chain holds a commitment instead of each id,
-   * so that a person can be forgotten without breaking the chain.
+   * The fields of `detail` that name people on the platform, with their user ids. The chain holds a commitment instead
+   * of each id, so that a person can be forgotten without breaking the chain.
    */
   people?: Readonly<Partial<Record<PersonalField, number>>>;
 }
@@ -125,7 +125,7 @@ export function rankList(
   return event('rank.list', listId, detail, actor);
 }
 
-/** Returns the event for the start of a `rankd history undo` run, or for its end with the result in `detail`. */
+/** Returns the event for the start of an undo run, or for its end with the result in `detail`. */
 export function historyUndone(
   { undoId, does }: { undoId: string; does: 'begin' | 'end' },
   {
@@ -280,7 +280,7 @@ export function callersRefused(code: string, detail: Record<string, unknown>, ac
 }
 
 /**
- * Returns the event for confirmed events that the database server lost, from the first to the last one known to a node.
+ * Returns the event for committed events that the database server has lost, up to the last one that a node had seen.
  */
 export function storeLost(range: { fromId: number; toId: number }, actor: Actor): DomainEvent {
   return event('store.lost', 'audit', range, actor);
@@ -320,7 +320,7 @@ export function configReloaded(
   return event('config.reload', file, names, actor);
 }
 
-/** Returns the event for a configuration entry that no longer identifies its role. */
+/** Returns the event for a configuration entry that does not identify its role. */
 export function configurationDrifted(
   { setting, entry, message, fix }: { setting: string; entry: string; message: string; fix: string },
   actor: Actor,

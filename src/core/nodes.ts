@@ -3,9 +3,9 @@ export interface NodeStatus {
   version: string;
   /** e.g. `http://10.0.0.5:7265` */
   url: string;
-  /** The title of the group whose ranks it changes. */
+  /** The title of the group whose ranks the daemon changes. */
   group: string;
-  /** The address of its dashboard, if the dashboard always listens. */
+  /** The address of the daemon's dashboard, if the dashboard always listens. */
   page?: string | null;
   isDraining: boolean;
   uptimeSeconds: number;

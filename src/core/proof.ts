@@ -1,6 +1,6 @@
 import { crypto } from '../base/node-modules.ts';
 
-/** The header with a challenge, which shows whether an address leads to a certain daemon. */
+/** The header with a challenge, which shows whether an address leads to a specific daemon. */
 export const questionHeader = 'x-rankd-question';
 /** The header with the daemon's response to the challenge. */
 export const proofHeader = 'x-rankd-proof';

@@ -63,7 +63,7 @@ export type RoleSetting = keyof typeof settingKinds;
 export interface RoleEntry {
   setting: string;
   entry: RoleName;
-  /** The rank shown for the role, from when the entry was written. */
+  /** The role's rank when a key's bound was set; absent for other entries. */
   shownRank?: number | undefined;
 }
 

@@ -43,7 +43,7 @@ export interface ChangePage {
   next?: string;
 }
 
-/** The number of changes with the same values in the other fields. */
+/** The number (`count`) of changes that have these values in the other fields. */
 export interface ChangeTally {
   /** Absent for changes without a key. */
   keyId?: string;

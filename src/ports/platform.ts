@@ -6,12 +6,11 @@ import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/
 /**
  * The group on the platform. All calls are idempotent.
  *
- * Every call can throw `platform_busy` (no room in the budget before the deadline; nothing was sent),
- * `platform_unavailable`, `platform_credential` and `platform_rejected`; the simulated group can also throw
- * `store_unavailable`. A call whose signal is aborted before it is sent throws `platform_busy` or
- * `platform_unavailable`. A write can also throw `member_not_found`, `above_acting_account` and `outcome_unknown`.
- * `outcome_unknown` means that the write may have been applied. Any other error means that it was not sent, or that the
- * platform refused it.
+ * Every call can throw `platform_busy` (no room in the budget before the deadline), `platform_unavailable`,
+ * `platform_credential` and `platform_rejected`; the simulated group can also throw `store_unavailable`. A call whose
+ * signal is aborted before it is sent throws `platform_busy` or `platform_unavailable`. A write can also throw
+ * `member_not_found`, `above_acting_account` and `outcome_unknown`. `outcome_unknown` means that the write may have
+ * been applied. Any other error means that it was not sent, or that the platform refused it.
  */
 export interface Platform {
   /** The maximum time after a write for which a read may still return the earlier state, in milliseconds. */
@@ -145,8 +144,8 @@ export interface CallContext {
   /** Called before each attempt to send a write. If it rejects, that attempt is not sent, and the call fails. */
   fence?: () => Promise<WriteLease>;
   /**
-   * True if the caller reads the member after a refused write. A write that is waiting for the budget then fails early
-   * enough to leave time for that read.
+   * True if the caller reads the member after a refused write. Retries after a refusal for the rate limit then end
+   * early enough to leave time for that read.
    */
   readsAfter?: boolean;
 }

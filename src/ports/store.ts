@@ -176,8 +176,8 @@ export interface ChainPage {
 export interface RetentionStore {
   /**
    * Reads the oldest `limit` changes after `cursor` and removes those that ended before `before` (epoch milliseconds).
-   * Also removes holds that ended before then and whose first change is gone. `next` is the cursor for the next step,
-   * absent after the last one.
+   * Also removes holds that ended before then if the change that began them is gone. `next` is the cursor for the next
+   * step, absent after the last one.
    */
   pruneChanges(step: {
     before: number;
@@ -402,9 +402,7 @@ export interface SharedLimit {
   burst: number;
 }
 
-/**
- * Tokens that one node has spent locally.
- */
+/** Tokens that one node has spent locally. */
 export interface Spent {
   count: number;
   /** The time since the node spent the first of them. The limit refills from that moment. */

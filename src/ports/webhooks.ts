@@ -104,7 +104,7 @@ export type TargetAnswer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
 
-/** `refusal`: the reason that `send` never calls this address. `doubt`: the reason that it currently can't. */
+/** `refusal`: the reason that `send` never calls this address. `doubt`: the reason that it currently can't call it. */
 export interface AddressVerdict {
   refusal?: string;
   doubt?: string;
@@ -114,6 +114,6 @@ export interface AddressVerdict {
 export interface WebhookSender {
   /** Sends a request without following redirects. Rejects only if `signal` is aborted. */
   send(request: WebhookRequest, signal?: AbortSignal): Promise<TargetAnswer>;
-  /** Judges an address by resolving its host name, without sending a request. A failed lookup is a doubt. */
+  /** Judges an address by resolving its host name, without sending a request. */
   judgeAddress(target: Pick<WebhookRequest, 'address' | 'allowPrivate' | 'proxy'>): Promise<AddressVerdict>;
 }

@@ -119,7 +119,7 @@ interface Subscription {
   isForGames?: boolean;
 }
 
-/** True if the event is for this webhook. `addressHash`: the webhook's; a game selects a webhook by this hash. */
+/** True if the event is for this webhook. `addressHash`: the hash of its address, by which a game selects it. */
 export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
   const { event, change } = outboxEvent;
   const type = typeOf(outboxEvent);

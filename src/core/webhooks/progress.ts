@@ -122,7 +122,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   return withDeath(attempt, progress);
 }
 
-/** Also disables the webhook if its target has failed for days. Its waiting events are retained. */
+/** Returns `progress`, but disables the webhook if its target has failed for days. Its waiting events are retained. */
 function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
