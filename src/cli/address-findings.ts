@@ -15,11 +15,14 @@ import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
 const requestTimeoutMs = 5_000;
 const dayMs = 86_400_000;
-/** Let's Encrypt's certificates are renewed a month before they expire: https://letsencrypt.org/docs/faq/ */
+/**
+ * With fewer days left, renewal has probably failed: Let's Encrypt's certificates are renewed a month before they
+ * expire (https://letsencrypt.org/docs/faq/).
+ */
 const soonDays = 14;
 
 interface SoughtDaemon {
-  /** The secret that the daemon makes its proofs with. */
+  /** The daemon's secret, from which it computes its proofs. */
   identity: string;
   /** Its address on this machine. */
   url: string;
@@ -34,7 +37,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   if (!Array.isArray(addresses)) return [...portFindings(port), addresses];
   const findings = [...portFindings(port), nameFinding(host, addresses)];
   const question = crypto().randomBytes(16).toString('base64url');
-  const authorization = `Bearer ${question}`; // shows whether a game's key would get through
+  const authorization = `Bearer ${question}`; // part of the proof, to detect a proxy that removes this header
   const visit = await visited(`${url}/healthz`, { [questionHeader]: question, authorization });
   if ('failure' in visit) return [...findings, silence(url, visit.failure, addresses)];
   const { certificate, distrust } = visit;
@@ -62,7 +65,8 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
 }
 
 /**
- * Checks the port. Game servers can call only these ports: https://create.roblox.com/docs/cloud-services/http-service
+ * Checks that game servers can call the port. Roblox blocks some ports:
+ * https://create.roblox.com/docs/cloud-services/http-service
  */
 function portFindings(port: string): Finding[] {
   const number = Number(port || 443);
@@ -100,7 +104,7 @@ interface Visit {
   distrust: string | undefined;
 }
 
-/** Sends one request. It contains no secret, so the certificate may be invalid. */
+/** Sends one request. Accepts an invalid certificate, because the request contains no secret. */
 async function visited(
   url: string,
   headers: Record<string, string>,
@@ -176,7 +180,7 @@ function certificateFinding(
 
 const automatic = 'Caddy and the tunnels get certificates automatically';
 
-/** By OpenSSL error code: a detail that OpenSSL's message lacks, and the fix for the certificate's owner. */
+/** For each TLS error code: a detail to add to the message, and the fix. */
 const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]

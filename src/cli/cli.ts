@@ -51,7 +51,7 @@ export class Cli {
   }
 
   /**
-   * Creates a console that runs more commands in this process, and a copy of this command that uses the console's
+   * Creates a console that runs more commands in this process, and a copy of this context that uses the console's
    * environment.
    */
   onConsole(): { console: Console; cli: Cli } {
@@ -79,8 +79,8 @@ export class Cli {
   }
 
   /**
-   * Runs before every command. On PostgreSQL, chooses a temporary directory if this user can't create the usual one.
-   * The command itself reports a store that can't be found.
+   * With PostgreSQL, chooses a temporary data directory if none is named and this user can't write to the default one.
+   * Ignores a store that can't be found, because the command itself reports it.
    */
   async chooseDataDir(): Promise<void> {
     const { options, io, dataDir } = this;
@@ -98,7 +98,7 @@ export class Cli {
     );
   }
 
-  /** Closes the data directory to other users. Throws `no_permission` if they could already write to it. */
+  /** Makes this user's data directory private. Throws the same errors as `refuseRoot` and `closeToOthers`. */
   enterDataDir(): void {
     const { dataDir, io } = this;
     this.refuseRootIn(dataDir);
@@ -163,7 +163,7 @@ export class Cli {
     return this.options.json ? jsonLine({ v: 1, ...document, ...resolved, ...simulated, ...warnings }) : text;
   }
 
-  /** Reports where the command has stored data. Runs after every command, because it comes after all other output. */
+  /** Reports, after all other output, where the command has stored data. */
   sayWhereStored(): void {
     if (this.#whereStored !== undefined) this.say(this.#whereStored);
     this.#whereStored = undefined;
@@ -184,7 +184,7 @@ export class Cli {
     this.io.stderr(this.options.json ? jsonLine(document) : `${printableLines(text)}\n`);
   };
 
-  /** Reports the user, rank or key that a name resolved to; with `--json`, as `resolved` in the document. */
+  /** Reports the user, role or places that an argument resolved to; with `--json`, as `resolved` in the document. */
   sayResolved(text: string, facts: Record<string, unknown>): void {
     this.#resolved.push(facts);
     this.say(text);
@@ -208,7 +208,7 @@ export class Cli {
     return hintsAsTyped(text, { ...this, isJson });
   }
 
-  /** The places where the configuration may be. */
+  /** The flags, environment and user from which the configuration is located. */
   get configSources(): ConfigLocationSources {
     const { env, cwd, user, nodeVersion: version, nodeOptions: options } = this.io;
     return { configFile: this.options.config, env, cwd, user, node: { version, options } };
@@ -232,7 +232,7 @@ export class Cli {
 
   /**
    * Runs `work`, which writes, on the store, without the platform. Throws `store_unavailable` if the running daemon
-   * would not see the writes. `isSimulated`: true if new objects belong to a simulated group.
+   * would not see the writes. `isSimulated`: resolves with true if new keys belong to a simulated group.
    */
   async withWrites<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
@@ -256,7 +256,10 @@ export class Cli {
     }
   }
 
-  /** Reports a new database and a service's data directory: a mistyped directory would look like lost data. */
+  /**
+   * Opens a store. Reports a new database and a service's data directory, because a mistyped directory would look like
+   * lost data.
+   */
   async #open<Opened>(
     engine: Pick<StoreEngine, 'place'>,
     open: (onNew: () => void) => Promise<Opened>,
@@ -279,8 +282,8 @@ export class Cli {
   }
 
   /**
-   * Runs `work` on the store and the platform, within the configured deadline. If `isWriting`, throws if the running
-   * daemon would not see the writes, or serves a different group.
+   * Runs `work` on the store and the platform. `call` ends at the configured deadline. If `isWriting`, throws if the
+   * running daemon would not see the writes, or serves a different group.
    */
   async withRanking<T>(
     work: (app: RankingApp, call: CallContext) => Promise<T>,
@@ -316,8 +319,8 @@ export class Cli {
   }
 
   /**
-   * Runs `work`, which writes to the store that the running daemon uses. If no daemon responds, records the new audit
-   * heads itself. If recording fails, only warns, because the work is done.
+   * Runs `work`, which writes to the store. Throws the same errors as `refuseLostDatabase`. If no daemon responds,
+   * records the new audit heads in the configured file, and only warns if that fails, because the writes are committed.
    */
   async #whileNoting<T>(
     ports: Pick<Ports, 'store' | 'clock'>,
@@ -353,7 +356,7 @@ export class Cli {
     }
   }
 
-  /** True if the daemon uses a simulated group or, without a daemon, if the configuration does. */
+  /** True if the daemon uses a simulated group or, without a daemon, if a new daemon would use one. */
   async simulates(): Promise<boolean> {
     const daemon = await askStatus(this.dataDir);
     if (daemon !== undefined) return daemon.simulated;
@@ -361,7 +364,7 @@ export class Cli {
     return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
   }
 
-  /** Loads the configuration. Never throws, because a broken configuration must not stop a command that needs none. */
+  /** Loads the configuration. Returns `unreadable` for a broken one, which must not stop a command that needs none. */
   async #configAround(): Promise<DaemonAndConfig['config']> {
     const sources = this.configSources;
     const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
@@ -374,7 +377,7 @@ export class Cli {
     }
   }
 
-  /** Runs `work`, which only reads, like `withRanking`. Settings that no longer fit the group cause only warnings. */
+  /** Runs `work`, which only reads, with `withRanking`, and warns of settings that no longer fit the group. */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
       const { misfits } = await app.group.scheme(call);

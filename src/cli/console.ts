@@ -120,7 +120,7 @@ function wordsOf(line: string): string[] {
   return plain.slice(plain[start] === 'rankd' ? start + 1 : 0);
 }
 
-/** True for a typo of `stop`, `exit` or `quit`: the console handles these itself, so commander can't suggest them. */
+/** True for `exit`, `quit` or a typo: commander can't suggest `stop`, because only the console knows it. */
 function meansStop(line: string): boolean {
   return suggest(line, ['stop', 'exit', 'quit']) !== undefined;
 }

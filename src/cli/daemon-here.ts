@@ -8,7 +8,7 @@ import type { Ports } from '../ports/index.ts';
 import { servesRealGroup } from '../usecases/group/served-group.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
-/** Commands use the store directly, even while a daemon serves it. These checks detect whether the two disagree. */
+/** Commands use the store directly, even while a daemon serves it. These checks detect conflicts with that daemon. */
 
 export interface DaemonAndConfig {
   /** The data directory's daemon; `undefined` if none responds. */
@@ -64,7 +64,7 @@ export function otherGroup(
   );
 }
 
-/** If the running daemon serves the same simulated group, marks the simulation as chosen instead of a default. */
+/** Returns `config`; if the running daemon serves its simulated group, marks the group as chosen, not the default. */
 export function chosenWith(daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined, config: Config): Config {
   const { platform } = config;
   if (platform.kind !== 'simulated' || daemon?.changesRanksIn !== groupTitle(platform)) return config;
@@ -97,7 +97,8 @@ export function otherConfigHere(
 }
 
 /**
- * Returns the message if the daemon does not read `file`. `daemonFile` is null if the daemon has no configuration file.
+ * Returns the message for a daemon that does not read `file`. `daemonFile` is null if the daemon has no configuration
+ * file.
  */
 export function notItsFile(daemonFile: string | null, file: string): string {
   const its =

@@ -36,11 +36,9 @@ export interface Io {
   readStdin(): Promise<string>;
   /** Reads all of standard input as bytes. */
   stdinBytes(): AsyncIterable<Uint8Array>;
-  /** True if standard input is a terminal. */
   stdinIsTerminal: boolean;
   /** Reads a secret from standard input. On a terminal, asks `question` and hides the typed text. */
   readSecret(question: string): Promise<string>;
-  /** The operating system. */
   system: System;
   env: Record<string, string | undefined>;
   /** Throws `not_found` if the folder was removed. */

@@ -5,8 +5,9 @@ import { withLateReads } from '../usecases/change/late-read.ts';
 import type { Cli } from './cli.ts';
 
 /**
- * Runs `work`, which changes ranks. Each change is then verified with a later read, by the data directory's daemon or,
- * without one, by this command before it prints the result. A stop signal skips that wait.
+ * Runs `work`, which changes ranks, and verifies each change with a later read. If the data directory's daemon
+ * responds, it makes the reads of applied changes. This command makes the others before it prints the result, unless a
+ * stop signal skips them.
  */
 export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
   const stopping = new AbortController();

@@ -14,7 +14,7 @@ import { openGroupIn } from './windows-access.ts';
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
 
-/** Features that other builds, other runtimes, or options such as --jitless may lack, regardless of the version. */
+/** Features that any version can lack, because of a custom build, another runtime, or an option such as --jitless. */
 const features: ReadonlyArray<[name: string, works: () => unknown]> = [
   ['fetch, which calls Roblox', () => typeof fetch === 'function' && 'WebAssembly' in globalThis],
   ['encryption (TLS)', () => crypto().getRandomValues(new Uint8Array(1)) && https().Agent],

@@ -19,7 +19,7 @@ const readerGone = Promise.withResolvers<void>();
 /** True once a command handles failed writes to standard output itself. */
 let hearsOfOutput = false;
 
-// `bin/rankd.js` may run in an older Node.js and start this process; it stops when that parent is killed
+// in an older Node.js, `bin/older-node.js` starts this process, which must stop if that parent is killed
 process.on('disconnect', () => signals.stopOn('SIGTERM'));
 process.channel?.unref();
 stopWithNpx();

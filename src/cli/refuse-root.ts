@@ -24,7 +24,7 @@ export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'syste
 
 const rootId = 0;
 
-/** Returns the path or its nearest existing parent. `undefined` if neither can be read, which is reported later. */
+/** Returns the path or its nearest existing parent. `undefined` if it can't be read, which is reported later. */
 function existing(path: string): { path: string; uid: number } | undefined {
   let stats: Stats | undefined;
   try {

@@ -33,7 +33,7 @@ export class Signals {
     return this.#stage === 'stopping';
   }
 
-  /** True while a daemon serves, so that a signal can ask it to reload its configuration. */
+  /** True once this process has started a daemon, which a signal can ask to reload its configuration. */
   get hasReload(): boolean {
     return this.#reload !== undefined;
   }
@@ -43,7 +43,7 @@ export class Signals {
   }
 
   /**
-   * Ends the process immediately if no code waits for the signal, or if it is the second one. Open changes are
+   * Resolves `stop`. At a second signal, or if no code waits for `stop`, ends the process immediately; open changes are
    * reconciled later.
    */
   stopOn(signal: NodeJS.Signals): void {

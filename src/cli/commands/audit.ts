@@ -123,7 +123,7 @@ async function list(cli: Cli, options: ValuesOf<typeof listOptions>): Promise<vo
   });
 }
 
-/** Rejects a misspelled action. It would find no events, which looks like good news. */
+/** Rejects an unknown action, because an empty list of events would look like good news. */
 function refuseUnknownAction(action: string | undefined): void {
   if (action === undefined || auditActions.some((one) => one === action || one.startsWith(`${action}.`))) return;
   const names = [...auditActions, ...new Set(auditActions.map((one) => one.replace(/\..*/, '')))];

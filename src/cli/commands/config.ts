@@ -104,7 +104,10 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   }
 }
 
-/** Reads the stored meanings of the role entries, so that the check uses the same meanings as the daemon. */
+/**
+ * Returns an update that copies the stored meanings of the role names in the settings to the scratch store, so that the
+ * check resolves these names as the daemon does.
+ */
 async function meaningsKept(cli: Cli, { title }: { title: string }) {
   const kept = (await cli.operations.exists()) ? await cli.withStore(({ store }) => store.findMeanings(title)) : [];
   return () => ({ change: kept, events: [] });

@@ -31,7 +31,7 @@ import { settingText } from '../output/help.ts';
 import { type Shown, table } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
 
-/** The commands that send requests to the data directory's daemon. */
+/** The commands that send requests to running daemons. */
 
 const healthTimeoutMs = 4_000;
 
@@ -72,7 +72,7 @@ async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
   });
 }
 
-/** Throws immediately if there is no daemon or it does not respond, because the actual request may take long. */
+/** Throws if no daemon responds, so that the command need not wait for the actual request, which can take long. */
 async function requireAnswer(cli: Cli): Promise<void> {
   await requireDaemon(cli);
   if ((await askStatus(cli.dataDir)) === undefined) throw notAnswering();
@@ -363,7 +363,7 @@ async function endSessions(cli: Cli, { open, view }: { open: boolean; view: bool
   cli.print({ sessions }, `${counted(sessions, 'session')} ended; earlier links no longer work.`);
 }
 
-/** Throws `daemon_unavailable` if one of the daemons that share the database does not respond. */
+/** Ends the sessions of all daemons that share the database. Throws `daemon_unavailable` if one does not respond. */
 async function endSessionsOfNodes(cli: Cli): Promise<{ sessions: number }> {
   const command = { does: 'logout', by: cli.by } as const;
   const answers = await askAllNodes(cli, 'the daemons are ending the sessions', {
@@ -391,7 +391,7 @@ async function ask<Answer>(
   return answer;
 }
 
-/** Opens the link in the user's browser. Without a browser, only prints a message. */
+/** Opens a link to the page in the user's browser. Without a browser, prints a message. Throws for any other link. */
 async function openInBrowser(cli: Cli, url: string): Promise<void> {
   const { config } = await cli.loadConfig();
   const { publicUrl = '' } = config.server;

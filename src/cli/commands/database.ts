@@ -176,7 +176,7 @@ async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
 }
 
 interface RestoreAsked {
-  /** For messages. */
+  /** The file's name in messages. */
   name: string;
   file: string;
   dryRun: boolean;

@@ -210,7 +210,7 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
   }
 }
 
-/** Returns the names that no key has. Throws `conflict` if a game's key has one of the names. */
+/** Returns the names for which no unrevoked key exists. Throws `conflict` if a game's key has one of the names. */
 async function missingKeys({ store }: Pick<Ports, 'store'>, names: string[]): Promise<string[]> {
   const missing: string[] = [];
   for (const name of names) {

@@ -173,7 +173,7 @@ async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding
   return [fail('socket', `${problem}, so status, health, reload and the page do not work`, fix)];
 }
 
-/** Checks the public address. */
+/** Checks the public address and, if Discord is configured, whether Discord reaches the daemon there. */
 async function addressOf(
   cli: Cli,
   url: string | undefined,
@@ -225,7 +225,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   findings.push(...database, ...server);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {
-    // the check must not create a database, and the platform can be checked without one
+    // doctor must not create the database, and a temporary one is enough to check the platform
     using scratch = isKept ? undefined : new ScratchDirectory();
     const chosen = chosenWith(daemon, config);
     await using app = await openRanking(
@@ -265,7 +265,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       ...withoutTwins(ofPlatform.flat()),
     ];
   });
-  // the database is for a different group, so the platform's hint to run `init` would not help
+  // a database for a different group is refused; the platform's hint to run `init` would not help then
   const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
 }

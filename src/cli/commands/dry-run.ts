@@ -8,8 +8,8 @@ import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 
 /**
- * Prints a dry run's checks, and the writes that the change would make. Sets an exit code that indicates whether the
- * change is allowed.
+ * Prints a dry run's checks, and the writes that the change would make. Throws `ExitCode` unless the change is
+ * allowed.
  */
 export function printDryRun(cli: Cli, dryRun: DryRun): void {
   const { checks, approved } = dryRun;
@@ -55,7 +55,7 @@ function exitCodeOf(checks: CheckResult[]): number {
   return obstacle === undefined ? 5 : exitCodes[obstacle];
 }
 
-/** False for a check after the failed one, which has no result. */
+/** False for a check that was not made because an earlier one failed. */
 function isReached(result: CheckResult): boolean {
   return result.state !== 'skip' || result.detail !== notReached;
 }

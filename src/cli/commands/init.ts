@@ -96,7 +96,8 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
   const { renderYaml } = await import('../../config/settings.ts');
-  const minGroupRank = examined?.acting?.rank || undefined; // only members at or above the acting account's rank may use commands
+  // only members at or above the acting account's rank may use commands
+  const minGroupRank = examined?.acting?.rank || undefined;
   const models = gameModels(cli, forGame, { groupId, minGroupRank }, options);
   const files: NewFile[] = [
     ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),
@@ -149,8 +150,8 @@ async function showKey(
 }
 
 /**
- * Returns the step that makes a daemon use the new file, and whether init performs it. A running daemon may use a
- * different file.
+ * Returns the step that makes a daemon use the new file. If no daemon is running, asks on a terminal whether init
+ * should start one (`isNow`).
  */
 async function startStep(
   cli: Cli,
@@ -279,7 +280,7 @@ async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable:
     : undefined;
 }
 
-/** Leaves out custom roles that share a rank, because a ladder cannot contain both. */
+/** Proposes the custom roles. Leaves out those that share a rank, because a ladder cannot contain both. */
 function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
   const custom = givable.filter(({ kind }) => kind === 'custom');
   const isShared = (role: Role) => custom.some(({ id, rank }) => rank === role.rank && id !== role.id);

@@ -24,7 +24,10 @@ export const out = option(
   newFileName,
 );
 
-/** Writes a new secret to the `--out` file. Without `--out`, does nothing: the secret is printed later. */
+/**
+ * Returns a function that writes a new secret to the `--out` file and returns a function to delete it. Without `--out`,
+ * both do nothing, because the secret is printed later.
+ */
 export function keepIn(cli: Cli, out: string | undefined): SaveSecret {
   return (secret) => {
     if (out === undefined) return () => undefined;
@@ -115,7 +118,7 @@ function dash(command: 'verify' | 'hash') {
   return made;
 }
 
-/** Rejects an argument. The error must not repeat it, because it may be the secret. */
+/** Rejects a missing or wrong argument. The error must not repeat it, because it may be the secret. */
 function readsInput(command: 'verify' | 'hash'): never {
   throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
     hint: thisSystem.example(`rankd key ${command} - < my-game.key`),

@@ -49,7 +49,7 @@ interface AskedList extends ListSource {
 
 type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
 
-/** Finds all members, asks once, then changes them one by one and continues after failures. */
+/** Finds all members, asks once for confirmation, then changes a few at a time and continues after refusals. */
 export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
   const lines = asked.file === undefined ? [] : await readUsers(cli.io, asked.file);
   const work = async (app: RankingApp, call: CallContext) => {
@@ -143,7 +143,7 @@ const words = {
   unknown: 'not confirmed yet',
 } as const satisfies Record<MemberChange['state'], string>;
 
-/** Prints the failed members and a summary. Sets an exit code if work is left. */
+/** Prints the failed members and a summary. Throws `ExitCode` if a member failed or was not reached. */
 function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun }): void {
   const failed = run.results
     .filter(({ state }) => state === 'refused' || state === 'unknown')

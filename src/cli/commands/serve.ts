@@ -107,7 +107,7 @@ To keep them, use a persistent disk or PostgreSQL (RANKD_STORE_URL). To keep onl
 }
 
 /**
- * Returns the message if there is no key. `existingKeys`: how to copy keys that an earlier installation, such as a
+ * Returns the message about missing keys. `existingKeys`: how to copy keys that an earlier installation, such as a
  * trial, stored elsewhere.
  */
 function noKey(existingKeys: string): string {

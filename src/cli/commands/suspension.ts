@@ -212,8 +212,8 @@ function extension({ for: length, until }: HoldOptions): { forMs: number } | { e
 }
 
 /**
- * Returns a hold's end; none with `--for ever`. Throws `usage` unless exactly one of `--for` and `--until` is given, if
- * the end is in the past, and for a length that `requireLength` rejects.
+ * Returns a hold's end; none with `--for ever`. Throws `usage` if both or neither of `--for` and `--until` are given,
+ * if the end is in the past, or if `requireLength` rejects the length.
  */
 export function lengthOf(
   app: Pick<RankingApp, 'clock' | 'suspension'>,

@@ -121,7 +121,7 @@ async function carryOut(
   return { ...(await afterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
-/** Rejects a selection that is too broad, unless it is limited to one member. */
+/** Rejects a selection unless it names one member, or a start time and a key, place, ranker or operator. */
 function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 'dryRun' | 'last'>): void {
   if (user !== undefined) return;
   const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
@@ -133,7 +133,7 @@ function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 
   });
 }
 
-/** Warns if the key still works, because it could be used to repeat the undone changes. */
+/** Warns if the selected key still works, because it could be used to repeat the undone changes. */
 async function warnOfKey(cli: Cli, app: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
   const key = keyId === undefined || until !== undefined ? undefined : await findUsableKey(app, keyId);
   if (key !== undefined)
@@ -149,7 +149,10 @@ interface Undone {
 
 type Result = Rankee & MemberUndo;
 
-/** Prints the outcome for each member and a summary. Sets an exit code if work is left. */
+/**
+ * Prints a summary, and the members whose roles were not restored; for a dry run, also those that would be. Throws
+ * `ExitCode` if a member failed or was not reached.
+ */
 function printUndo(cli: Cli, undone: Undone): void {
   const { targets, dryRun, run } = undone;
   const results = [...run.results, ...targets.answered];

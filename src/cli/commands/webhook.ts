@@ -297,7 +297,7 @@ async function sendingOf(cli: Cli): Promise<Sending> {
   return sendingWith((await cli.loadConfig()).config);
 }
 
-/** Uses the same sender and limits as the daemon. */
+/** Returns a webhook sender with the daemon's limits. */
 export function sendingWith({ webhooks }: Pick<Config, 'webhooks'>): Sending {
   return { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(webhooks) };
 }

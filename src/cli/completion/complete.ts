@@ -12,7 +12,7 @@ import { refuseRoot } from '../refuse-root.ts';
 /** The hidden command that a shell runs to get completions. */
 export const questionWord = '__complete';
 
-/** The timeout for names that are on a database server. */
+/** The timeout for reading names from a database server. */
 const giveUpAfterMs = 300;
 
 /**
@@ -97,7 +97,7 @@ function visibleCommands(command: Command): Command[] {
   return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
 }
 
-/** Kinds of candidates by placeholder name. Others, such as group ids or durations, have no candidates. */
+/** Kinds of candidates by the name that `kindOf` returns. Other values, such as durations, have no candidates. */
 const kinds: Record<string, 'key' | 'place' | 'rank' | 'setting' | 'system' | 'user' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',
@@ -168,7 +168,7 @@ async function valuesOf(
   }
 }
 
-/** Returns the kind of a value, e.g. `file` for `<file>` and `--config <file>`, and `place` for `--place <id>`. */
+/** Returns the name of a value's kind, e.g. `file` for `--config <file>`, or `place` for `--place <id>`. */
 function kindOf(target: Option | Argument): string {
   if (!('flags' in target)) return target.name();
   const placeholder = /[<[]([\w-]+)/.exec(target.flags)?.[1] ?? '';

@@ -12,15 +12,15 @@ import { printableLines } from '../output/text.ts';
 /** The Roblox key, and the file that contains it or will contain it. */
 interface Credential {
   secret: string;
-  /** Absolute. */
+  /** An absolute path. */
   file: string;
   isNew: boolean;
 }
 
 /**
  * Takes the group and the Roblox key from the flags, or asks for them on the terminal, and checks them with `examine`.
- * Asks again for the key if `examine` throws `platform_credential`, and for the group if it throws `not_found`.
- * `folder`: where a typed key's file goes.
+ * Asks again for a typed key if `examine` throws `platform_credential`, and for a typed group if it throws `not_found`.
+ * `folder`: the folder for a new key file.
  */
 export async function obtainCredential<Found>(
   io: Io,

@@ -17,8 +17,8 @@ interface FirstKey {
 }
 
 /**
- * Returns the file for the first key's secret. On a terminal, uses a file even without `--out`, because text scrolls
- * away.
+ * Returns the file for the first key's secret. On a terminal, returns one even without `--out`, because printed text
+ * scrolls away.
  */
 export function secretFile({ io }: Cli, name: string | undefined, out: string | undefined): string | undefined {
   return out ?? (io.isTerminal && name !== undefined ? `${name}.key` : undefined);

@@ -79,15 +79,15 @@ function systemQuestion(game: GameScripts) {
 }
 
 interface GameModels {
-  /** The created models, each with its file. */
+  /** The models that the caller writes, each with its file. */
   written: Array<Model & { file: NewFile }>;
   /** Names of existing files that were not overwritten. */
   leftOut: string[];
 }
 
 /**
- * Creates the models. Models for the same place in the game share one file. Leaves out existing files unless `force` is
- * set.
+ * Returns the models to write. Models for the same place in the game share one file. Leaves out existing files unless
+ * `force` is set.
  */
 export function gameModels(
   { io }: Cli,

@@ -12,7 +12,7 @@ import { inWords, sendingWith } from '../commands/webhook.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { ask } from './credential.ts';
 
-/** A Discord webhook that receives each change. */
+/** A Discord webhook that receives each change and alarm. */
 interface FirstWebhook {
   target: WebhookAddress;
   sending: Sending;
@@ -48,7 +48,7 @@ function asAnswer(error: Parameters<typeof hintOf>[0]): InvalidArgumentError {
   return new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
 }
 
-/** Creates the webhook and sends a test event. A failure causes only a warning. */
+/** Creates the webhook, sends a test event, and returns the webhook's name. After an error, warns and returns null. */
 export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): Promise<string | null> {
   const request = { name, target, events: [...defaultEvents.discord], by: cli.by };
   try {

@@ -116,7 +116,7 @@ export function moment(text: string): number {
   );
 }
 
-/** Rejects an empty period. It contains no events, which looks like good news. */
+/** Rejects an empty period, because an empty result would look like good news. */
 export function refuseEmptyPeriod({ since, until }: { since?: number | undefined; until?: number | undefined }): void {
   if (since === undefined || until === undefined || since < until) return;
   throw new RankdError('usage', '--since must be before --until.', {

@@ -5,8 +5,8 @@ import { placesIn, usersIn } from '../../usecases/pasted-list.ts';
 import type { Io } from '../io.ts';
 
 /**
- * Returns the ids from the arguments and from `--file` (`-` is standard input), without duplicates. Throws `usage` if
- * there are none, or if lines are not ids, and the same errors as `readInput`.
+ * Returns the place ids from the arguments and from `--file` (`-` is standard input), without duplicates. Throws
+ * `usage` if there are none, and the same errors as `placesIn` and `readInput`.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed = file === undefined ? [] : placesIn(await readInput(io, file), file === '-' ? 'standard input' : file);
@@ -27,7 +27,7 @@ export async function readUsers(io: Io, file: string): Promise<ReturnType<typeof
 
 /**
  * Reads a file; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for a folder, a file that is too
- * large, or text that is not UTF-8.
+ * large, or text with NUL characters, which is probably UTF-16.
  */
 export async function readInput(io: Io, file: string): Promise<string> {
   const text = file === '-' ? await io.readStdin() : readText(io, file);

@@ -61,7 +61,6 @@ export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** Formats a setting's value as text. */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return '-';
   return typeof value === 'string' ? value : JSON.stringify(value);
@@ -95,8 +94,8 @@ export function hintsAsTyped(
 }
 
 /**
- * Returns the command that starts rankd in the same way as this process was started. Outside a shell that knows
- * `rankd`, that name would fail, and npx could download an unrelated package. `script`: the absolute path of the
+ * Returns the command that starts rankd in the same way as this process was started. `rankd` alone would fail if it is
+ * not on the path, and `npx rankd` could then download an unrelated package. `script`: the absolute path of the
  * running script. Children of npm have `npm_command` in their environment.
  */
 export function commandFor({ script, cwd, env, launcher }: StartedBy, system: System = thisSystem): string {
@@ -114,7 +113,7 @@ export function commandFor({ script, cwd, env, launcher }: StartedBy, system: Sy
 }
 
 /**
- * Returns the command for a start program. PowerShell needs `.\\` before a program in the current folder, and `&`
+ * Returns the command for a start program. PowerShell needs `.\` before a program in the current folder, and `&`
  * before a quoted path.
  */
 function launcherAsTyped(

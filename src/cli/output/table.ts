@@ -49,8 +49,8 @@ export function card(rows: Array<[name: string, value: Cell]>): Shown {
 
 /**
  * Formats aligned columns with headings; empty without rows. On a screen, omits empty columns, and omits the headings
- * if the table lists checks. Shows columns that do not fit below their row; if only the last column does not fit,
- * truncates or wraps it.
+ * if the table lists checks. Moves columns that do not fit to lines below their row; if only the last column does not
+ * fit, truncates or wraps it.
  */
 export function table(headings: string[], rows: Cell[][], { wrapsLast = false } = {}): Shown {
   return (screen) => {
@@ -90,7 +90,7 @@ interface Grid {
   /** The available width; undefined if unlimited. */
   columns: number | undefined;
   wrapsLast: boolean;
-  /** The labels of columns that are shown below a row. */
+  /** The column names, which label the columns that are shown below a row. */
   names?: string[];
   paint: Paints;
 }
@@ -155,7 +155,7 @@ export interface Screen {
   now: number;
 }
 
-/** Text whose layout depends on the output. Contains no control characters except for colors. */
+/** Text whose layout depends on the output. Contains no control characters except colors and line breaks. */
 export type Shown = (screen?: Screen) => string;
 
 export type Cell = string | Shown;

@@ -85,7 +85,7 @@ function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Throws `usage` if `--json` is given, because `--json` always prints one document. */
+/** Throws `usage` if `--json` is given, because both flags select the output format. */
 export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
   if (!options.json) return;
   throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave --json or ${flag} out` });

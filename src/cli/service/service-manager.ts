@@ -38,7 +38,7 @@ export function serveLine(cli: Cli): string[] {
   return [...cli.io.command, 'serve', '--data-dir', cli.dataDir, ...(config === undefined ? [] : ['--config', config])];
 }
 
-/** Returns a note if there is no configuration, so that the daemon would serve the simulated group. */
+/** Returns a note if there is no configuration, without which the daemon would serve the simulated group. */
 export function remarkOnConfig(cli: Cli): string {
   if (trustedConfig(cli.configSources) !== undefined) return '';
   return '\nThere is no configuration yet: run rankd init, then rankd service install --force.';

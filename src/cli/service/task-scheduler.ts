@@ -7,7 +7,7 @@ const task = 'rankd';
 
 /**
  * A task on Windows, which starts in a window with the log when its user logs on. Elements:
- * https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema.
+ * https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema
  */
 export const taskScheduler: ServiceManager = {
   kind: 'task',
