@@ -21,7 +21,6 @@ export const noPlace = 0;
 /** The caller's key, workspace and whitelist entry. */
 export type Caller = Omit<KeyRecord, 'secretId'>;
 
-/** One condition that a caller must meet. */
 interface AccessCheck {
   /** The name that `rank test` shows. */
   name: string;

@@ -11,7 +11,6 @@ export interface FreshSecret {
   stored: NewSecret;
 }
 
-/** Creates a new API key's secret. */
 export function mintKey(mode: KeyMode): FreshSecret {
   const body = `rk_${mode}_${base62(30, (below) => crypto().randomInt(below))}`;
   const secret = body + checksum(body);

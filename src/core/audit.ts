@@ -96,7 +96,6 @@ export function linkHash(
   return crypto().hash('sha256', JSON.stringify([previous, id, at, by, action, subject, detail]));
 }
 
-/** The action of the event that `forget` writes. */
 export const forgetAction = 'person.forget';
 
 /** Retention writes an event with this action before it removes rows. Without that event, the removal is a break. */
@@ -142,7 +141,6 @@ export function lastRemovable(
   return last;
 }
 
-/** Returns the error that stops retention before it changes a broken audit log. */
 function brokenAudit(id: number): RankdError {
   return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes none of it.`, {
     hint: 'rankd audit verify',

@@ -50,7 +50,6 @@ export interface BeginFacts {
   changedMembers: readonly ChangedMember[][];
 }
 
-/** The verdict on a change that is about to begin. */
 export type BeginVerdict =
   | { do: 'begin'; holds: Hold[]; events: DomainEvent[] }
   /** A different change to the member was made in the meantime, so the roles that were read may be stale. */
@@ -93,7 +92,6 @@ function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
 
-/** Returns the refusal if the member's holds forbid the change. */
 export function refusalOfHolds(
   change: Pick<RankChange, 'hold' | 'undoId' | 'keyId' | 'kind'>,
   { open, own }: HoldsOfMember,
@@ -147,7 +145,6 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
   return undefined;
 }
 
-/** True if the limit counts this change. */
 function isCounted({ demotion, privileged, topRank }: RankChange, { of }: MemberWindow): boolean {
   if (of === 'demotions') return demotion;
   return of === 'privileged' ? privileged : topRank >= of.fromRank;

@@ -62,7 +62,6 @@ const roleChangeWords = {
   role_removed: { changed: 'no longer holds', unchanged: 'does not hold' },
 } as const satisfies Record<RoleChangeKind, unknown>;
 
-/** Returns the message for a change that restored roles. */
 export function restoredMessage(
   request: Pick<RankRequest, 'rankeeName' | 'rankeeId'>,
   { scheme, plan, between }: { scheme: RoleScheme; plan: RolePlan; between: RankChange[] },

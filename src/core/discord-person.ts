@@ -10,7 +10,6 @@ export interface DiscordPerson {
   salt: string;
   /** The Roblox user; absent if the person is not linked. */
   userId?: number;
-  /** The operator who linked the person. */
   linkedBy?: string;
   linkedAt?: number;
 }

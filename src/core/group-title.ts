@@ -14,7 +14,6 @@ export function groupTitle(platform: PlatformGroup): string {
 /** Every simulated group's title starts with this text, and no other title does. */
 export const simulatedGroup = 'the simulated group';
 
-/** True if the group with this title is simulated. */
 export function isSimulatedGroup(title: string): boolean {
   return title.startsWith(simulatedGroup);
 }

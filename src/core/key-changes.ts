@@ -15,7 +15,6 @@ import {
 } from './events.ts';
 import type { Key, KeyMode, KeyRules, NewSecret, Plan, Scope, Workspace } from './model.ts';
 
-/** A key to create. */
 export interface NewKey extends KeyRules {
   id: string;
   name: string;

@@ -200,7 +200,6 @@ export interface WhitelistEntry {
   declaredIn?: string;
 }
 
-/** A key as the configuration declares it. */
 export interface KeyDeclaration {
   name: string;
   /** SHA-256 of its secret, in hex; absent for a Discord key, which has none. */
@@ -354,7 +353,6 @@ export type HoldKind = 'suspension' | 'temporary';
  */
 export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' | 'forfeited' | 'stuck';
 
-/** The states of a hold that has ended. */
 export type EndedState = Extract<HoldState, 'ended' | 'lifted' | 'superseded' | 'forfeited'>;
 
 /** A suspension, or a temporary rank or role. At its end, the member gets the earlier roles back. */
@@ -390,7 +388,7 @@ export interface Hold {
   tries: number;
   /** The time of the next attempt after a failed return. */
   nextTryAt?: number;
-  /** The reason the last return failed; absent if none has failed, and once the hold has ended. */
+  /** The reason the last return of an open hold failed; absent if none has failed. */
   code?: ErrorCode;
   /** The message of the last failed return or of the hold's end; empty before either. */
   message: string;

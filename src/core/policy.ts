@@ -71,7 +71,6 @@ export function earlyReturnOf(
 /** The only rules for an undo, and for the end of a hold by the operator or the daemon. */
 const undoRules = [ceiling, floor, lockedRoles, protectedMembers];
 
-/** Returns the refusal to restore these roles, or `undefined` if they may be restored. */
 export function refusalOfUndo(
   of: Pick<PolicyCase, 'policy' | 'request' | 'scheme' | 'plan' | 'acting'>,
 ): RankdError | undefined {

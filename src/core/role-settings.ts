@@ -96,10 +96,8 @@ export interface ResolvedRoles {
   misfits: readonly RoleMisfit[];
 }
 
-/** A group's roles, and the resolved roles for all settings. */
 export interface GroupScheme extends RoleScheme, ResolvedRoles {}
 
-/** The settings that name roles. */
 export interface NamingSettings {
   ladder: RoleName[] | undefined;
   suspensionRole: RoleName | undefined;

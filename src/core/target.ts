@@ -77,7 +77,6 @@ function resolveAmong(scheme: RoleScheme, requested: RoleName, among: Choice): R
   throw new RankdError(role === undefined ? 'unknown_rank' : 'rank_not_allowed', `${why} ${choice(scheme, among)}`);
 }
 
-/** Returns the error for a number or name that no role has. */
 function unknownRank(scheme: RoleScheme, requested: RoleName): RankdError {
   const among = { candidates: givableRoles(scheme), acting: undefined };
   return new RankdError('unknown_rank', `${unknown(requested, among.candidates)} ${choice(scheme, among)}`);

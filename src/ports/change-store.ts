@@ -8,7 +8,6 @@ import type { ChangeState, Hold, HoldState, RankChange } from '../core/model.ts'
 export interface ChangeSelection {
   /** Only changes with this `RankChange.group`. */
   group?: string | undefined;
-  /** Only the changes with these ids. */
   ids?: readonly string[] | undefined;
   rankeeId?: number | undefined;
   /**

@@ -36,7 +36,6 @@ export interface OpenOptions {
  * `config_invalid` (not a rankd database), `schema_newer`, `no_permission` and `store_unavailable`.
  */
 export interface StoreOperations {
-  /** True if there is a database. */
   exists(): Promise<boolean>;
   /** Checks the whole database. Reports damage instead of throwing an error. */
   check(): Promise<StoreReport>;
@@ -115,14 +114,12 @@ export interface KnownServer {
   accept(by: string): Promise<void>;
 }
 
-/** Details about a server and the connection to it. */
 export interface ServerFacts {
   version: string;
   user: string;
   database: string;
   isEncrypted: boolean;
   isOnThisMachine: boolean;
-  /** True if connections go through a pooler. */
   isPooled: boolean;
   /** True if the server syncs committed data to disk (`fsync`). */
   isSynced: boolean;
@@ -157,7 +154,6 @@ export interface Migration {
   note?: string;
 }
 
-/** The numbers of rows in the main tables. */
 export interface RowCounts {
   keys: number;
   whitelist: number;

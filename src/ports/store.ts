@@ -301,9 +301,7 @@ export interface KeyUse {
 }
 
 export interface KeySelection {
-  /** Only keys with one of these ids. */
   ids?: readonly string[];
-  /** Only keys with this name. */
   name?: string;
   /** Only keys created after the key with this id. */
   after?: string;

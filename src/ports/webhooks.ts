@@ -83,7 +83,6 @@ export interface WebhookStore {
   findEvents(sequences: readonly number[]): Promise<OutboxEvent[]>;
 }
 
-/** One request to a target. */
 export interface WebhookRequest {
   method: 'GET' | 'POST' | 'PATCH' | 'PUT';
   /** As sensitive as a password. */

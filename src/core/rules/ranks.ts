@@ -85,7 +85,6 @@ function powersText({ powers = [] }: Role): string {
   return powers.length === 0 ? '' : ` (it can ${powers.join(', ')})`;
 }
 
-/** True if the role is within the floor and the ceiling. */
 export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
   const [floor, ceiling] = [floorOf(of), ceilingOf(of)];
   return !('code' in floor) && !('code' in ceiling) && rank >= floor.rank && rank <= ceiling.rank;

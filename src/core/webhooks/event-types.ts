@@ -73,7 +73,6 @@ const groups = {
 
 export const eventGroups = Object.keys(groups) as Array<keyof typeof groups>;
 
-/** The default events of a webhook. */
 export const defaultEvents = { discord: ['changes', 'alarms'], standard: ['all'] } as const;
 
 /** An audit event with its change as currently stored. */
@@ -94,7 +93,6 @@ export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   return event.action === 'key.declare' && isNewSecret !== true ? undefined : type;
 }
 
-/** The audit actions that are sent as alarms. */
 export const alarmActions: readonly string[] = Object.entries(typeOfAction)
   .filter(([, type]) => isAlarm(type))
   .map(([action]) => action);

@@ -14,7 +14,6 @@ export type Outcome =
   | { kind: 'busy'; status: number; error: string; retryAfterMs: number; isGlobal: boolean }
   | { kind: 'gone'; status: number; error: string };
 
-/** One request with its events and its outcome. */
 interface Attempt {
   webhook: Webhook;
   deliveries: readonly Delivery[];
