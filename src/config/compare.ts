@@ -37,7 +37,7 @@ export function changedSettings({
   };
 }
 
-/** True for the settings that are read only when a listener or the store is opened. */
+/** True for the settings that take effect only when a listener or the store is opened. */
 function needsRestart(name: string): boolean {
   if (name === 'server.deadline' || name === 'server.public_url') return false;
   return ['server.', 'metrics.', 'dashboard.', 'store.'].some((section) => name.startsWith(section));
@@ -66,7 +66,7 @@ const shared =
 export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins' | 'config'>): Record<string, string> {
   const inFiles = config.webhooks.targets.map(webhookFingerprint); // the settings contain only paths
   const contentOf = (name: string, value: unknown) => {
-    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // others may use the variable
+    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // other daemons may set the variable instead
     return name === 'webhooks.targets' ? [value, inFiles] : value;
   };
   return Object.fromEntries(

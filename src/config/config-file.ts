@@ -219,7 +219,7 @@ function excerpt(
 
 const plainWord = /^([\w.-]{1,24}|"[\w.: -]{1,24}"|'[\w.: -]{1,24}')(?=[\s:,\]}]|$)/;
 
-/** Removes duplicates: the parser reports wrong indentation twice. */
+/** Returns the first flaw on each line, because the parser reports wrong indentation twice. */
 function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {
   const seen = new Set<number>();
   return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);

@@ -4,7 +4,9 @@ import { type System, thisSystem } from '../base/system.ts';
 interface DataDirSources {
   env: Record<string, string | undefined>;
   home: string;
-  /** The current folder. Read only for a relative directory, because reading it fails if the folder was removed. */
+  /**
+   * The current folder. Accessed only if the directory is relative, because the access fails if the folder was removed.
+   */
   readonly cwd: string;
   /** The data directory of a machine-wide service, if this system has one. */
   serviceDataDir: string | undefined;
@@ -12,8 +14,8 @@ interface DataDirSources {
 
 /**
  * Returns the absolute path of the data directory: the flag `--data-dir`, else RANKD_DATA_DIR, else the system's
- * default for the user or service. If the user has no database, returns the machine-wide service's directory if its
- * database is visible to the user.
+ * default for the user or service. If none is named and the user has no database, returns the machine-wide service's
+ * directory if the user can see a database there.
  */
 export function dataDirectory(flag: string | undefined, sources: DataDirSources, system: System = thisSystem): string {
   const { path } = system;

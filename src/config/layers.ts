@@ -48,9 +48,9 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
 }
 
 /**
- * Returns settings for the port that a hosting platform assigns in PORT, on all addresses, because the platform's proxy
- * runs on a different machine. If another layer sets a port, PORT is ignored, because it is then meant for a different
- * program.
+ * Returns a layer with the port that a hosting platform assigns in PORT. Unless another layer sets the host, rankd then
+ * listens on all addresses, because the platform's proxy runs on a different machine. If another layer sets the port,
+ * PORT is ignored, because it is then meant for a different program.
  */
 export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
   const port = env[portVariable]?.trim();

@@ -12,7 +12,7 @@ export interface ConfigLocationSources {
   cwd: string;
   /** The user of this process; absent on Windows, where a file's owner is not a number. */
   user?: SystemUser | undefined;
-  /** Absent: Node.js is assumed to support every option. */
+  /** If absent, Node.js is assumed to support outbound proxies. */
   node?: NodeStart;
 }
 
@@ -23,9 +23,7 @@ export interface ConfigLocation {
   name: string;
 }
 
-/**
- * The file's maximum size. Every command parses the file synchronously, so it must be small; 8000 declared keys fit.
- */
+/** The file's maximum size. Commands parse the file synchronously, so it must be small; 8000 declared keys fit. */
 export const maxConfigBytes = 1_000_000;
 
 /**
@@ -81,8 +79,7 @@ function isPresent(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    // If this user cannot enter the folder, only the system's file counts as present, and a file in a different user's
-    // folder does not.
+    // If this user cannot enter the folder, only the system's file counts as present.
     return path === thisSystem.sharedConfig && codeOf(error) === 'EACCES';
   }
 }
@@ -111,8 +108,8 @@ export function distrustOfFound({ path }: ConfigLocation, sources: ConfigLocatio
 }
 
 /**
- * Returns how a different user could have written a file; `undefined` if only this user, root or the caller of sudo
- * could. The configuration's author decides where rankd sends the Roblox key.
+ * Returns the reason why a different user could have written a file; `undefined` if only this user, root or the caller
+ * of sudo could. The configuration's author decides where rankd sends the Roblox key.
  */
 function distrustOf(path: string, { user, env }: Pick<ConfigLocationSources, 'user' | 'env'>): string | undefined {
   if (user === undefined) return undefined;

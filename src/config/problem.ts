@@ -63,7 +63,6 @@ export class ConfigError extends RankdError {
   }
 }
 
-/** The maximum number of listed problems. */
 const maxListed = 20;
 
 function distinct(problems: readonly Problem[]): Problem[] {

@@ -175,7 +175,7 @@ export const settingsSchema = section({
       ),
     }),
   }).check(({ value, issues }) => {
-    if (issues.length > 0 || !isRank(value.min_rank) || !isRank(value.max_rank)) return; // names: compared later
+    if (issues.length > 0 || !isRank(value.min_rank) || !isRank(value.max_rank)) return; // names are compared later
     if (value.min_rank <= value.max_rank) return;
     const message = `a rank up to policy.max_rank, which is ${value.max_rank}`;
     issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
@@ -325,7 +325,7 @@ export const settingsSchema = section({
     .describe('Game keys declared here instead of with rankd key create; commands show them, but do not change them.'),
 }).check(({ value: { server, metrics, dashboard }, issues }) => {
   if (issues.length > 0) return;
-  // With its default port and no URL or path, the page uses the next free port.
+  // With a path, the page has no separate listener. With the default port and no URL, it takes the next free port.
   const isPageFixed = dashboard.path === undefined && (dashboard.url !== undefined || dashboard.port !== dashboardPort);
   const listeners = [
     { ...server, name: 'server', label: 'the server', isOn: true },

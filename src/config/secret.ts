@@ -53,7 +53,7 @@ export class Secret {
 /** The content of a file with a secret, or the problem with reading it. */
 export type SecretText = { text: string; warning?: string } | { problem: string };
 
-/** A size limit, which no secret and no certificate bundle exceeds. */
+/** The maximum size of a file with a secret, which no secret or certificate bundle exceeds. */
 const maxBytes = 1_000_000;
 
 /** Reads a file that contains only a secret. Does not check the mode of credentials, which systemd sets. */

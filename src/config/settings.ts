@@ -96,7 +96,7 @@ function typeOf(kind: Unwrapped['kind']): Setting['type'] {
 
 function listTypeOf(element: Unwrapped['kind']['type']): Setting['type'] {
   if (element === 'object') return 'mappings';
-  return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // a union of names and numbers
+  return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // roles are a union of names and numbers
 }
 
 /** Returns the parent sections: `a.b.c` → `a`, `a.b`. */
@@ -130,7 +130,7 @@ const heading = `# rankd's configuration. Each commented-out setting has its def
 # Check it with: rankd config check
 `;
 
-/** Returns a heading for each section that this setting is the first of. */
+/** Returns the headings of the sections that start with this setting. */
 function headings(parents: string[], before: string[]): string[] {
   const isSame = (depth: number) => parents.slice(0, depth + 1).join('.') === before.slice(0, depth + 1).join('.');
   return parents.flatMap((name, depth) => {

@@ -20,7 +20,7 @@ export function isUsable(directory: string): boolean {
 /**
  * Creates a private temporary directory for a PostgreSQL daemon's socket and lock, for a user who cannot have a data
  * directory. Its name depends only on the user and the store, so commands find it too. Returns `undefined` if it can't
- * be created. Throws `no_permission` if a different user has created it.
+ * be created. Throws `no_permission` if it exists but is not a private directory of this user.
  */
 export function temporaryDataDir({ uid }: SystemUser, store: ServerAddress): string | undefined {
   const name = crypto()

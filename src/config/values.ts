@@ -129,12 +129,12 @@ function bounded({ min, max, example }: { min: string; max: string; example: str
     .transform(msOf);
 }
 
-/** A URL, without its trailing slash. */
+/** A URL with a default. The trailing slash is removed. */
 export function url(preset: string) {
   return baseUrl().prefault(preset);
 }
 
-/** An optional URL, without its trailing slash. */
+/** An optional URL. The trailing slash is removed. */
 export function optionalUrl() {
   return baseUrl().optional();
 }

@@ -14,15 +14,15 @@ import {
   sessionHeader,
 } from './control.ts';
 
-/** Much longer than a healthy daemon needs. */
+/** A timeout that is much longer than a healthy daemon needs. */
 const answerTimeoutMs = 3_000;
 
-/** Requests the daemon's status; `undefined` if there is no daemon, or it does not respond in time. */
+/** Requests the daemon's status; `undefined` if no daemon responds in time. */
 export async function askStatus(dataDir: string): Promise<DaemonStatus | undefined> {
   return ask<DaemonStatus>({ dataDir, path: '/status' }, answerTimeoutMs);
 }
 
-/** Requests the secret that the daemon makes its proofs with; `undefined` if no daemon responds in time. */
+/** Requests the secret with which the daemon proves its identity; `undefined` if no daemon responds in time. */
 export async function askIdentity(dataDir: string): Promise<string | undefined> {
   const what = { dataDir, path: '/identity' };
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
@@ -38,7 +38,7 @@ export function askReload(
   return ask<ReloadOutcome>({ dataDir, path, method: 'POST', headers }, timeoutMs);
 }
 
-/** Makes the daemon verify a change with a late read. False if no daemon accepts the task. */
+/** Makes the daemon verify a change with a late read. Resolves with false if no daemon accepts the task. */
 export async function askLateRead(dataDir: string, changeId: string): Promise<boolean> {
   const headers = { [changeHeader]: changeId };
   const what = { dataDir, path: '/late-read', method: 'POST', headers };
@@ -65,7 +65,7 @@ function askDashboard<Answer>(
   return ask<Answer>({ dataDir, path, method: 'POST', headers }, dashboardTimeoutMs);
 }
 
-/** Longer than `answerTimeoutMs`, because the first request loads the dashboard's code. */
+/** The timeout for dashboard requests, the first of which loads the dashboard's code. */
 const dashboardTimeoutMs = 10_000;
 
 interface Asking extends RequestOptions {

@@ -8,7 +8,7 @@ import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 /** The daemon's operations for commands. Results are sent as JSON. */
 export interface Control {
   status(): Promise<DaemonStatus>;
-  /** Returns the secret that the daemon makes its proofs with (`src/core/proof.ts`). */
+  /** Returns the secret with which the daemon proves its identity (`src/core/proof.ts`). */
   identity(): Promise<{ identity: string }>;
   /** Reloads the configuration. `by`: the actor recorded in the audit log. */
   reload(by: string): Promise<ReloadOutcome>;
@@ -16,7 +16,7 @@ export interface Control {
   relearn(by: string): Promise<ReloadOutcome>;
   /** Verifies, with a late read, a change that a command reported as applied. */
   lateRead(changeId: string): Promise<LateReadOutcome>;
-  /** Creates a dashboard link, and starts serving the dashboard. */
+  /** Creates a dashboard link, and starts serving the dashboard if necessary. */
   dashboardLink(asked: AskedLink): Promise<LinkOutcome>;
   /** Ends all dashboard sessions. `by`: the actor recorded in the audit log. */
   dashboardLogout(by: string): Promise<{ sessions: number }>;

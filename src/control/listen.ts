@@ -111,7 +111,9 @@ function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: stri
 
 const folderPrefix = 'rankd-socket-';
 
-/** The limit on macOS; Linux allows 107. Node.js 22.14 silently truncates longer paths. */
+/**
+ * The maximum length of a socket path on macOS; Linux allows 107 bytes. Node.js 22.14 silently truncates longer paths.
+ */
 const maxPathBytes = 103;
 
 async function listenOn(server: Server, path: string): Promise<void> {
@@ -136,7 +138,7 @@ function removeFolderOf(socket: string): void {
   try {
     rmSync(dirname(socket), { recursive: true, force: true });
   } catch {
-    return; // it belongs to another user
+    return; // the folder belongs to another user
   }
 }
 
@@ -163,7 +165,7 @@ function numberOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
-/** The operations by request. Reads use GET; all others use POST. */
+/** The operation for each request. Reads use GET; all others use POST. */
 const operations = {
   'GET /status': { name: 'status', about: () => '' },
   'GET /identity': { name: 'identity', about: () => '' },
@@ -204,7 +206,7 @@ function linkOf(request: IncomingMessage): AskedLink | undefined {
 
 const maxOperatorLength = 200;
 
-/** Returns the requesting operator; `undefined` if the header is not percent-encoded. */
+/** Returns the requesting operator; `undefined` if the percent-encoding of the header is invalid. */
 function operatorOf({ headers }: IncomingMessage): string | undefined {
   try {
     return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, maxOperatorLength);

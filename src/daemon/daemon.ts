@@ -106,7 +106,7 @@ const plainHttp =
 const haveProxy =
   'if there is already such a proxy, set server.public_url to its https address, or list it in server.trusted_proxies and have it send X-Forwarded-Proto: https';
 
-/** Waits until every request has its response, or for at most the longest deadline. */
+/** Waits until every request has its response, but at most a second longer than the longest deadline. */
 async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp): Promise<void> {
   requests.isDraining = true;
   const giveUpAt = clock.monotonic() + maxDeadlineMs + 1_000;

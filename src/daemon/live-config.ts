@@ -37,7 +37,6 @@ export class LiveConfig implements AsyncDisposable {
     this.#loaded = options.started;
   }
 
-  /** The current configuration. */
   get config(): Config {
     return this.#loaded.config;
   }
@@ -71,10 +70,7 @@ export class LiveConfig implements AsyncDisposable {
     return outcome;
   }
 
-  /**
-   * Re-declares the configuration's keys and webhooks after other daemons with declarations have stopped. Never
-   * rejects.
-   */
+  /** Re-declares the configuration's keys and webhooks, for example after another daemon has ended. Never rejects. */
   redeclare(): Promise<void> {
     const declared = this.#last.then(async () => {
       const { current } = this.#options.app;
@@ -87,7 +83,7 @@ export class LiveConfig implements AsyncDisposable {
     return declared;
   }
 
-  /** Waits for the running reload, and rejects later ones. */
+  /** Waits for the reload in progress, and refuses later ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     await this.#last;

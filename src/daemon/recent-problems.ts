@@ -27,15 +27,15 @@ interface Problem {
 /** The daemon's current state, which determines whether a problem is over. */
 export interface Standing {
   lasting: Record<Lasting, boolean>;
-  /** Ids of keys that their breaker has paused. */
+  /** The ids of keys that the circuit breaker has paused. */
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
-  /** When the last read from and write to the platform succeeded, in epoch milliseconds. */
+  /** The times of the last successful read from and write to the platform, in epoch milliseconds. */
   platformWorkedAt: { read: number; write: number };
-  /** True if the database accepts writes. */
+  /** Resolves with true if the database accepts writes. */
   storeWorks: () => Promise<boolean>;
   isChangeOpen: (changeId: string) => Promise<boolean>;
-  /** Names of webhooks that are failing or disabled. */
+  /** The names of webhooks that are failing or disabled. */
   failingWebhooks: ReadonlySet<string>;
 }
 
@@ -60,8 +60,8 @@ export class RecentProblems {
   }
 
   /**
-   * Returns the problems that are not over. A success of the same kind ends a problem, and most end after a day. `now`:
-   * epoch milliseconds.
+   * Returns the problems that are not over according to `standing`. Problems other than paused keys and the `Lasting`
+   * ones also end after a day. `now`: epoch milliseconds.
    */
   async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
@@ -73,7 +73,7 @@ export class RecentProblems {
   }
 }
 
-/** The `problem` field in a log line about a key that its breaker paused. */
+/** The `problem` field in a log line about a key that the circuit breaker has paused. */
 const pausedKey = 'paused key';
 const maxKept = 5;
 const momentKeptMs = 86_400_000;
@@ -137,7 +137,10 @@ const everyMs = 86_400_000;
 
 /** Logs warnings about calls to the platform. Call `warn` every second. */
 export class PlatformWarnings {
-  /** By kind: when the last logged surprise occurred, and until when (`Clock.monotonic()`) no other one is logged. */
+  /**
+   * By kind: the time of the last logged surprise, and the time (`Clock.monotonic()`) until which no other surprise is
+   * logged.
+   */
   readonly #logged = new Map<string, { lastAt: number; until: number }>();
   /** The hosts that were logged as unreachable, each with its logged message. */
   #unreached = new Map<string, string>();

@@ -50,7 +50,7 @@ export interface RunOptions {
   /** Replaces `rankd` in a log line's commands with the command that starts rankd here. */
   asTyped: (line: string) => string;
   onMigrated: (migration: Migration) => void;
-  /** Called if the store is new. */
+  /** Called if the store was created. */
   onNew: () => void;
 }
 
@@ -66,7 +66,7 @@ interface RunningDaemon extends AsyncDisposable {
   stopOn(signal: Promise<string>): Promise<void>;
 }
 
-/** Starts a daemon with its log, its reloads, and its socket for commands. */
+/** Starts a daemon with its log, its reloads and its socket for commands. */
 export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   return openAll(async (closers) => {
     const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated, onNew } = options;

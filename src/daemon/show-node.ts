@@ -22,7 +22,10 @@ interface ShownDaemon {
   startedAt: number;
 }
 
-/** Publishes a daemon's status to the other nodes, if its store can be shared. */
+/**
+ * If the store can be shared, publishes the daemon's status to the other nodes, and carries out the commands that they
+ * store for it.
+ */
 export async function showNode({ daemon: { app, url }, live, page, startedAt }: ShownDaemon): Promise<void> {
   const { nodes } = app.current.store;
   if (nodes === undefined) return;

@@ -16,7 +16,6 @@ import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../use
 import type { AuditHeadWriter } from './audit-head-writer.ts';
 import { PlatformWarnings } from './recent-problems.ts';
 
-/** The intervals between checks for orphaned changes, and between reconciliations of all open ones. */
 const checkOrphanedEveryMs = 500;
 const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
@@ -28,8 +27,8 @@ const nameEveryMs = 5_000;
 const endHoldsEveryMs = 5_000;
 
 /**
- * Starts the background work: reconciles open changes, ends suspensions, watches the credential, removes old records,
- * saves buffered data. Returns a function that stops it.
+ * Starts the background work, such as reconciling open changes, ending suspensions and delivering webhook events.
+ * Returns a function that stops it and stores buffered data.
  */
 export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => Promise<void> {
   const stopping = new AbortController();
@@ -82,7 +81,10 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
   };
 }
 
-/** Logs platform problems, even while the daemon's start waits for the platform. Returns a function that stops it. */
+/**
+ * Logs platform problems, even while the daemon's start waits for the platform. Returns a function that stops the
+ * logging.
+ */
 export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
   const warnings = new PlatformWarnings();
@@ -94,7 +96,8 @@ export function warnOfPlatform(live: LiveContext): () => Promise<void> {
 }
 
 /**
- * Starts reconciliation rounds regularly, without waiting for earlier rounds, which may be waiting for the platform.
+ * Starts a reconciliation round regularly, and as soon as a change is orphaned. Does not wait for earlier rounds, which
+ * may be waiting for the platform.
  */
 async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const { store, log, clock } = live.current;
@@ -177,7 +180,8 @@ class HoldWorker {
   readonly #stop: AbortSignal;
   readonly #wallClock: WallClock;
   /**
-   * The last round's context, if its credential worked. A different context means that failed holds can be retried now.
+   * The last round's context, if its credential worked. A reload creates a new context, after which failed holds are
+   * retried at once.
    */
   #seen: DaemonContext | undefined;
 
@@ -218,9 +222,9 @@ function sentenceOf(jumpedMs: number): string {
 const pollWebhooksMs = 250;
 /** The poll interval without webhooks. */
 const pollWithoutWebhooksMs = 1_000;
-/** The pause after an internal error, so that an unreachable store does not fill the log. */
+/** The pause after an error, so that an unreachable store does not fill the log. */
 const retryWebhooksMs = 5_000;
-/** The maximum number of concurrent deliveries. */
+/** The maximum number of concurrent delivery rounds, each for one webhook. */
 const maxRounds = 8;
 
 /**

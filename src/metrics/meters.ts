@@ -3,7 +3,7 @@ import type { ErrorCode, RefusalReason } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { changeCodes, endState } from '../core/change-codes.ts';
 
-/** In seconds, from an in-memory response to the longest usual deadline. */
+/** The histogram buckets in seconds, from an in-memory response to the longest usual deadline. */
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 export type Meters = ReturnType<typeof createMeters>;
@@ -20,7 +20,6 @@ export const callerRefusals: Partial<Record<ErrorCode, readonly RefusalReason[]>
   key_paused: ['paused'],
 };
 
-/** The platform's operations. */
 export const platformOperations = [
   ...(['group', 'roles', 'role', 'member', 'members', 'user', 'userName', 'places'] as const),
   ...(['assign', 'unassign', 'credential'] as const),
@@ -31,8 +30,8 @@ const platformOutcomes = [
 ];
 
 /**
- * Creates all counters and timers. Callers cannot choose the value of any label. Series with known labels start at 0,
- * because `increase()` misses the event that creates a series.
+ * Creates the metrics that are updated by events, such as requests and calls. Callers cannot choose the value of any
+ * label. Series with known labels start at 0, because `increase()` misses the event that creates a series.
  */
 export function createMeters() {
   const meters = newMeters();

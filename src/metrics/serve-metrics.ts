@@ -25,7 +25,7 @@ export interface MetricsOptions {
 const section = 'metrics';
 /** More connections than Prometheus servers and people with curl need. */
 const maxConnections = 20;
-/** Requests within this time share a rendering, because rendering is the slowest part of a response. */
+/** Requests within this time share one rendering, because rendering is the slowest part of a response. */
 const renderingLifeMs = 1_000;
 
 /**
@@ -60,7 +60,10 @@ export async function serveMetrics(
   return { url: `${listenUrl(address)}/metrics`, [Symbol.asyncDispose]: () => server.close() };
 }
 
-/** Renders again if the latest rendering is stale. Responses share its bytes, so unread ones need no copies. */
+/**
+ * Returns a function that renders only if the latest rendering is stale. All responses share the same bytes, so slow
+ * clients need no copies.
+ */
 function sharedRendering<T>(clock: Pick<Clock, 'monotonic'>, render: () => Promise<T>): () => Promise<T> {
   let rendering: Promise<T> | undefined;
   let staleAt = Number.POSITIVE_INFINITY;

@@ -16,8 +16,8 @@ import { callerRefusals, type Meters } from './meters.ts';
 const readWithinMs = 3_000;
 
 /**
- * Registers gauges for the daemon's state. Returns a function that updates those from the store and the platform, to be
- * called before each rendering.
+ * Registers metrics of the daemon's state. Returns a function that updates those from the store and the platform; call
+ * it before each rendering.
  */
 export function watchApp(live: LiveContext, { registry }: Meters): () => Promise<void> {
   const registers = [registry];

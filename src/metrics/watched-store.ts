@@ -27,7 +27,7 @@ export function watchedStore(store: Store, meters: Meters): Store {
       return stored;
     },
   };
-  // Binds every other method to the store itself, which may be a class with private fields.
+  // Binds every other method to the store itself, which may be an object with private fields.
   return new Proxy(store, {
     get(_, name) {
       const owner = name in watched ? watched : store;

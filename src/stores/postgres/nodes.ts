@@ -25,7 +25,6 @@ import {
 } from './node-statements.ts';
 import { newestSchema, schemaVersion } from './schema/migrate.ts';
 
-/** The interval between heartbeats. */
 export const beatEveryMs = 1_000;
 
 /** The clock for a node's lease, and for detecting dead nodes. */
@@ -323,7 +322,7 @@ function stateOf({ isEnded, isSilent }: Pick<NodeRow, 'isEnded' | 'isSilent'>, {
 
 /**
  * Resolves with the database's schema version. Throws `conflict` if it is older than `newest` and another node is using
- * the database, because a migration would stop that node. A node is gone once its beat has not changed for
+ * the database, because a migration could stop that node. A node counts as gone once its beat has not changed for
  * `endAfterMs`; `predecessor` is known to be gone.
  */
 export async function requireAlone(

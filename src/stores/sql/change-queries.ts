@@ -148,8 +148,8 @@ export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
 }
 
 /**
- * Reads a page, newest arrival first. Avoids the time index, because with it the engine would sort the whole period for
- * each page.
+ * Reads a page, newest arrival first. Prevents SQLite from using the time index, with which it would sort the whole
+ * period for each page.
  */
 async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage> {
   const at = db.sql.unindexed('requested_at');
@@ -223,7 +223,7 @@ const byArrival: Order = {
   conditions: conditionsOf,
 };
 
-/** Uses the time index, because with any other index the engine would re-sort all matches for each range. */
+/** Makes SQLite use the time index, because with any other index it would re-sort all matches for each range. */
 const byTime: Order = {
   ...{ column: 'requested_at', orderBy: 'requested_at DESC, seq DESC' },
   async rangeEnd(db, range) {

@@ -4,7 +4,6 @@ import { changeColumns as columns, inserted, perEngine, type RowOf, selected, wi
 
 const fields = Object.keys(columns) as Array<keyof RankChange>;
 
-/** The columns of a `ChangeRow`. */
 export const changeFields = `seq, node, ${selected(columns)}`;
 
 export function selectChange({ schema }: Dialect): string {

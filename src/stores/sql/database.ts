@@ -61,16 +61,14 @@ export interface Dialect {
   byBytes(column: string): string;
   greatest(one: string, other: string): string;
   least(one: string, other: string): string;
-  /** Converts bytes to hex. */
   hexOf(column: string): string;
-  /** Converts hex to bytes. */
   bytesOf(hex: string): string;
   /** Aggregates rows into a JSON list, which `parse` reads. */
   jsonRows(fields: Readonly<Record<string, string>>, orderBy: string): string;
   parse(json: string): unknown;
   /** Returns the text of a field in a JSON column. */
   jsonField(column: string, ...path: string[]): string;
-  /** Prevents the engine from using an index for the column. */
+  /** Prevents SQLite from using an index for the column. Has no effect in PostgreSQL. */
   unindexed(column: string): string;
   /** Selects the `id` and `hash` of the newest event ever written. */
   readonly chainEnd: string;
@@ -84,9 +82,9 @@ export interface Dialect {
 export interface OwnNode {
   /** Returns the node's id, and starts the node first if necessary. Throws `store_unavailable` if it has no lease. */
   id(): Promise<string>;
-  /** The node's id, or `undefined` if it has not started. */
+  /** The node's id; `undefined` if it has not started or has ended. */
   readonly idIfBegun: string | undefined;
-  /** True if the node may write for the changes that it holds. */
+  /** True if the node may write to the platform for the changes that it holds. */
   readonly hasLease: boolean;
   /** Implements `ChangeStore.leaseLeft`. */
   leaseLeft(): () => number;

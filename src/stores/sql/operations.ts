@@ -46,7 +46,6 @@ function usersSql({ schema, byBytes, startsWith }: Dialect): string {
     WHERE ${startsWith('name', '@usersLike')} ORDER BY ${byBytes('name')} LIMIT ${maxNames}`;
 }
 
-/** Selects `RowCounts`. */
 export function rowCountsSql({ schema }: Dialect): string {
   return `
     SELECT (SELECT count(*) FROM ${schema}.keys) AS keys,

@@ -38,7 +38,6 @@ export interface Session {
 
 export interface Answer<Row> {
   rows: Row[];
-  /** The number of changed rows. */
   count: number;
 }
 

@@ -15,7 +15,8 @@ export function toStoreError(error: unknown, file: string): RankdError {
       cause: error,
     });
   }
-  const primary = lacksLocks.has(error.code) ? 'SQLITE_NOLFS' : error.code.split('_', 2).join('_'); // SQLITE_IOERR_WRITE is a SQLITE_IOERR
+  // An extended code, such as SQLITE_IOERR_WRITE, begins with its primary code.
+  const primary = lacksLocks.has(error.code) ? 'SQLITE_NOLFS' : error.code.split('_', 2).join('_');
   if (primary === 'SQLITE_NOTADB') return notRankdDatabase(file, error);
   if (primary === 'SQLITE_CONSTRAINT') return constraintError(error);
   const { message, ...details } = failures(file)[primary] ?? {
@@ -50,7 +51,7 @@ function addonMissing(cause: unknown): RankdError {
   });
 }
 
-/** True if another process has locked the database. */
+/** True if another connection has locked the database. */
 export function isLocked(error: unknown): boolean {
   const cause = error instanceof RankdError ? error.cause : error;
   return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY');
@@ -120,8 +121,8 @@ export function loadSqlite(): void {
 export const retryEveryMs = 15;
 
 /**
- * Retries `work` for at most `timeoutMs` milliseconds while another process has locked the database. Blocks the thread,
- * so it is meant for opening a database and for reads, which rarely find a lock in WAL mode. `SqliteDatabase` retries
+ * Retries `work` for at most `timeoutMs` milliseconds while the database is locked. Blocks the thread, so it is meant
+ * for opening or migrating a database, and for reads, which rarely find a lock in WAL mode. `SqliteDatabase` retries
  * writes without blocking.
  */
 export function retryWhileLocked<T>(work: () => T, timeoutMs: number): T {

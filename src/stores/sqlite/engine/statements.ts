@@ -1,7 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { Bindings, Dialect } from '../../sql/database.ts';
 
-/** A value that SQLite can store. */
 export type Value = string | number | Uint8Array | null;
 /** The values of a statement's parameters, in order. */
 export type Values = Value[];
@@ -41,7 +40,6 @@ function toValue(value: unknown): Value {
   return Array.isArray(value) ? JSON.stringify(value) : (value as Value);
 }
 
-/** The prepared statements of a connection, by their SQL. */
 export class Statements {
   readonly #database: Database.Database;
   readonly #prepared = new Map<string, Database.Statement<[Values]>>();

@@ -201,7 +201,6 @@ export function daemonWriter(options: WriterOptions): StepRunner {
   };
 }
 
-/** The CPU time of this process, in milliseconds. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

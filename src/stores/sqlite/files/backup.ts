@@ -12,7 +12,7 @@ import { copyInto, databaseName, onExisting, requireDatabase } from './existing.
 
 /** Implements `StoreOperations.backUp`. Also throws the same errors as `writeWhole`. */
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
-  const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // follows links of rankd's user
+  const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // follows links that rankd's user or root owns
   refuseOwnFile(dataDir, file);
   refuseOwnFile(dataDir, to);
   const unfinished = `${to}.unfinished-${crypto().randomBytes(4).toString('hex')}`;
@@ -74,8 +74,8 @@ function copyVerified(dataDir: string, to: string): Backup {
 }
 
 /**
- * Returns the first problem if the copy lacks rows that the database has. Row numbers only grow, even if old rows are
- * removed.
+ * Returns a problem if a table's newest row is missing from the copy, or `undefined`. The highest row number never
+ * decreases, even if old rows are removed.
  */
 function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
   const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);

@@ -64,8 +64,7 @@ export async function isDaemonRunning(dataDir: string): Promise<boolean> {
 }
 
 /**
- * The file with the id of a daemon's node on PostgreSQL, so that the next daemon of the directory can replace it at
- * once.
+ * The file with the id of a daemon's node on PostgreSQL, so that the directory's next daemon can end that node at once.
  */
 export const nodeFileName = 'rankd.node';
 

@@ -54,7 +54,7 @@ export function restoreBackup(
   return writeWhole({ to, unfinished: `${to}.restoring`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished, { isReadonly: true });
     const restored = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
-    // The audit event is in the copy before the copy replaces the database.
+    // Adds the audit event to the copy before the copy replaces the database.
     migrateCopy(unfinished, clock, (db) => {
       const { people: _, ...row } = rowAfter(
         db.get<ChainLink>(sqliteDialect.chainEnd) ?? chainStart,
