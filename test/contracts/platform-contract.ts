@@ -26,7 +26,7 @@ export interface PlatformUnderTest {
     /** Holds admin, like the acting account. */
     peer: number;
   };
-  /** Role ids, ascending by rank. At least one of `trainee`, `officer` and `captain` is above 2^32. */
+  /** Role ids, in the order of their ranks. At least one of `trainee`, `officer` and `captain` is above 2^32. */
   roles: {
     guest: number;
     base: number;

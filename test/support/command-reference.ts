@@ -8,7 +8,7 @@ import { table } from './reference-tables.ts';
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 const commands = allCommands(program).filter((one) => one.commands.length === 0);
 
-/** The docs/commands pages of single-word commands. `key create` and the like are on the page of the noun, `key`. */
+/** The docs/commands pages of single-word commands. Others are on the page of their noun: `key create` is on `key`. */
 const pagesOfOthers: Record<string, string> = {
   ...{ serve: 'daemon', status: 'daemon', health: 'daemon', reload: 'daemon', dashboard: 'daemon' },
   ...{ init: 'setup', doctor: 'setup', script: 'game', forget: 'history', backup: 'db', restore: 'db' },

@@ -21,10 +21,10 @@ interface Described {
 
 type Paths = Record<string, Record<string, { responses: Record<string, Described> }>>;
 
-/** The responses in this test file so far, e.g. `post /v1/ranker 403 rank_not_allowed`. */
+/** The responses checked in this test file so far, e.g. `post /v1/ranker 403 rank_not_allowed`. */
 export const met = new Set<string>();
 
-/** Loaded before any daemon starts, because loading it later would delay a request. */
+/** Loaded on import, before any daemon starts, because loading the schemas later would delay a request. */
 const { ajv, paths } = load();
 
 /** Throws if a response does not match the OpenAPI document. */
@@ -62,7 +62,7 @@ export function expectDescribedError(text: string): void {
   if (problems.length > 0) throw new Error(`${problems.join('; ')}: ${text}`);
 }
 
-/** Returns the flaws in rankd's own headers: they must be described, and match their description. */
+/** Returns the flaws in rankd's own headers: undescribed headers, and values that do not match their schemas. */
 function headerFlaws(headers: Given['headers'], names: string[]): string[] {
   const own = Object.keys(headers).filter((name) =>
     /^(x-(?!content-type-options)|ratelimit|idempotent|retry-after|deprecation|sunset)/.test(name),

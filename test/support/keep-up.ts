@@ -11,7 +11,7 @@ export function keepUp(url: string, count: number, begin: (socket: net.Socket) =
     if (isOver) return;
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
     sockets.add(socket);
-    socket.on('error', () => undefined); // connections are expected to be cut
+    socket.on('error', () => undefined); // the test expects the server to cut connections
     let end: () => void = () => undefined;
     socket.once('connect', () => {
       end = begin(socket);

@@ -6,7 +6,7 @@ import { CopyOfRankd } from './copy-of-rankd.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** One more migration for each engine. */
+/** The code that adds one more migration to each engine's list. */
 const nextSteps = {
   sqlite: `migrations.push('CREATE TABLE later (id INTEGER)');`,
   postgres: `migrations.push({ sql: 'CREATE TABLE rankd.later (id integer)', livesWith: migrations.length + 1 });`,

@@ -104,7 +104,7 @@ export class ManualClock implements Clock {
 
 /** The number of turns of the event loop without an event after which the process counts as idle. */
 const quietTurns = 10;
-/** The turns must take at least this long, because the kernel needs that time to deliver sent data. */
+/** The minimum duration of these turns, because the kernel needs time to deliver sent data. */
 const quietMs = 0.3;
 const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;

@@ -1,6 +1,6 @@
 import type { AccountName, BudgetLedger, Clock } from '../../src/ports/index.ts';
 
-/** An in-memory ledger that a test's gates share. It uses wall-clock time, like PostgreSQL's ledger. */
+/** A ledger in memory, for gates that share a budget. It uses wall-clock time, like PostgreSQL's ledger. */
 export class MemoryLedger implements BudgetLedger {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #accounts = new Map<string, string>();

@@ -28,7 +28,7 @@ export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migra
   return { address, url, authority: answer.authority, [Symbol.asyncDispose]: giveBack };
 }
 
-/** Creates a database that is returned at the end of the test. */
+/** Creates a database that is disposed of at the end of the test. */
 export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<PostgresDatabase> {
   const database = await createPostgresDatabase(make);
   onTestFinished(() => database[Symbol.asyncDispose]());

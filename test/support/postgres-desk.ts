@@ -53,7 +53,7 @@ function closeNow(server: Server): void {
   server.unref();
 }
 
-/** A test's request: to create a database, with rankd's schema or empty, or to return a migrated one. */
+/** A test's request: to create a database, with rankd's schema or empty, or to take a migrated one back. */
 export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
 /** `password` is separate, because it is a function in an address, which JSON does not support. */
 export type DeskAnswer =

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { expectDescribedError } from './described-answers.ts';
 import type { Answer } from './send.ts';
 
-/** Opens a connection for data that HTTP clients do not send. Ignores its errors, because the server may cut it. */
+/** Opens a connection for data that HTTP clients do not send. Ignores its errors, because the server may reset it. */
 export function connectTo(url: string): net.Socket {
   return net.connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
 }

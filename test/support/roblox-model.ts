@@ -58,7 +58,7 @@ class Reader {
     this.#xml = xml;
   }
 
-  /** Matches the pattern after any blanks, and moves past the match. */
+  /** Matches the pattern after any white space, and moves past the match. */
   match(pattern: RegExp): RegExpExecArray | null {
     const blanks = /\s*/y;
     blanks.lastIndex = this.#at;

@@ -11,7 +11,7 @@ export const place = 42;
 
 /** The built rankd on a fake Roblox. Its daemons run one after another, on the same data directory. */
 export interface Bench extends AsyncDisposable {
-  /** Runs commands next to the daemon. */
+  /** The daemon's home, in which tests can also run commands. */
   home: CliHome;
   fake: FakeOpenCloud;
   /** The secret of a key that may rank from `place`. */

@@ -97,7 +97,7 @@ interface Node {
   home: CliHome;
   proxy: StoreProxy;
   daemon: DaemonProcess | undefined;
-  /** Its ended daemons' logs. */
+  /** The logs of the node's earlier daemons. */
   logs: string[];
 }
 

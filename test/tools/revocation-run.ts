@@ -39,7 +39,7 @@ export async function runRevocations({ daemons, env, wanted, say }: RevocationOp
     if (code !== 0) throw new Error(`rankd ${args.join(' ')} ended with ${code}: ${stderr}`);
     return stdout.trim();
   };
-  await run('workspace', 'show'); // creates the database once
+  await run('workspace', 'show'); // creates the database before the daemons start
   for (let index = 0; index < daemons; index += 1) {
     // a daemon on SQLite needs the operator's data directory
     const home = env['RANKD_STORE_URL'] === undefined ? operator : opened.use(new CliHome());

@@ -22,7 +22,7 @@ export type FaultKind =
 export interface Fault {
   operation: Operation | 'any';
   kind: FaultKind;
-  /** `after`: the request is carried out first. `before`, the default: only a `slow` request is carried out. */
+  /** `after`: the request is carried out first. `before`, the default: it is not, except with `slow`. */
   when?: 'before' | 'after';
   /** The number of requests that the fault affects; 1 by default. */
   times?: number;

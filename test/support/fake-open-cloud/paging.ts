@@ -1,7 +1,7 @@
 import { invalidArgument } from './answers.ts';
 
 /**
- * Returns one page of a list, by `maxPageSize` and `pageToken`. Reduces larger sizes to the maximum, and refuses a
+ * Returns the page of a list that `maxPageSize` and `pageToken` select, with at most `sizes.most` items. Refuses a
  * token if the other parameters differ from the first page's.
  */
 export function pageOf<T>(

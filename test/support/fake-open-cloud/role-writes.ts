@@ -41,8 +41,8 @@ function roleOf(group: GroupState, { groupId, rolePath }: RoleWriteRequest): Fak
 }
 
 /**
- * Throws unless the acting account owns the group, or may change ranks and ranks above both the member and the role.
- * No account can change its own roles.
+ * Throws unless the acting account owns the group, or has the permission to change ranks and outranks both the member
+ * and the role. No account can change its own roles.
  */
 function checkPower(group: GroupState, actorId: number, { userId, role }: { userId: number; role: FakeRole }): void {
   if (userId === actorId) throw permissionDenied('You cannot change your own roles.');
