@@ -13,14 +13,17 @@ describe.each([
 ] as const)('%s without entries (%s)', (operation, body) => {
   test(
     'prove nothing and are not cached',
-    onOpenCloud(async ({ fake, clock, rank }) => {
-      clock.skip(longMs);
-      fake.faults.add({ operation, kind: 'body', body, times: 999 });
-      expect(codeOf(await rank(bob))).toMatch(/^platform_(unavailable|busy)$/);
-      expect(fake.journal.writes()).toEqual([]);
-      fake.faults.clear();
-      expect((await rank(bob)).status).toBe(200);
-    }),
+    onOpenCloud(
+      async ({ fake, clock, rank }) => {
+        clock.skip(longMs);
+        fake.faults.add({ operation, kind: 'body', body, times: 999 });
+        expect(codeOf(await rank(bob))).toMatch(/^platform_(unavailable|busy)$/);
+        expect(fake.journal.writes()).toEqual([]);
+        fake.faults.clear();
+        expect((await rank(bob)).status).toBe(200);
+      },
+      { deadlineMs: 1_500 },
+    ),
   );
 });
 

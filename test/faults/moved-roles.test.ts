@@ -262,7 +262,7 @@ test.each(['role', 'roles'] as const)('a change whose role cannot be confirmed i
       fake.budgets.use(operation, 1_000);
       expect(codeOf(await rank(bob))).toBe('platform_busy');
     },
-    { policy },
+    { policy, deadlineMs: 1_500 },
   )(),
 );
 

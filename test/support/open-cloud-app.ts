@@ -183,7 +183,7 @@ export function onOpenCloud(
 function configOf(
   dataDir: string,
   {
-    deadlineMs = 1_500,
+    deadlineMs = 20_000,
     ladder,
     rankOne = 'custom',
     policy = {},

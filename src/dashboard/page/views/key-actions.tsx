@@ -225,7 +225,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
   if (what === 'revoke')
     return (
       <Confirm
-        title={`Permanently revoke ${key.name}?`}
+        title={`Revoke ${key.name} permanently?`}
         lead="rankd refuses it from the next request on. This cannot be undone."
         verb="Revoke"
         isGrave
