@@ -394,7 +394,7 @@ export function refusalOfMisfit(
   return misfit && misfitError(misfit);
 }
 
-export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'>): RankdError {
+function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'>): RankdError {
   return new RankdError('configuration_misfit', `${message} The operator can correct this: rankd doctor.`, {
     hint: fix,
   });

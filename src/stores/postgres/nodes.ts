@@ -25,7 +25,7 @@ import {
 } from './node-statements.ts';
 import { newestSchema, schemaVersion } from './schema/migrate.ts';
 
-export const beatEveryMs = 1_000;
+const beatEveryMs = 1_000;
 
 /** The clock for a node's lease, and for detecting dead nodes. */
 export type LeaseClock = Pick<Clock, 'monotonic' | 'sleep'>;

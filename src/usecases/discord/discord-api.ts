@@ -48,7 +48,7 @@ export async function sendReply(
 }
 
 /** Builds a request to Discord. An address with a token in it is a secret. */
-export function discordRequest(method: 'PATCH' | 'PUT', address: string) {
+function discordRequest(method: 'PATCH' | 'PUT', address: string) {
   return {
     ...{ method, address, timeoutMs: 15_000 },
     headers: {

@@ -3,7 +3,7 @@ import { roles, useLive } from '../live.ts';
 import { Field } from './form.tsx';
 
 /** `Officer (20)` */
-export function roleWords({ name, rank }: Pick<RoleTitle, 'name' | 'rank'>): string {
+function roleWords({ name, rank }: Pick<RoleTitle, 'name' | 'rank'>): string {
   return `${name} (${rank})`;
 }
 

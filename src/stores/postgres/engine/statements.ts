@@ -35,7 +35,7 @@ export function toParameter(value: unknown): unknown {
   return value.replaceAll('\x1a', '\x1a1').replaceAll('\0', '\x1a0');
 }
 
-export function fromText(text: string): string {
+function fromText(text: string): string {
   return text.includes('\x1a') ? text.replaceAll('\x1a0', '\0').replaceAll('\x1a1', '\x1a') : text;
 }
 
