@@ -76,7 +76,6 @@ export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins'
   );
 }
 
-/** Returns a fingerprint of a webhook's address and secret. */
 export function webhookFingerprint({ address, secret }: Pick<DeclaredWebhook, 'address' | 'secret'>): string {
   return fingerprint(`${address.reveal()}\n${secret?.reveal() ?? ''}`);
 }

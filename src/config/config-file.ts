@@ -140,8 +140,8 @@ interface Repetition {
 }
 
 /**
- * Finds repeated names and the positions of a document's entries by path. With a hundred thousand entries, the parser's
- * own check for repeated names takes minutes, because it searches the mapping for each one; this uses an index.
+ * Finds repeated names and the positions of a document's entries by path. Uses an index, because the parser's own check
+ * for repeated names searches the mapping for each one, which takes minutes for a hundred thousand entries.
  */
 class YamlEntries {
   readonly repetitions: Repetition[] = [];

@@ -4,7 +4,6 @@ import { isKeyName, withoutKeys } from '../core/api-key.ts';
 import { directions, type KeyDeclaration, type KeyRules, scopes, usualScopes } from '../core/model.ts';
 import { ids, oneOf, trueOrFalse, whole } from './values.ts';
 
-/** A game key that the configuration declares. */
 export interface DeclaredKey extends KeyDeclaration {
   /** The locations of the key's name and hash: `file:line:col`. */
   at: { name: string; hash: string };

@@ -7,7 +7,6 @@ import type { Location, Problem } from './problem.ts';
 import { readSecretText, Secret, type SecretText, systemdCredential } from './secret.ts';
 import { filePath, oneOf, trueOrFalse } from './values.ts';
 
-/** A webhook that the configuration declares. */
 export interface DeclaredWebhook extends WebhookDeclaration {
   /** A secret, because anyone who knows it can send to the target. */
   address: Secret;

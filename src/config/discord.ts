@@ -28,7 +28,6 @@ type DiscordRowSettings = z.output<typeof discordRow>;
 
 const needed = ['application', 'public_key', 'server', 'commands'] as const;
 
-/** Returns the `discord` section's schema. */
 export function discordSection() {
   return section({
     application: discordId()

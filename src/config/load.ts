@@ -46,8 +46,8 @@ export interface LoadedConfig {
 
 /**
  * Loads the configuration. Each setting comes from its flag, else the environment, else the file, else the default.
- * Throws a ConfigError with all problems, and `no_permission` if this user is not allowed to read the file, or if a
- * different user could have written it.
+ * Throws a ConfigError that lists the problems, and `no_permission` if this user is not allowed to read the file, or if
+ * a different user could have written it.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { flags, env, cwd } = sources;

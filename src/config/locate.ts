@@ -27,8 +27,8 @@ export interface ConfigLocation {
 export const maxConfigBytes = 1_000_000;
 
 /**
- * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file does not exist, and
- * `no_permission` for a file in a default location that a different user could have written.
+ * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file or the target of a
+ * link does not exist, and `no_permission` for a file in a default location that a different user could have written.
  */
 export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   const location = locateConfig(sources);
@@ -177,7 +177,6 @@ export function newConfigPath(sources: ConfigLocationSources): string {
   return namedConfig(sources)?.path ?? join(sources.cwd, 'rankd.yaml');
 }
 
-/** True if two paths point to the same file. */
 export function isSameFile(one: string, other: string): boolean {
   if (one === other) return true;
   return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);

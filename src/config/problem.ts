@@ -1,7 +1,6 @@
 import type { YAMLError } from 'yaml';
 import { RankdError } from '../base/errors.ts';
 
-/** The location of a problem. */
 export interface Location {
   /** `file:line:col`, the environment variable or the flag; absent for a setting that is missing everywhere. */
   at?: string | undefined;
@@ -34,7 +33,7 @@ export interface Problem extends Location {
 }
 
 /**
- * An error that lists all problems: first those in the file, from top to bottom. Its code is `usage` if only flags are
+ * An error that lists the problems: first those in the file, from top to bottom. Its code is `usage` if only flags are
  * wrong.
  */
 export class ConfigError extends RankdError {

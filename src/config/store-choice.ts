@@ -104,7 +104,6 @@ const tlsOfMode: Partial<Record<string, TlsMode>> = {
   'verify-full': 'verify',
 };
 
-/** The parts of a store's URL. */
 interface StoreUrl extends Omit<ServerAddress, 'tls' | 'password'> {
   password?: string;
   sslmode?: string | undefined;

@@ -84,7 +84,6 @@ export function host() {
   return z.string({ error }).refine((text) => isIP(text) > 0 || /^[a-z\d]([a-z\d.-]*[a-z\d])?$/i.test(text), { error });
 }
 
-/** An IP address, or a network such as `10.0.0.0/8`. */
 export function network() {
   const error = 'an IP address, or a network such as 10.0.0.0/8';
   return z.string({ error }).refine(

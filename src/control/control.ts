@@ -22,7 +22,6 @@ export interface Control {
   dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
 
-/** A requested dashboard link. */
 export interface AskedLink {
   /** The actor recorded in the audit log. */
   by: string;
@@ -36,12 +35,10 @@ export interface AskedLink {
 export const usualHours = 12;
 export const maxHours = 168;
 
-/** The outcome of requesting a dashboard link. */
 export type LinkOutcome =
   | { state: 'made'; url: string; expiresAt: number; tunnel: string | null }
   | { state: 'refused'; code: ErrorCode; message: string; hint: string | undefined };
 
-/** The outcome of a reload. */
 export type ReloadOutcome =
   | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
   | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };

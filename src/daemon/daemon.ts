@@ -27,7 +27,6 @@ interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigra
   beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
 
-/** A listening daemon. */
 export interface Daemon {
   app: ServedApp;
   /** e.g. `http://127.0.0.1:7265` */

@@ -35,7 +35,6 @@ export interface RunOptions {
     pid: number;
     nodeVersion: string;
     env: Record<string, string | undefined>;
-    /** Writes a log line. */
     log(line: string): void;
     /** True while the buffer of unread log lines is full. */
     isLogFull(): boolean;

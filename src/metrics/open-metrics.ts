@@ -17,7 +17,6 @@ export interface Metrics {
   ): Promise<MetricsListener>;
 }
 
-/** Creates the metrics for one daemon. */
 export function openMetrics(clock: Pick<Clock, 'monotonic'>): Metrics {
   const meters = createMeters();
   return {

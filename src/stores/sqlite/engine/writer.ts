@@ -150,7 +150,6 @@ export function failureOf(error: unknown): Failure {
     : { message: String((error as Error).message) };
 }
 
-/** Runs steps in order. */
 export interface StepRunner {
   run(steps: readonly Step[]): Promise<Answer[]>;
   close(): Promise<void>;
@@ -209,7 +208,6 @@ function cpuMs(): number {
 /** A message to the writer thread: steps for a database, which the first message opens, or a request to close it. */
 export type WriterMessage = { id: number } & ({ options: WriterOptions; steps: readonly Step[] } | { close: true });
 
-/** Creates a writer that runs in a separate thread. */
 export function threadWriter(options: WriterOptions): StepRunner {
   thread ??= new Thread();
   const { send, nextId: id } = thread;
