@@ -6,7 +6,7 @@ type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 /** Test files in these folders start processes or wait for timers, and may take a minute. The others take seconds. */
 const slow = /\/test\/(browser|e2e|environment|faults)\//;
 
-/** Starts the slow files first: the whole run would wait for a slow file that starts last. */
+/** Starts the slow files first, because the whole run would wait for a slow file that starts last. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files); // by duration in the last run, or by size in a fresh clone

@@ -96,7 +96,7 @@ async function post(path: string, key: string | undefined, body: unknown, header
   places.push([`answer ${answer.status} of ${path.slice(0, 12)}`, JSON.stringify([answer.headers, answer.text])]);
 }
 
-/** Sends a request in a different service's format. OpenAPI does not describe its response. */
+/** Sends a request in another service's format, whose response the OpenAPI document does not describe. */
 async function postAsOthers(path: string, body: unknown, headers: Record<string, string>): Promise<void> {
   const sent = { method: 'POST', headers: { 'roblox-id': '1', ...headers }, body: JSON.stringify(body) };
   const answer = await fetch(daemon.url + path, sent);

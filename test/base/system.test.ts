@@ -112,9 +112,10 @@ describe('on Windows', () => {
     for (const local of ['C:\\rankd', '\\\\?\\C:\\rankd']) expect(windows.sharedFileSystem(local, 0)).toBeUndefined();
   });
 
-  /** The security descriptors of a new folder in the user's profile, and of one in a disk's root directory. */
+  /** The security descriptor of a new folder in the user's profile. */
   const ofProfile =
     'O:S-1-5-21-1-2-3-1001G:S-1-5-21-1-2-3-513D:(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;FA;;;S-1-5-21-1-2-3-1001)';
+  /** The security descriptor of a new folder in a disk's root directory. */
   const ofRoot = 'O:BAG:DUD:(A;OICIID;FA;;;BA)(A;OICIID;FA;;;SY)(A;OICIID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)';
 
   test.each([

@@ -190,7 +190,6 @@ export class Visitor implements AsyncDisposable {
     }
   }
 
-  /** Returns the row with this text. */
   row(text: string): Locator {
     return this.page.locator('tbody tr', { hasText: text }).first();
   }

@@ -255,7 +255,6 @@ function startCli(home: CliHome, ...args: string[]) {
   };
 }
 
-/** Yields the lines of a stream. */
 class Lines<T = string> {
   readonly #next: () => Promise<T>;
 

@@ -23,7 +23,6 @@ async function setUp(): Promise<World> {
   return { home, roblox, [Symbol.asyncDispose]: close };
 }
 
-/** Configures rankd for the fake Roblox. */
 function configure({ home, roblox }: World, ...more: string[]): void {
   writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
   const { groupId, baseUrl, legacyBaseUrl } = roblox;

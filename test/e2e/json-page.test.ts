@@ -84,7 +84,7 @@ async function printed(): Promise<Array<[line: string, document: Document]>> {
   return documents;
 }
 
-/** Objects that several commands print, by field name. */
+/** The names of fields whose objects several commands print. */
 const common = ['key', 'entry', 'change', 'suspension', 'webhook', 'workspace', 'setting'];
 
 function pageOf(documents: Array<[string, Document]>): string {

@@ -238,7 +238,6 @@ function openElements(xml: string): string[] {
   return open;
 }
 
-/** Returns the texts of the elements with that name. */
 function textsOf(xml: string, name: string): string[] {
   const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"' };
   const decode = (text: string) => text.replaceAll(/&(\w+);/g, (_, entity: string) => entities[entity] ?? '?');

@@ -18,8 +18,9 @@ interface Row {
   seen?: Array<(group: Group, member: number) => void>;
   /** Events while no daemon is running, until after the end. */
   unseen?: (group: Group, member: number) => void;
-  /** Roblox's failures at the end, and the suspension's state while they last. */
+  /** Roblox's failures at the end. */
   faults?: Array<Omit<Fault, 'userId'>>;
+  /** The suspension's state while the failures last. */
   meanwhile?: RegExp;
   state: string;
   roles: number[] | undefined;

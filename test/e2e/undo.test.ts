@@ -323,7 +323,6 @@ interface Raid extends AsyncDisposable {
   rank(secret: string, userId: number, newRankId: number, rankerId?: number): Promise<string>;
   /** Demotes members to the base role with the leaked key. */
   demote(...userIds: number[]): Promise<void>;
-  /** Returns each member's roles. */
   held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
   /** Runs `rankd history undo … -y`, and expects it to succeed. */
   undo(...args: string[]): Promise<Undo>;

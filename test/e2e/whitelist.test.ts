@@ -27,7 +27,6 @@ test.concurrent('place 0, which an unpublished game sends, is refused with the f
   });
 });
 
-/** Creates a home with one key, `game`. */
 async function homeWithKey(): Promise<CliHome> {
   const home = new CliHome();
   await home.here(['key', 'create', 'game']);

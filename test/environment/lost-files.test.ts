@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Starts a daemon and changes a rank. */
 async function busyDaemon() {
   const home = new CliHome();
   const secret = await home.createKey();

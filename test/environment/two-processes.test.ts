@@ -23,7 +23,6 @@ async function slowHome(delayMs = writeMs) {
 const writeBegan = ({ roblox }: OpenCloudHome) =>
   vi.waitUntil(() => roblox.journal.writes(userId).length === 1, { interval: 5, timeout: 20_000 });
 
-/** Runs `rankd rank set`. Resolves with its exit code. */
 async function setRank({ home }: OpenCloudHome, rank: number, env: Record<string, string>): Promise<number> {
   const [code] = await once(home.start(['rank', 'set', String(userId), String(rank)], { env }), 'exit');
   return code;

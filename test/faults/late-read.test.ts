@@ -125,7 +125,7 @@ test.concurrent(
       fake.writesOnlyEcho = false;
       expect((await ask(eve)).status).toBe(200);
       expect(reads(eve)).toBe(3); // one read for the plan, and one after each of the two writes
-      await clock.advance(lagMs + 100); // the late read agrees
+      await clock.advance(lagMs + 100); // the late read confirms the change
       expect((await ask(dan)).status).toBe(200);
       expect(reads(dan)).toBe(1);
     },

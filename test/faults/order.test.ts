@@ -56,7 +56,6 @@ test('two concurrent commands that promote a member raise the member by two rank
   expect(roblox.group.held(bob)).toEqual([captain]);
 });
 
-/** Returns the maximum number of concurrent requests. */
 function maxConcurrent(entries: JournalEntry[]): number {
   const edges = entries.flatMap(({ at, endedAt = at }) => [
     { at, step: 1 },

@@ -17,7 +17,6 @@ const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
 const { base, trainee, officer, captain } = sampleRoles;
 const busy = { status: 503, code: 'platform_busy', error: 'Roblox busy', waits: true };
 
-/** Adds members who hold Trainee. */
 function addMembers({ fake }: Pick<OpenCloudApp, 'fake'>, count: number): number[] {
   const members = Array.from({ length: count }, (_, index) => 20_000 + index);
   for (const userId of members) fake.group.setMember(userId, [trainee]);

@@ -134,9 +134,10 @@ describe('attempts', () => {
   });
 });
 
-/** Codes after which the module retries. `open` has those whose outcome is unknown. */
+/** Codes after which the module retries. */
 const again = new Set(publicCodes.filter((code) => [500, 503, 504].includes(statuses[code])));
 again.add('too_many_requests').add('idempotency_in_progress');
+/** Codes after which the outcome is unknown. */
 const open = new Set(['internal', 'outcome_unknown', 'idempotency_in_progress']);
 
 describe('a failure is returned as a Result with a sentence', () => {

@@ -7,14 +7,14 @@ import { openTestApp, place, roles, type TestApp, type TestAppOptions } from '..
 import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game } from './game.ts';
 
-/** A response as a family's client sees it: whether it succeeded, its status and its decoded body. */
+/** A response as the client sees it: whether the request succeeded, the status and the decoded body. */
 interface Seen {
   taken: boolean;
   status: number;
   told: unknown;
 }
 
-/** Clients for each family, in the style of its public code. */
+/** Clients of the services whose formats rankd accepts, in the style of their public code. */
 const clients = {
   /** Sends requests as in RankGun's current API reference. */
   rankgun: `
@@ -96,7 +96,7 @@ interface Asked {
   key?: string;
 }
 
-/** Sends a client's request from a game in the whitelisted place. Checks the response against the family's table. */
+/** Sends a client's request from a game in the whitelisted place. Checks the response against the client's table. */
 async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { told: Record<string, unknown> }> {
   await using game = await Game.start({ clock: systemClock, placeId: place, serve: forwardTo(app.url) });
   const given = { user: 1001, key: await keyOf(app), ...asked };

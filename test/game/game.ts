@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../../src/ports/index.ts';
 
-/** A request from a script in the game. */
 export interface GameRequest {
   url: string;
   method: string;
@@ -56,7 +55,6 @@ export interface GameWorld {
 
 export interface GameOptions extends GameWorld {
   clock: Clock;
-  /** Responds to requests. */
   serve: (request: GameRequest) => Promise<GameAnswer> | GameAnswer;
   players?: GamePlayer[];
   scripts?: GameScript[];
@@ -77,7 +75,6 @@ export class Game implements AsyncDisposable {
   readonly output: string[] = [];
   /** Every request in order, with the seconds since the game started. */
   readonly requests: Array<GameRequest & { at: number }> = [];
-  /** The maximum number of concurrent requests. */
   mostInFlight = 0;
   /** Every message for the game's other servers. */
   readonly published: unknown[] = [];

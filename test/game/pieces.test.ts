@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
 import { applied, openScene, refused, type Scene, source } from './scene.ts';
 
-// The scripts that change ranks by themselves, with the help of the Rankd module.
+// Tests the scripts in src/game/pieces, which use the module Rankd to change ranks by themselves.
 
 const base = { id: 71, name: 'Member', rank: 1 };
 const officer = { id: 72, name: 'Officer', rank: 20 };

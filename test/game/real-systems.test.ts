@@ -3,7 +3,7 @@ import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
 import { applied, refused } from './scene.ts';
 import { openSystem, type SystemOptions, systemNamed, systems } from './systems.ts';
 
-// Commands that once failed with the real sources of Adonis, Basic Admin Remade, HD Admin and Cmdr.
+// Tests commands that once failed with the real sources of Adonis, Basic Admin Remade, HD Admin and Cmdr.
 
 const roles = [
   ['Member', 1],
@@ -56,7 +56,7 @@ describe.each(systems)('$name', (system) => {
     ['vip', [], /vip/],
     ['-ann', [], /-ann/],
     ['%', [], /%/],
-    // A name means a user name in this server, or else a display name in it, but never an absent user.
+    // A name without @ means a user name in this server, or else a display name in it, but never an absent user.
     ['ann', [1001], /1001 is Officer/],
     ['Alex', [1007], /1007 is Officer/],
     ['ale', [1007], /1007 is Officer/],

@@ -13,7 +13,6 @@ export const rankdModule: GameScript = {
   source: source('Rankd/init.luau'),
 };
 
-/** A client's result. */
 export interface Result {
   ok: boolean;
   isKnown: boolean;

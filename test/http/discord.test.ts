@@ -21,9 +21,9 @@ interface Scene {
   discord: FakeDiscord;
   /** Makes Discord refuse connections. */
   closeDiscord(): PromiseLike<void>;
-  /** The address that Discord posts interactions to. */
+  /** The address to which Discord posts interactions. */
   url: string;
-  /** Returns the final reply. */
+  /** Runs a command, and returns its final reply. */
   say(
     name: string,
     options?: Record<string, string>,

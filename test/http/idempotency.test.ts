@@ -218,7 +218,7 @@ describe('outcomes that are not success', () => {
     expect((await rank(app, key)).status).toBe(200);
   });
 
-  /** Makes every write fail with the error until it is unset. */
+  /** Makes every assignment of a role fail with the error, until `refuse` replaces or unsets it. */
   function refusing(first: RankdError) {
     let error: RankdError | undefined = first;
     const refuse = (next: RankdError | undefined) => {

@@ -83,7 +83,7 @@ test.each(['/openapi.json', '/docs', '/%zz'])(
     const { connect, sockets, taken } = await serve();
     for (let count = 0; count < 50; count += 1) (await connect()).pause().write(get(path).repeat(400));
     await expect.poll(() => sockets).toEqual([]);
-    expect(taken()).toBeLessThanOrEqual(50 * 18); // an invalid address is answered before the next one is read
+    expect(taken()).toBeLessThanOrEqual(50 * 18); // a few more than 16, because rankd answers /%zz before it reads on
   },
 );
 

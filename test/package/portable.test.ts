@@ -14,10 +14,7 @@ const name = `rankd-${manifest.version}-linux-x64`;
 const temp = new TempDir();
 const out = join(temp.path, 'out');
 
-/**
- * Builds the archive for this system from the clone's Node.js. `xz`: a script that replaces xz, which takes too long
- * for a test.
- */
+/** Builds the archive for Linux x64. `xz`: a script that replaces xz, which takes too long for a test. */
 function buildArchive(xz: string) {
   const folder = mkdtempSync(join(temp.path, 'programs-'));
   writeFileSync(join(folder, 'xz'), `#!/bin/sh\n${xz}\n`, { mode: 0o755 });

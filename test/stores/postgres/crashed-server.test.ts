@@ -8,7 +8,7 @@ import { onServer } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
 test('a write that the server lost in a crash is not reported as stored, even if another write got its transaction id', async () => {
-  // With this setting, uncommitted data is only in the server's memory.
+  // With this long delay, the server has uncommitted data only in memory.
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();

@@ -143,7 +143,7 @@ test('a command that commits into replaced or removed files does not report succ
   await expect(operate({ store: command }).createKey(newKey('lost'), operator)).rejects.toMatchObject(damagedFiles);
 });
 
-/** A daemon's files, each with the number of kinds of damage to test on it. */
+/** A daemon's files, each with the number of `damages` to test on it, from the first one. */
 const namedParts: Array<[string, RegExp, number]> = [
   ['rankd.db', /^rankd\.db$/, 4],
   ['rankd.db-wal', /^rankd\.db-wal$/, 4],

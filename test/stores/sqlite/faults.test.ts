@@ -13,7 +13,6 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 
-/** Opens a store, and returns it with its database, in which the tests cause faults. */
 async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<{ store: Store; db: SqliteDatabase }> {
   const dataDir = tempDir();
   await (await openSqliteStore({ dataDir, clock })).close();

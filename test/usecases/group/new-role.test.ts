@@ -5,7 +5,6 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../../
 const { trainee, officer } = sampleRoles;
 const { trainee: bob } = sampleUsers;
 
-/** Adds the role General with rank 90, and returns its id. */
 function addGeneral({ fake }: OpenCloudApp): number {
   const known = fake.group.role(officer) ?? expect.fail('no such role');
   const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };

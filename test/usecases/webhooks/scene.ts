@@ -77,7 +77,6 @@ export async function openDelivery(senderFor: (clock: ManualClock) => WebhookSen
           ...rest,
         }),
       ),
-    /** Records a demotion. */
     demote: (rankeeId: number, rest: Partial<RankChange> = {}) => {
       const roles = [
         { id: 200, name: 'Trainee', rank: 10 },

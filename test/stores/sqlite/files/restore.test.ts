@@ -16,8 +16,8 @@ const clock = new ManualClock();
 const calls = ['rmSync', 'openSync', 'fsyncSync', 'linkSync', 'renameSync'];
 
 /**
- * Restores in a separate process, and copies the data directory before each call, as a kill at that point would leave
- * it.
+ * Restores in a separate process that copies the data directory before each of these calls. Returns the copies; each
+ * has the files that a kill at that point would leave.
  */
 async function snapshots({ dataDir, file }: { dataDir: string; file: string }): Promise<string[]> {
   const folder = tempDir();
