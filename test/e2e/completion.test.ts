@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => home[Symbol.dispose]());
 
-/** Returns the output of `rankd __complete`; the last word is the incomplete one. */
+/** Returns the candidates that `rankd __complete` prints. The last word is the incomplete one. */
 async function candidates(...words: string[]): Promise<string[]> {
   const io = new TerminalIo(home);
   expect(await runCli(['__complete', ...words.slice(0, -1), `:${words.at(-1)}`], io)).toBe(0);

@@ -34,7 +34,7 @@ afterAll(async () => {
 /** Resolves with the findings for the address. */
 async function found(url: string, { isChild = false } = {}): Promise<Finding[]> {
   const args = ['doctor', '--offline', '--json', '--url', url];
-  // in a separate process, which trusts the tests' CA
+  // for a separate process, which trusts the tests' CA
   const env = { NODE_EXTRA_CA_CERTS: home.path('authority.pem') };
   const result = isChild ? await home.run(args, { env }) : await home.here(args);
   const { findings } = result.json<{ findings: Finding[] }>();
