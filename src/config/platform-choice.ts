@@ -130,7 +130,7 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
 }
 
 /**
- * Returns the reason why text can't be a Roblox key; `undefined` if it can. A key must be printable ASCII, because
+ * Returns the reason why text can't be a Roblox key; `undefined` if it can. A key must be printable ASCII; otherwise,
  * Node.js would reject the header and show the key in its error.
  */
 export function flawOfKey(key: string): string | undefined {

@@ -27,7 +27,7 @@ import { reportToServiceManager } from './systemd.ts';
 
 export interface RunOptions {
   started: LoadedConfig;
-  /** Reloads the configuration. */
+  /** Loads the configuration again, for a reload. */
   load: () => Promise<LoadedConfig>;
   /** Absolute path. */
   dataDir: string;

@@ -30,7 +30,7 @@ const platformOutcomes = [
 ];
 
 /**
- * Creates the metrics that are updated by events, such as requests and calls. Callers cannot choose the value of any
+ * Creates the metrics that requests, platform calls and rank changes update. Callers cannot choose the value of any
  * label. Series with known labels start at 0, because `increase()` misses the event that creates a series.
  */
 export function createMeters() {

@@ -3,7 +3,7 @@ import type { Nodes } from './nodes.ts';
 
 const tables = { keys: 'rankd.declarations', webhooks: 'rankd.webhook_declarations' };
 
-/** Stores this node's declarations, and reads those of all live nodes. */
+/** Returns functions that store this node's declarations and read those of all live nodes. */
 export function declarationsOf(nodes: Pick<Nodes, 'id'>): NonNullable<DeclarationsOf> {
   return async <Declaration>(kind: keyof typeof tables) => {
     const node = await nodes.id();

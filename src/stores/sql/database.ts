@@ -90,7 +90,7 @@ export interface OwnNode {
   leaseLeft(): () => number;
 }
 
-/** Opens the declarations of all nodes. `undefined` if only one daemon can use the store. */
+/** Returns access to the declarations of all live nodes. `undefined` if only one daemon can use the store. */
 export type DeclarationsOf =
   | (<Declaration>(kind: 'keys' | 'webhooks') => Promise<Declarations<Declaration>>)
   | undefined;

@@ -6,8 +6,8 @@ import { type Database, type DeclarationsOf, noDeclarations, type Reader, type T
 import { addSecret, keysWhere, setRules } from './keys.ts';
 
 /**
- * Stores the keys that the configuration declares, so that lookups, the history and the audit log treat them like all
- * other keys.
+ * Returns the store for keys that the configuration declares. They are stored like all other keys, so that lookups, the
+ * history and the audit log treat them alike.
  */
 export function declaredKeyStore(
   db: Database,

@@ -11,7 +11,7 @@ export interface TableForms {
   bytes: string;
   flag(column: string): string;
   json(column: string): string;
-  /** The options of a table that is stored in order of arrival. */
+  /** The options of an ordinary table. */
   rows: string;
   /** The options of a table that is stored in order of its primary key. */
   byKey: string;
