@@ -11,7 +11,6 @@ export class ApiError extends Error {
   }
 }
 
-/** The login state. */
 export const loginState = signal<'unknown' | 'in' | 'out'>('unknown');
 
 /** The session, once the daemon has reported it. */
@@ -20,7 +19,7 @@ export const session = signal<Session | undefined>(undefined);
 /** The error from the last refused login. */
 export const refusal = signal<ApiError | undefined>(undefined);
 
-/** When the daemon last responded, in epoch milliseconds. */
+/** The time of the daemon's last response, in epoch milliseconds. */
 export const respondedAt = signal(Date.now());
 
 /** True while the daemon does not respond. */

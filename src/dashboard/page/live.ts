@@ -4,8 +4,9 @@ import { type ApiError, endSession, followEvents, isLost, loginState, read, resp
 import type { Budget, Chart, Hold, Key, Keys, Person, Roles, Setup, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
-/** The waits before a broken stream, and before a refused one, is reopened. */
+/** The delay before the page reopens a broken stream. */
 const brokenMs = 2_000;
+/** The delay before the page requests a stream again after a refusal. */
 const refusedMs = 10_000;
 /** Longer than the interval between the daemon's heartbeats. */
 const silenceMs = 25_000;
@@ -34,7 +35,7 @@ export class Live<T> {
   }
 
   use(): () => void {
-    // While no view used the document, it missed all changes, and a fetch in flight may predate them.
+    // a document that no view uses misses changes, and a fetch in flight may predate them
     if (this.#users++ === 0) this.#isStale = true;
     shown.add(this);
     this.#follow();
@@ -106,7 +107,7 @@ export const keys = new Live('keys', async () => {
   return shown;
 });
 
-/** True for a simulated change or key while the group is real: it can't be undone or used there. */
+/** True for a simulated change or key while the group is real, where the change can't be undone or the key used. */
 export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boolean {
   return simulated && status.data.value?.simulated !== true;
 }
@@ -162,7 +163,7 @@ function handleEvent(event: string): void {
   touch(event);
 }
 
-/** Refetches all shown documents. */
+/** Enables fetching, and refetches all shown documents. */
 function begin(): void {
   isListening = true;
   for (const live of shown) live.touch();

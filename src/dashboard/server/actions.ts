@@ -87,7 +87,7 @@ const fieldOf: Partial<Record<ErrorCode, string>> = {
   reason_required: 'reason',
 };
 
-/** Creates one of the page's actions, which parses its fields and calls one use case. */
+/** Creates a POST handler, which parses its fields, calls `run`, and names the field that an error is about. */
 function action<Of extends Schema>(schema: Of, run: (values: Values<Of>, acting: Acting) => Promise<Document>): Action {
   return async (fields, acting) => {
     const values = Object.entries(schema).map(([name, field]) => [name, field(fields[name], name)]);
@@ -109,9 +109,9 @@ const keyName = named(
 );
 const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and dashes');
 const discordId = named(isDiscordId, 'the id of a Discord user: digits alone, such as 1100000000000000001');
-/** The changes to an extra role. */
+/** The changes to an extra role, by the request's `does`. */
 const roleKinds: Partial<Record<string, RoleChangeKind>> = { give: 'role_added', take: 'role_removed' };
-/** The changes that can have an end. */
+/** The holds that a change with a duration begins, by the request's `does`. */
 const holdKinds: Partial<Record<string, Hold['kind']>> = { suspend: 'suspension', set: 'temporary', give: 'temporary' };
 const changes = ['set', 'give', 'take', ...directions] as const;
 const members = { users: text(60_000), does: oneOf(changes), rank: optional(role), reason };
@@ -119,7 +119,7 @@ const oneMember = {
   user: id('a user id'),
   does: oneOf(['suspend', ...changes]),
   rank: optional(role),
-  /** How long a suspension, temporary rank or temporary role lasts; `ever`: no end. */
+  /** The duration of a suspension, temporary rank or temporary role; `ever` for no end. */
   for: optional<number | 'ever'>((value, name) => (value === 'ever' ? value : length(value, name))),
   /** The member's highest role in the preview; the change is refused if the member's highest role is now different. */
   ifRank: optional(role),
@@ -133,7 +133,7 @@ const rules = {
 };
 const places = { ...key, places: text(10_000) };
 
-/** The handlers of the page's POST requests, by their path below /api. */
+/** The handlers of the page's POST requests, except those about sessions, by their path below /api. */
 export const actions: Readonly<Record<string, Action>> = {
   'rank/test': action(oneMember, async (values, { app, by }) => {
     const command = await changeOf(app, values, by);
@@ -338,7 +338,7 @@ async function holdOf(
 async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
   const newRankId = roleOf({ does, rank });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
-  // Refuses an unknown rank or role once, instead of for each line.
+  // refuses an unknown rank or role once, instead of for each line
   if (does in roleKinds)
     await inField('rank', () => app.group.judged((scheme) => resolveAlongside(scheme, newRankId), call));
   else if (does === 'set') await app.group.target(newRankId, call);

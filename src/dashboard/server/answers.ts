@@ -36,7 +36,7 @@ const pageStatuses: Record<ErrorCode, number> = {
   too_many_streams: 503,
 };
 
-/** Sends an error as `--json` prints it on the command line, and names the field that the error is about. */
+/** Sends an error in the format of the command line's `--json`, with the name of the field that it is about, if any. */
 export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
   const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);

@@ -42,12 +42,13 @@ interface Listening extends Site {
   server?: FastifyInstance;
   /** e.g. `http://127.0.0.1:7266` */
   url: string;
-  /** The argument of `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if an address is configured. */
+  /** The argument of `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if a public address is set. */
   tunnel: string | null;
 }
 
 /**
- * The operator's page. It starts to listen when a link is requested, and stops after twelve hours without a session.
+ * The operator's page. Unless the configuration makes it permanent, it starts to listen when a link is requested, and
+ * stops after twelve hours without a session.
  */
 export class Dashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
@@ -60,7 +61,7 @@ export class Dashboard implements AsyncDisposable {
   #listening: Listening | undefined;
   #opening: Promise<Listening> | undefined;
   #wantedAt = 0;
-  /** Stops the current watch. */
+  /** Ends the watch for changes; set while a page is connected. */
   #watched: AbortController | undefined;
   #watching: Promise<void> | undefined;
 
@@ -197,7 +198,7 @@ export class Dashboard implements AsyncDisposable {
     await server?.close();
   }
 
-  /** Stops listening after twelve hours without a session. */
+  /** Stops listening after twelve hours without a session, unless the configuration makes the page permanent. */
   async #closeUnused(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {

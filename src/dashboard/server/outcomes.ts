@@ -43,7 +43,7 @@ export class Outcomes<Answer> {
     const answer = work();
     this.#stored.set(slot, { request, answer, endsAt: this.#clock.monotonic() + storedMs });
     answer.catch((error) => {
-      // A refusal changed nothing, so a retry may run again. After an unknown outcome, it must not.
+      // of all errors, only an unknown outcome remains stored, because its request must not run again
       if (!(error instanceof RankdError) || error.code !== 'outcome_unknown') this.#stored.delete(slot);
     });
     return answer;

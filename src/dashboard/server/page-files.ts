@@ -54,7 +54,7 @@ async function readPageFile(folder: string, name: string, base: string): Promise
   };
 }
 
-/** A higher quality would take a second of CPU time and save a few hundred bytes. */
+/** Brotli's quality. A higher one would take a second of CPU time and save a few hundred bytes. */
 const quality = 9;
 
 async function brotli(bytes: Buffer): Promise<Buffer> {
@@ -66,7 +66,7 @@ export async function gzip(bytes: Buffer): Promise<Buffer> {
   return promisify(zlib().gzip)(bytes);
 }
 
-/** Returns the best encoding that an Accept-Encoding header allows; `undefined` if there is none. */
+/** Returns the better encoding that an Accept-Encoding header lists; `undefined` for none. Ignores weights (`q=`). */
 export function packingFor(accepted: string | string[] | undefined): 'br' | 'gzip' | undefined {
   const names = String(accepted ?? '')
     .split(',')

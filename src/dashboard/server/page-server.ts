@@ -56,8 +56,8 @@ const reads = { perMinute: 240, burst: 20 };
 const wrongLogins = { perMinute: 10, burst: 10 };
 
 /**
- * Creates the page's HTTP server, which is not listening yet. It sends the files to every caller, and data only to the
- * page itself, with a session.
+ * Creates the page's HTTP server, which is not listening yet. It sends files to any caller, but data only to the page
+ * itself and only with a session.
  */
 export function createPageServer({
   trustedProxies,
@@ -79,7 +79,7 @@ export function createPageServer({
 export async function mountPage(server: FastifyInstance, path: string, options: PageServerOptions): Promise<void> {
   await server.register(
     (scope, _options, done) => {
-      // The API's hooks can refuse a request before the page's hook sets these headers.
+      // the API's hooks can refuse a request before the page's hook sets these headers
       scope.setErrorHandler((error, request, reply) =>
         sendPageError({ error, request, reply: reply.headers(safeHeaders) }),
       );

@@ -66,7 +66,7 @@ export async function selectionIn(app: DaemonContext, query: URLSearchParams): P
   };
 }
 
-/** Parses the changes to undo. Throws `invalid_request` if the selection is too wide, as `rankd history undo` does. */
+/** Parses the changes to undo. Rejects selections that are too broad, by the rules of `rankd history undo`. */
 export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
   const ids = valuesIn(query, 'change');
   if (ids.length > 0) return { ids: checkedIds('change', ids, maxNamed) };
@@ -81,7 +81,7 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
   return selection;
 }
 
-/** The number of ids that fit into an address. */
+/** The maximum number of ids in a query, so that its address does not become too long. */
 const maxNamed = 200;
 
 /** Parses a user id or the beginning of a user name. */

@@ -131,7 +131,7 @@ export const reason: Field<string | undefined> = optional((value, name) => {
   throw new FieldError(name, `can have at most ${maxReasonLength} characters`);
 });
 
-/** A duration in milliseconds. */
+/** Parses a duration into milliseconds. */
 export const length: Field<number> = (value, name) => {
   const ms = typeof value === 'string' ? parseDuration(value.trim()) : undefined;
   if (ms !== undefined && ms <= maxLengthMs) return ms;

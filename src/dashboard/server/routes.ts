@@ -71,8 +71,8 @@ export interface Answer {
 }
 
 /**
- * `session`: requires a session. `reading`: also has a rate limit. `changing`: also requires recent activity on the
- * page.
+ * `session`: requires a session. `reading`: requires a session, with a rate limit. `changing`: requires a session that
+ * may make changes, recent activity on the page, and an idempotency key.
  */
 export type Route =
   | { needs: 'nothing'; answer(page: Page, sent: Sent): Promise<Answer> }
@@ -81,7 +81,7 @@ export type Route =
 /** The maximum number of keys or suspensions listed at once; the command line lists more. */
 const maxListed = 100;
 
-/** The routes below /api, except the event stream. Each parses, calls one use case, and returns its document. */
+/** The routes below /api, except the event stream. */
 export const routes: Readonly<Record<string, Route>> = {
   'POST /api/login': {
     needs: 'nothing',

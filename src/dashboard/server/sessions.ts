@@ -116,7 +116,7 @@ export class Sessions {
     for (const [hash, stored] of this.#sessions) if (stored === session) this.#end(hash, stored);
   }
 
-  /** Ends every session. Returns the number of sessions. */
+  /** Ends every session. Returns the number of ended sessions. */
   logAllOut(): number {
     const { count } = this;
     for (const [hash, stored] of this.#sessions) this.#end(hash, stored);

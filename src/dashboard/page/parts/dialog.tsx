@@ -12,7 +12,6 @@ interface DialogProps {
   footer: ComponentChildren;
   children?: ComponentChildren;
   onClose: () => void;
-  /** Called when the user submits the form. */
   onSubmit?: (form: HTMLFormElement) => void;
 }
 

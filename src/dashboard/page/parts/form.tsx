@@ -6,7 +6,7 @@ import { type ApiError, session } from '../api.ts';
 /** False in a view-only session, where buttons that change anything are hidden. */
 export const mayChange = computed(() => session.value?.viewOnly === false);
 
-/** The error for the form that contains a field. */
+/** A form's error, which the form provides to its fields. */
 export const FormError = createContext<ApiError | undefined>(undefined);
 
 /** The attributes for a field's control. */

@@ -134,7 +134,7 @@ function Facts({ data }: { data: Status }) {
   );
 }
 
-/** Shows the problems that stop the daemon's work, each with its fix. */
+/** Shows the daemon's problems. */
 function Troubles({ data }: { data: Status }) {
   const {
     credential,

@@ -34,7 +34,7 @@ export function Icon({ name }: { name: IconName }) {
   );
 }
 
-/** rankd's logo: a ladder with three steps, the third one highlighted. */
+/** rankd's logo, which shows three rising steps, and its name. */
 export function Brand() {
   return (
     <span class="brand">

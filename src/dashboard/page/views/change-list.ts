@@ -28,8 +28,8 @@ export class ChangeList {
   }
 
   /**
-   * Adds older changes. A search with no results yet continues automatically, because each response covers only a
-   * part of the history.
+   * Adds older changes. Continues after a response without results, because each response covers only a part of the
+   * history.
    */
   async more(): Promise<void> {
     if (this.isLoading.peek()) return;

@@ -4,7 +4,7 @@ import { Icon } from '../parts/icon.tsx';
 import { Time } from '../parts/time.tsx';
 import { LiveView } from './view.tsx';
 
-/** The names of Roblox operations, as text. */
+/** The displayed names of calls to Roblox. */
 const operations: Record<string, string> = {
   group: 'Reading the group',
   roles: 'Reading roles',

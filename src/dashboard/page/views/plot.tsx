@@ -13,7 +13,7 @@ interface PlotProps {
 const heightPx = 260;
 const canHover = matchMedia('(hover: hover)').matches;
 
-/** Loads uPlot, which formats numbers for the browser's language and throws if the language tag is invalid. */
+/** Loads uPlot. Replaces an invalid language tag of the browser first, because uPlot would throw. */
 async function loadPlot(): Promise<typeof uPlot> {
   try {
     Intl.getCanonicalLocales(navigator.language);

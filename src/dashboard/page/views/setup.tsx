@@ -7,7 +7,7 @@ import { Hint, Shell } from '../parts/notice.tsx';
 import { addressOf } from '../route.ts';
 import { LiveView } from './view.tsx';
 
-/** Shows the steps to a real group, and their problems. */
+/** Shows the steps for using rankd with a real group, and the problems that were found. */
 export function Setup() {
   return (
     <LiveView
@@ -61,7 +61,7 @@ type Part = [isDone: boolean | null, words: ComponentChildren];
 
 function Steps({ facts }: { facts: SetupFacts }) {
   const { isReal, isCredentialAccepted, hasAddress } = facts;
-  // A simulated key and its requests do not count as steps towards the real group.
+  // a simulated key and its requests do not count as steps towards the real group
   const hasKey = isReal && facts.hasKey;
   const hasPlace = isReal && facts.hasPlace;
   const isUsed = isReal && facts.isUsed;

@@ -43,7 +43,7 @@ export function NewButton({ opens, children }: { opens: Signal<boolean>; childre
   );
 }
 
-/** `1 key`, `2 keys`. */
+/** Formats a count, e.g. `1 key` or `2 keys`. */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
