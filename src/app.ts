@@ -35,7 +35,7 @@ export interface AppOptions {
 
 const unwatched: Instrumentation = { store: (store) => store, platform: (platform) => platform };
 
-/** The wired context for rank changes. Disposing it closes the opened resources in reverse order. */
+/** The context for rank changes. Disposing it closes the store and the platform that it opened. */
 export type RankingApp = Ranking & AsyncDisposable;
 
 /** Opens the application for the CLI's commands. */
@@ -51,7 +51,7 @@ export async function openRanking(
   };
 }
 
-/** Compares the real platform's responses with what rankd expects; see `checkLive`. */
+/** Compares the real platform's responses with rankd's expectations; see `checkLive`. */
 export async function checkLivePlatform(
   { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl }: OpenCloudConfig,
   rest: Pick<LiveCheckOptions, 'clock' | 'signal' | 'memberId'>,
@@ -63,12 +63,13 @@ export async function checkLivePlatform(
 /** The application behind the HTTP API. Disposing it closes the opened resources in reverse order. */
 export interface ServedApp extends LiveContext, AsyncDisposable {
   /**
-   * The longest deadline in any configuration so far, in milliseconds, because a running request retains its deadline.
+   * The largest `deadlineMs` of any configuration so far: requests that began under an earlier one may still be in
+   * flight.
    */
   readonly maxDeadlineMs: number;
   /**
-   * Applies a configuration, unless `check` throws for the new context. Running requests continue with their original
-   * context.
+   * Applies a configuration. If `check` or any other step throws, the previous configuration stays in force. Requests
+   * in flight continue with their original context.
    */
   applyConfig(
     config: Config,
@@ -139,7 +140,7 @@ export async function openApp(
   };
 }
 
-/** Creates the webhook sender, which loads its modules on the first request. */
+/** Creates the webhook sender, which loads its modules when it is first used. */
 export function openWebhookSender(clock: Clock): WebhookSender {
   const loaded = async () => (await import('./webhooks/http-sender.ts')).httpWebhookSender(clock);
   return {
@@ -222,7 +223,7 @@ function rulesOf(
 /** Longer than the lag of reads on any platform. */
 const recentMs = 60_000;
 
-/** Creates this process's state, initially empty. */
+/** Creates the state of rank changes that this process holds in memory. */
 function processState(
   { clock }: Ports,
   report: (alarm: Alarm) => void,

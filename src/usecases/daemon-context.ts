@@ -10,7 +10,7 @@ import type { RefusedCallers } from './upkeep/refused-callers.ts';
 import type { DeliveryCounts } from './webhooks/deliver.ts';
 import type { WebhookSettings } from './webhooks/send.ts';
 
-/** A daemon's context under one configuration, for its HTTP API, workers and metrics. A reload makes a new one. */
+/** A daemon's context under one configuration, for its HTTP API, workers and metrics. A reload creates a new one. */
 export interface DaemonContext extends Readonly<Ranking> {
   readonly log: Logger;
   /** The secret that lets the daemon prove its identity over the internet (`src/core/proof.ts`). */
@@ -21,9 +21,9 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly requests: OpenRequests;
   /** The number of connections that began with a protocol other than HTTP/1.1, by protocol. */
   readonly foreign: ForeignProtocols;
-  /** Returns the reason rankd is not calling the platform, or `undefined` while the credential works. */
+  /** Returns the error with which calls that need the credential fail; `undefined` while the credential works. */
   readonly deadCredential: () => RankdError | undefined;
-  /** Returns when the platform was last read and last written successfully, in epoch milliseconds; 0 if never. */
+  /** Returns the times of the last successful read and write on the platform, in epoch milliseconds; 0 if never. */
   readonly platformWorkedAt: () => { read: number; write: number };
   /** Returns the platform's latest report on its credential. */
   readonly latestCredential: () => Credential | undefined;
@@ -33,7 +33,6 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly headFile: string | undefined;
   /** The rule for requests whose Roblox-Id header does not match their place. */
   readonly robloxId: Config['security']['robloxId'];
-  /** Sends events to webhooks. */
   readonly sender: WebhookSender;
   readonly webhooks: WebhookSettings;
   /** The other services whose APIs rankd imitates. */
@@ -43,7 +42,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly erasureSecret: Config['erasure']['secret'];
   /** `undefined` if ranking from Discord is not configured. */
   readonly discord: Config['discord'];
-  /** When the last request with a valid Discord signature arrived (epoch milliseconds). */
+  /** `lastAt`: the time of the last request with a valid Discord signature (epoch milliseconds). */
   readonly discordSeen: { lastAt?: number };
 }
 
@@ -54,10 +53,10 @@ export interface LiveContext {
 
 export type ForeignProtocols = Record<'TLS' | 'HTTP/2' | 'the PROXY protocol', number>;
 
-/** The API requests in flight. */
 interface OpenRequests {
+  /** The number of API requests in flight. */
   count: number;
-  /** True once the daemon is stopping: it finishes requests in flight and refuses new ones. */
+  /** True once the daemon is stopping: it finishes requests in flight and refuses new ones that need a key. */
   isDraining: boolean;
   /** True once a trusted proxy has forwarded a request that it received over TLS. */
   hasSeenTls: boolean;

@@ -28,7 +28,10 @@ export async function declareConfigured(
   ];
 }
 
-/** Throws `config_invalid` if the store already has a different id, because games may use it. */
+/**
+ * Gives the workspace the configured id. Throws `config_invalid` if keys exist under a different id, because their
+ * games may use it.
+ */
 async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config['workspace']): Promise<void> {
   if (wanted === undefined) return;
   const { id } = await store.adoptWorkspaceId(wanted.id);
@@ -38,8 +41,8 @@ async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config[
 }
 
 /**
- * Throws `config_invalid` if a row of `discord.commands` names a game key. Returns a note for each missing or revoked
- * key, which only disables its row's commands.
+ * Throws `config_invalid` if a row of `discord.commands` names a game key. Returns a note for each row whose key is
+ * missing or revoked; only that row's commands are then disabled.
  */
 async function checkDiscordKeys(
   { store }: Pick<Ports, 'store'>,
@@ -71,8 +74,8 @@ async function keyOfName(store: Pick<Ports['store'], 'findKey'>, name: string): 
 
 /**
  * Applies the configuration's keys, and revokes those that no daemon declares any more. Throws `config_invalid` and
- * changes nothing if an undeclared key has the same name or secret. Returns the keys that only other daemons declare,
- * or that they declare differently.
+ * changes nothing if an undeclared key has the same name or secret. Returns the keys that other daemons declare but
+ * that this one has dropped or declares differently.
  */
 async function declareKeys(
   { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },

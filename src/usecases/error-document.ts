@@ -32,7 +32,7 @@ export function pageHintOf({ code, hint }: RankdError): string | null {
   return hint ?? (isLogin ? (usualHints[code] ?? null) : null);
 }
 
-/** Returns the JSON document for an error, with all API keys in the message masked. */
+/** Returns the JSON document for an error, with API keys and webhook secrets in the message masked. */
 export function errorDocument(error: RankdError) {
   const { code, retryAfterMs } = error;
   return {

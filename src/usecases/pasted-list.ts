@@ -19,7 +19,10 @@ interface AskedLine {
   asked: AskedUser;
 }
 
-/** Returns the users in a text, one per line; `source` names the text. Throws `usage` with the lines that name none. */
+/**
+ * Returns the users in a text, one per line; `source` names the text. Throws `usage` if the text has no users, or with
+ * the lines that name no user.
+ */
 export function usersIn(text: string, source: string): AskedLine[] {
   const lines = filledLines(text).map(({ number, content }) => ({ line: number, content, asked: userIn(content) }));
   if (lines.length === 0)
@@ -37,7 +40,7 @@ export function usersIn(text: string, source: string): AskedLine[] {
 
 /**
  * Looks up a list's users and returns each once, in the order of their first lines. Throws `usage` with the lines whose
- * users were not found.
+ * users were not found or have been renamed.
  */
 export async function findListed(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
@@ -66,7 +69,7 @@ export async function findListed(
   return [...members.values()];
 }
 
-/** The number of names that are looked up concurrently. */
+/** The maximum number of concurrent lookups. */
 const atOnce = 50;
 const lookUpMs = 60_000;
 
@@ -98,7 +101,10 @@ function filledLines(text: string): Array<{ number: number; content: string }> {
     .filter(({ content }) => content !== '');
 }
 
-/** Returns a line's first field, or the whole line if it has several ids: it is then refused instead of shortened. */
+/**
+ * Returns a line's first field, or the whole line if it has several ids, so that the line is refused instead of
+ * shortened.
+ */
 function firstField(line: string): string {
   const [first = '', ...others] = line.split(/[,;\t]/).map((field) =>
     field
@@ -110,7 +116,6 @@ function firstField(line: string): string {
   return isId(first) && others.some(isId) ? line : first;
 }
 
-/** Formats a line for an error. */
 function quotedLine(line: number, content: string): string {
   return `line ${line} "${content.slice(0, 32).replaceAll(controlCharacters, '\uFFFD')}"`;
 }

@@ -10,7 +10,7 @@ export interface Run<Member, Result> {
   results: Array<Member & Result>;
   /** Members without a result. */
   left: Member[];
-  /** The error that ended the run early; `undefined` if the run finished or the operator stopped it. */
+  /** The error that ended the run early; `undefined` if the run finished or `stop` was aborted. */
   error: RankdError | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface Act<Member, Result> {
 
 /**
  * Runs the action for all members, a few at a time, and retries temporary failures. Stops early if failures persist,
- * the platform refuses the credential, or `stop` is aborted, but finishes the members in flight.
+ * the platform refuses the credential, or `stop` is aborted, but finishes the attempts in flight.
  */
 export async function runMany<Member, Result>(
   app: Ranking,

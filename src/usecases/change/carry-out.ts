@@ -16,7 +16,6 @@ export type Progress =
   | ({ kind: 'refused'; done: Step[]; seen: number[]; step: Step } & StepRefusal)
   | { kind: 'unknown'; seen: number[]; error: RankdError };
 
-/** The result of one step. */
 type StepResult =
   | { kind: 'done'; seen: number[] }
   | ({ kind: 'refused' } & StepRefusal)
@@ -29,7 +28,7 @@ interface StepRefusal {
 }
 
 const readAfterMs = doubling(150, 2_000);
-/** The wait before a refused step, other than the first, is retried once. */
+/** The wait before the only retry of a refused step. The first step is not retried. */
 const secondTryMs = 500;
 
 type StepPorts = Pick<Ranking, 'platform' | 'clock' | 'trust'>;
@@ -43,7 +42,7 @@ export interface StepRun {
   steps: Step[];
   /** True if an earlier step of the change took effect. */
   isUnderWay?: boolean;
-  /** Returns when every read will show rankd's last write (`Clock.monotonic()`). */
+  /** Returns the time from which every read shows rankd's last write (`Clock.monotonic()`). */
   readsReliableFrom(): Promise<number>;
 }
 
@@ -130,8 +129,8 @@ async function write(
 }
 
 /**
- * Reads the member until the effect shows. Returns `refused` if the platform accepted the write, but reads that can no
- * longer lag do not show its effect.
+ * Confirms the step by the write's response if responses are trusted, or else by reading the member until the effect
+ * shows. Returns `refused` if the platform accepted the write, but reads that can no longer lag do not show its effect.
  */
 async function confirm(
   { platform, clock, trust }: StepPorts,

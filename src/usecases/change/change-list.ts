@@ -38,7 +38,7 @@ export interface PlannedList {
   id: string;
   /** SHA-256 (hex) of the request and either the members or the role that they hold. */
   content: string;
-  /** True if an earlier command began the list and did not reach every member. */
+  /** True if an earlier command began the list and did not complete it. */
   isContinued: boolean;
 }
 
@@ -47,7 +47,7 @@ const continuesForMs = 24 * 3_600_000;
 
 /**
  * Decides whether a command starts a list or continues one. Lists are the same if they request the same rank for the
- * same members in any order, or for the holders of the same role, whom the list itself may change.
+ * same members in any order, or for the holders of the same role: the list itself may change who holds it.
  */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
@@ -91,7 +91,7 @@ export async function noteList(
   );
 }
 
-/** Returns the run with each result that a late read contradicted marked as unknown. */
+/** Marks each result that a late read contradicted as unknown. */
 export async function listAfterLateReads(
   app: Pick<Ranking, 'store'>,
   run: Run<ListedMember, MemberChange>,

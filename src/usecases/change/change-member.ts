@@ -42,8 +42,9 @@ export interface Intent {
 
 /**
  * Stores the intent, carries out the change, and stores the outcome. Call it in the member's turn. Returns `stale` if
- * another node changed the member first. Throws, and stores nothing, if the change may not begin, if the platform's
- * budget has no room for all its writes, or if the platform is not trusted. Later, it throws only `outcome_unknown`.
+ * another node changed the member first. Throws, and stores no change, if the change may not begin, if the platform's
+ * budget has no room for all its writes, or if the platform is not trusted. Once the change has begun, throws only
+ * `outcome_unknown`.
  */
 export async function carryOutChange(
   app: Ranking,
@@ -183,7 +184,7 @@ function inverse({ kind, roleId }: Step): Step {
   return { kind: kind === 'assign' ? 'unassign' : 'assign', roleId };
 }
 
-/** Returns when reads will show all writes so far (`Clock.monotonic()`). */
+/** Returns the time from which reads show all writes so far (`Clock.monotonic()`). */
 function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
   return clock.monotonic() + platform.readLagMs;
 }

@@ -30,9 +30,9 @@ export interface ChangeAnswer extends FinishedChange {
 }
 
 /**
- * Changes one member's rank, and returns the outcome as recorded in the history. Throws only if no change can be
- * recorded: an idempotency conflict, too many concurrent changes to the member, a step or name that matches no rank, or
- * a store failure.
+ * Changes one member's rank, and returns the outcome as recorded in the history. Throws if it records no outcome: after
+ * an idempotency conflict, too many concurrent changes to the member, a refusal before a step, role name or suspension
+ * has a target rank, a store failure, or an internal error.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];

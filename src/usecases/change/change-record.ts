@@ -68,7 +68,6 @@ function withShortTexts(request: RankRequest): RankRequest {
 
 const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
 
-/** Adds the plan to the record. */
 export function withPlan(
   draft: RankChange,
   {

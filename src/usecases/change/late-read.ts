@@ -59,7 +59,9 @@ export async function requestLateRead(app: Ranking, changeId: string): Promise<{
   return { isTaken: true };
 }
 
-/** Returns false if a late read has contradicted the report that a change was applied, or was not. */
+/**
+ * Returns false if a late read has contradicted the reported outcome. `isApplied`: the change was reported as applied.
+ */
 export async function isReportStillTrue(
   { store }: Pick<Ranking, 'store'>,
   changeId: string | undefined,

@@ -178,10 +178,10 @@ function roleOfSuspension(scheme: GroupScheme, hold: AskedPlan['hold']): Role {
   return suspendedRole(scheme, role ?? scheme.named['policy.suspension.role'][0]?.id);
 }
 
-/** Throws `configuration_misfit` if the change depends on a setting whose role no longer exists. */
+/** Throws `configuration_misfit` if the change depends on a setting that does not identify its role. */
 function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
   const isSuspension = hold?.kind === 'suspension';
-  const namesRole = isSuspension && hold.role !== undefined; // then the setting does not matter
+  const namesRole = isSuspension && hold.role !== undefined; // then policy.suspension.role does not matter
   const misfit = refusalOfMisfit(scheme, namesRole ? 'everything' : isSuspension ? 'suspensions' : 'ranks');
   if (misfit !== undefined) throw misfit;
 }
@@ -229,7 +229,7 @@ export interface ApprovedChange extends PlannedChange {
   readonly [checked]: true;
 }
 
-/** The names of all checks for a change, in order. */
+/** The names of the checks that `planChange` and `checkPlan` run, in order. */
 export const checkNames = [
   'platform',
   'rank',
@@ -291,8 +291,8 @@ export async function checkPlan(
 }
 
 /**
- * Checks a plan that restores roles. Only the policy's ceiling, floor, locked roles and protected members apply. Throws
- * the refusal.
+ * Checks a plan that restores roles. Only the policy's ceiling, floor, locked roles and protected members apply, and
+ * the acting account's reach. Throws the refusal.
  */
 export function checkUndo(
   app: Pick<Ranking, 'policy'>,
@@ -314,7 +314,7 @@ type Pace = Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>;
 
 const noPace: Pace = { sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
 
-/** When the rankee was last changed, and when the ranker last made a change (epoch milliseconds). */
+/** The times of the last change to the rankee and of the last change by the ranker (epoch milliseconds). */
 export interface Paces {
   changedAt: number | undefined;
   activeAt: number | undefined;

@@ -24,7 +24,7 @@ export interface LateRead {
   /** On `Clock.monotonic()`. */
   dueAt: number;
   tries: number;
-  /** The number of reloads before the change. */
+  /** The number of reloads before this read was scheduled. */
   era: number;
 }
 
@@ -35,7 +35,10 @@ export function isOfApplied({ change }: LateRead): boolean {
 
 /** After this many consecutive changes with unexpected effects, no more changes begin. */
 const maxStreak = 3;
-/** One in this many changes is verified, in addition to the first change and every demotion. */
+/**
+ * One in this many applied changes gets a late read, in addition to every demotion and the first change after a start
+ * or reload.
+ */
 const sampleSize = 20;
 /**
  * The maximum number of pending late reads. More are dropped, because they would come too late to prove anything.
@@ -101,8 +104,8 @@ export class PlatformTrust {
   }
 
   /**
-   * Schedules a late read of an applied change, after `dueAt`, for demotions, every twentieth change, and the first
-   * change until a late read agrees.
+   * Schedules a late read of an applied change, after `dueAt`, if it is a demotion or every twentieth change. Until a
+   * late read has agreed, also ensures that one from after the last reload is pending.
    */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
@@ -119,7 +122,6 @@ export class PlatformTrust {
     this.#arrival.resolve();
   }
 
-  /** The pending late reads. */
   get reads(): readonly LateRead[] {
     return this.#reads;
   }

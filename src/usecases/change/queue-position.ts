@@ -8,7 +8,7 @@ const pollMs = 50;
 /**
  * A change's position among all changes to its member on all nodes. `MemberTurns` orders this process's changes; the
  * store's queue orders changes from different nodes. A change joins that queue only if it must wait, so without
- * contention it costs one read.
+ * contention it costs one round trip.
  */
 export class QueuePosition implements AsyncDisposable {
   readonly #app: Ranking;

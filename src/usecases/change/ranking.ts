@@ -20,7 +20,10 @@ export interface Ranking extends Ports {
   turns: MemberTurns;
   /** The ids of open changes that this process is working on. */
   ownedChangeIds: Set<string>;
-  /** When this process last changed each member, by the monotonic clock, because the wall clock may be adjusted. */
+  /**
+   * The time of this process's last write to each member, on the monotonic clock, because the wall clock may be
+   * adjusted.
+   */
   recentWrites: LatestWrites;
   trust: PlatformTrust;
 }

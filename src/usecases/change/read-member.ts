@@ -30,12 +30,12 @@ export async function readMember(
   }
 }
 
-/** Returns when every read will show rankd's last change to the member (`Clock.monotonic()`). */
+/** Returns the time from which every read shows rankd's last change to the member (`Clock.monotonic()`). */
 export async function lagEndsAt(app: ReadContext, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
 
-/** Returns rankd's last change that may have written roles; `undefined` if reads never lag. */
+/** Returns rankd's last change to the member that may have written roles; `undefined` if reads never lag. */
 export async function writtenLast(
   { platform, store }: Pick<ReadContext, 'platform' | 'store'>,
   rankeeId: number,
@@ -48,9 +48,9 @@ function stillLagging(app: ReadContext, last: RankChange | undefined): RankChang
 }
 
 /**
- * Returns how long reads may still lag, in milliseconds: never more than the platform's read lag, even if the wall
- * clock was set back. If the wall clock was set forward, this process's writes are timed by the monotonic clock, and
- * other changes count as written at the jump.
+ * Returns the time for which reads may still lag, in milliseconds: never more than the platform's read lag, even if the
+ * wall clock was set back. `last` counts as made at its `finishedAt`, at this process's last write to the member, or at
+ * the last jump of the wall clock, whichever is latest.
  */
 function lagLeftMs({ clock, platform, recentWrites }: ReadContext, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;

@@ -24,8 +24,8 @@ export function isAbandoned(
 
 /**
  * Finds the outcome of an abandoned change by reading the member, and completes a half-done change. Call it in the
- * member's turn. Returns false if another node is working on the change, or it has ended. Throws RankdError if the
- * outcome can't be found yet.
+ * member's turn. Returns false if this process or another node is already working on the change, or if it has ended.
+ * Throws RankdError if the outcome can't be found yet.
  */
 export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange, call: CallContext): Promise<boolean> {
   if (app.ownedChangeIds.has(id)) return false;
@@ -195,7 +195,7 @@ function changedByOthers(change: RankChange): RankdError {
 }
 
 interface RecoveryRound {
-  /** Called once for each change that could not be reconciled, after the first attempt. */
+  /** Called once for each change that could not be reconciled, after its first attempt. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
   /** Shared by all rounds, because rounds may overlap. */
@@ -205,7 +205,7 @@ interface RecoveryRound {
 export interface RecoveryTries {
   /** The ids of the changes that are being reconciled. */
   underWay: Set<string>;
-  /** When the last attempt began or failed (`Clock.monotonic()`), by change id. */
+  /** The time at which the last attempt began or failed (`Clock.monotonic()`), by change id. */
   last: Map<string, number>;
 }
 
@@ -266,7 +266,7 @@ function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
 
-/** Returns how many more attempts may begin. Half of the budget for reading members is left to callers. */
+/** Returns the number of further attempts that may begin. Half of the budget for reading members is left to callers. */
 function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): number {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   if (reads === undefined) return Number.POSITIVE_INFINITY;

@@ -25,7 +25,7 @@ export type CheckResult = { name: string } & (
 
 export interface DryRun {
   checks: CheckResult[];
-  /** The planned writes; absent if a check failed. */
+  /** The approved plan; `undefined` if a check failed. */
   approved: ApprovedChange | undefined;
 }
 

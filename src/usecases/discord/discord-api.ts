@@ -7,7 +7,7 @@ import type { DaemonContext } from '../daemon-context.ts';
 
 /** Discord accepts replies for 15 minutes after the command; rankd stops a minute earlier. */
 const replyWithinMs = 14 * 60_000;
-/** A reply can overtake the acknowledgement, so rankd retries for this long if the message is unknown. */
+/** A reply can overtake the acknowledgement, so rankd retries for this long while Discord does not know the message. */
 const overtakenMs = 5_000;
 const overtakenEveryMs = 500;
 const longestPauseMs = 30_000;
@@ -16,11 +16,14 @@ export interface Reply {
   /** Anyone with the token can post as the application for 15 minutes, so it is never logged or stored. */
   token: string;
   content: string;
-  /** When the command was received (`Clock.monotonic()`). */
+  /** The time at which the command arrived, on `Clock.monotonic()`. */
   arrivedAt: number;
 }
 
-/** Replaces the "thinking" message. Returns the reason if the reply could not be delivered, otherwise `undefined`. */
+/**
+ * Replaces Discord's "thinking" message with the reply. Returns the reason if the reply could not be delivered,
+ * otherwise `undefined`.
+ */
 export async function sendReply(
   { sender, clock }: Pick<DaemonContext, 'sender' | 'clock'>,
   { application, apiBaseUrl }: Pick<DiscordConfig, 'application' | 'apiBaseUrl'>,
@@ -47,7 +50,6 @@ export async function sendReply(
   }
 }
 
-/** Builds a request to Discord. An address with a token in it is a secret. */
 function discordRequest(method: 'PATCH' | 'PUT', address: string) {
   return {
     ...{ method, address, timeoutMs: 15_000 },
@@ -59,7 +61,7 @@ function discordRequest(method: 'PATCH' | 'PUT', address: string) {
   };
 }
 
-/** Returns how long to wait before the next attempt; `undefined` if a retry cannot help. */
+/** Returns the wait before the next attempt, in milliseconds; `undefined` if a retry cannot help. */
 function pauseAfter(
   answer: TargetAnswer,
   { tries, elapsedMs }: { tries: number; elapsedMs: number },

@@ -20,7 +20,7 @@ import { userNameIfKnown } from '../people/users.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Returns the problems that the running daemon has detected. */
+/** Returns the problems that the running daemon has detected in Roblox's behavior. */
 export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
   const { stop, believesAnswers } = daemon?.platformTrust ?? { stop: null, believesAnswers: true };
   if (stop !== null)
@@ -137,7 +137,7 @@ function permission(acting: ActingAccount | undefined): Finding[] {
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
 }
 
-/** Warns about roles with power over the group that any key may give. */
+/** Reports which keys may give roles with power over the group, and the roles whose power Roblox does not report. */
 function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
   const check = 'privileged';
   const { privileged, unreported } = privilegesAmong(reached, privilegedRoles);
@@ -188,14 +188,19 @@ function sharedRanks(roles: Role[]): Finding[] {
   return [warn('ranks', `these roles share a rank number: ${named}`, 'send the role id, or give them different ranks')];
 }
 
-/** Warns about Roblox hosts that do not respond, except Open Cloud: ranks can be changed by user id without them. */
+/**
+ * Warns about unreachable Roblox hosts other than Open Cloud's: without them, ranks can still be changed by user id.
+ */
 export function reachFindings(unreached: Reachability['unreached'], baseUrl: string): Finding[] {
   return unreached
     .filter(({ host }) => host !== new URL(baseUrl).host)
     .map(({ host, error }) => warn('platform', `${host}: ${error.message}`, hintOf(error)));
 }
 
-/** Warns about a proxy in the environment that rankd does not use: on many networks, only the proxy reaches Roblox. */
+/**
+ * Reports the proxy that rankd uses, and warns about one in the environment that it does not use: on many networks,
+ * only the proxy reaches Roblox.
+ */
 export function proxyFindings({
   proxy,
   baseUrl,

@@ -37,7 +37,7 @@ function durability({ isSynced, writesFullPages, isCommitSynced }: ServerFacts):
 }
 
 function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Finding[] {
-  const others = overridden.filter((name) => name !== 'synchronous_commit'); // already reported
+  const others = overridden.filter((name) => name !== 'synchronous_commit'); // `durability` reports it
   const what = others.length === 1 ? 'it' : 'them';
   return [
     ...(others.length === 0

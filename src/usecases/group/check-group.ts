@@ -13,8 +13,8 @@ const timeoutMs = 3_000;
 
 /**
  * Compares the configuration with the group's roles. Returns and logs notes for the operator. Throws `config_invalid`
- * if a new entry matches no role. Returns no notes if the group can't be read: the later credential check reports the
- * reason.
+ * if a new entry can't be resolved to a role. Returns no notes if the group can't be read: the later credential check
+ * reports the reason.
  */
 export async function checkGroup(
   app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
@@ -39,8 +39,8 @@ export interface StrayRoles {
 }
 
 /**
- * Returns the configuration entries that do not fit the group. Throws `config_invalid` if a new entry matches no role,
- * and the platform's error if a read fails.
+ * Returns the configuration entries that do not fit the group. Throws `config_invalid` if a new entry can't be resolved
+ * to a role, and the platform's error if a read fails.
  */
 export async function strayRoles(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,

@@ -19,7 +19,7 @@ function actingDocument({ userId, name = null, rank, ownerId }: ActingAccount & 
   return { userId, name, rank, isOwner: userId === ownerId };
 }
 
-/** The fields that identify a role for people. */
+/** Returns the fields by which people recognize a role. */
 export function roleTitleDocument({ rank, id, name }: Role) {
   return { rank, id, name };
 }

@@ -29,9 +29,9 @@ const aboutLifeMs = 60_000;
  * roles.
  */
 const refreshSpacingMs = 5_000;
-/** How long `requireReadable` rethrows the error from a failed read without reading again. */
+/** The time for which `requireReadable` rethrows the error from a failed read without reading again. */
 const failureLifeMs = 5_000;
-/** The share of a caller's time that the credential check may take. Changes do not depend on this check. */
+/** The share of a caller's remaining time that each optional read for the acting account may take. */
 const checkShare = 0.25;
 /** If a check with less time than this fails, that proves nothing about the platform. */
 const minCheckMs = 250;
@@ -45,13 +45,13 @@ export interface GroupViewOptions {
   /** The configuration entries that name roles. */
   entries: readonly RoleEntry[];
   rankOne: RankOne;
-  /** True if the view stores the meanings of newly resolved entries at once, rather than after `takeEffect`. */
+  /** True if the view stores the meanings of newly resolved entries at once, rather than only after `takeEffect`. */
   isInForce: boolean;
   /** Called with the roles after each read. Its errors are ignored. */
   onRoles?: (roles: Role[]) => Promise<void>;
 }
 
-/** A short-lived cache of the group's roles and the acting account. It never caches memberships. */
+/** A short-lived cache of the group, its roles and the acting account. It never caches the roles of other members. */
 export class GroupView {
   readonly title: string;
   readonly #options: GroupViewOptions;
@@ -61,8 +61,8 @@ export class GroupView {
   /** Roles that were read individually, by id. */
   readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
   /**
-   * When each role that is missing from the list was last needed (`Clock.monotonic()`), by id. Recently needed roles
-   * are read together with the list.
+   * The time (`Clock.monotonic()`) at which each role that is missing from the list was last needed, by id. Recently
+   * needed roles are read together with the list.
    */
   readonly #unlistedAt = new Map<number, number>();
   #name: string | undefined;
@@ -92,7 +92,6 @@ export class GroupView {
     return !this.#scheme.hasFailed;
   }
 
-  /** The configuration entries that name roles. */
   get entries(): readonly RoleEntry[] {
     return this.#options.entries;
   }
@@ -122,7 +121,10 @@ export class GroupView {
     return this.#about.get(call);
   }
 
-  /** Returns the group owner's id, or `undefined` if there is no owner or the group can't be read. */
+  /**
+   * Returns the group owner's id; `undefined` if there is no owner or the read fails. Throws only
+   * `platform_credential`.
+   */
   async owner(call: CallContext): Promise<number | undefined> {
     return (await this.#about.get(call, { maxAgeMs: refreshSpacingMs }).catch(unlessCredential))?.ownerId;
   }
@@ -174,8 +176,8 @@ export class GroupView {
 
   /**
    * Ensures that the roles are current. Call it while the member is being read, so that it adds no delay. Reads the
-   * list and, individually, the role to give. If they contradict each other, re-reads both, then throws
-   * `platform_unavailable`. Returns false if the role differs from `target`: the caller must replan.
+   * list and, individually, the role to give. If they contradict each other, re-reads both, and throws
+   * `platform_unavailable` if they still do. Returns false if the role differs from `target`: the caller must replan.
    */
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
     for (const maxAgeMs of [confirmedMs, 0]) {
@@ -191,7 +193,9 @@ export class GroupView {
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
   }
 
-  /** Re-reads the roles and the acting account. Returns false if both were read a few seconds ago. */
+  /**
+   * Re-reads the roles and the acting account. Returns false, and reads nothing, if both were read a few seconds ago.
+   */
   async renew(call: CallContext): Promise<boolean> {
     const isYoung = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);
     if (isYoung) return false;
@@ -216,8 +220,8 @@ export class GroupView {
 
   /**
    * Returns the acting account, or `undefined` if the platform does not report it. Re-reads it if the last read was
-   * incomplete or showed that the account is not a member. Throws if a read fails, e.g. `platform_credential` if the
-   * platform refuses the credential.
+   * incomplete or showed that the account is not a member. Throws if a required read fails, e.g. `platform_credential`
+   * if the platform refuses the credential.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const known = await this.#acting.get(call);

@@ -83,7 +83,9 @@ export async function listGroupRoles(
 
 export interface MemberRoles {
   userId: number;
-  /** The member's highest rank, counting only the ladder if there is one; 0 if the member has no such rank. */
+  /**
+   * The member's highest rank, or 0 if there is none. With a ladder, only the base role and the ladder's roles count.
+   */
   rank: number;
   /** The role with that rank. */
   highest: Role | undefined;

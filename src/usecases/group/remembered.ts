@@ -6,7 +6,7 @@ import type { CallContext, Clock, Ports } from '../../ports/index.ts';
 interface AgeLimits {
   /** The maximum age of the value; by default, its lifetime. */
   maxAgeMs?: number;
-  /** How long the error from a failed read is rethrown without a new read; 0 by default. */
+  /** The time for which the error from a failed read is rethrown without a new read; 0 by default. */
   failureLifeMs?: number;
 }
 

@@ -4,7 +4,7 @@ import type { Ports } from '../../ports/index.ts';
 
 const pageRows = 1_000;
 
-/** Returns the id of the newest event ever written, or 0. */
+/** Returns the id of the newest event ever written, or 0 if there is none. */
 export async function newestEvent({ store }: Pick<Ports, 'store'>): Promise<number> {
   const { lastId } = await store.auditChain({ afterId: 0, limit: 0 });
   return lastId;

@@ -46,7 +46,7 @@ const listFields = {
   hold: ({ change }) => holdPartDocument(change),
 } satisfies Fields;
 
-/** Fields that appear only in a change's details and in exports. */
+/** Fields that lists omit. They appear in a change's details, in exports and in webhook events. */
 const detailFields = {
   phase: ({ change }) => change.phase,
   oldRankName: ({ change }) => change.oldRankName ?? null,
@@ -107,7 +107,7 @@ function csvCell<Value>(value: Value | number[]): Value | string {
   return Array.isArray(value) ? value.join(' ') : value;
 }
 
-/** Joins role names with semicolons, because names have spaces. Roles outside the plan appear as ids. */
+/** Joins role names with semicolons, because names can contain spaces. Roles outside the plan appear as ids. */
 function roleNames({ roles }: Pick<DetailedChange, 'roles'>, ids: Array<number | null>): string {
   const known = ids.filter((id) => id !== null);
   return known.map((id) => roles.find((role) => role.id === id)?.name ?? String(id)).join('; ');
@@ -126,7 +126,9 @@ function holdPartDocument({ hold }: RankChange) {
   } as const;
 }
 
-/** Returns the change's requester: the player, or the operator as `ann@host`. */
+/**
+ * Returns the change's requester: a player, `the game`, `someone in Discord`, an operator as `ann@host`, or `daemon`.
+ */
 export function whoAsked(change: RankChange): string {
   const { keyId, by, rankerId, rankerName } = change;
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
@@ -138,7 +140,7 @@ function isFromDiscord({ by }: RankChange): boolean {
   return by.startsWith(discordPrefix);
 }
 
-/** Returns the change's origin: a key's name, `discord/` with a key's name, `undo`, `page` or `shell`. */
+/** Returns the change's origin: a key's name, `discord/` with a key's name, `undo`, `page`, or else `shell`. */
 export function originOf({ change, keyName }: ChangeView): string {
   const { keyId, undoId, by } = change;
   if (isFromDiscord(change)) return `discord/${keyName ?? keyId}`;
@@ -206,7 +208,6 @@ function checkDocument(result: CheckResult) {
   return { name, state, code, detail: message, try: hintOf(result.error) };
 }
 
-/** Returns the results for a list of members. */
 export function listDocument({ plan, run }: { plan: PlannedList; run: Run<ListedMember, MemberChange> }) {
   const { error } = run;
   return {
@@ -225,7 +226,6 @@ export function listDocument({ plan, run }: { plan: PlannedList; run: Run<Listed
   };
 }
 
-/** Returns the message for a member's outcome. */
 export function listMessage(result: MemberChange): string {
   return 'error' in result ? result.error.message : result.change.message;
 }

@@ -15,7 +15,8 @@ interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
 
 /**
  * Removes a user's id and names from the history and the audit log. Throws `not_found` if no record names the user, and
- * `conflict` while a rank change that names the user is open. Awaits `agreed` before it removes anything.
+ * `conflict` while a rank change that names the user is open. Awaits `agreed` before it removes anything. A dry run
+ * only counts the records.
  */
 export async function forgetPerson(
   ports: StoreAndClock,

@@ -56,7 +56,6 @@ export async function asStored({ store }: Pick<Ports, 'store'>, change: RankChan
   return (await store.findChange(change.id)) ?? change;
 }
 
-/** Adds names to the changes. */
 export async function withNames(ports: Ports, changes: RankChange[]): Promise<ChangeView[]> {
   const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
   const names = new Map(

@@ -13,7 +13,6 @@ import type { Ports } from '../../ports/index.ts';
 
 /** The result of verifying the audit log's hash chain. */
 export interface AuditVerdict {
-  /** The number of rows. */
   rows: number;
   /** The row before the first one: the last row that retention removed, or `chainStart`. */
   anchor: ChainLink;
@@ -27,7 +26,9 @@ export interface AuditVerdict {
    * `undefined` if no hash was given.
    */
   notedHead: 'found' | 'removed' | 'missing' | undefined;
-  /** How many recorded heads are in the chain, and how many were removed; `undefined` if none were given. */
+  /**
+   * The numbers of recorded heads that are in the chain and that retention has removed; `undefined` if none were given.
+   */
   notedHeads: { found: number; removed: number } | undefined;
   /** True if the chain has no break, and the given head is not missing. */
   isIntact: boolean;
@@ -81,7 +82,7 @@ export async function verifyAudit(
     if (compare(row)) found += 1;
   });
   const unexplained = unexplainedMentions(emptied.mentions, forgets);
-  // If retention ran during the walk, the mentions and the rows do not match.
+  // If retention ran during the walk, the mentions can differ from the rows.
   if (unexplained.length > 0 && anchor.id !== emptied.anchorId) return verifyAudit({ store }, questions);
   for (const mention of unexplained) report(mention);
   const isExplained = anchor.id === 0 || (prune !== undefined && explains(prune, anchor) && (await hasRetention()));

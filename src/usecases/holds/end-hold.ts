@@ -33,8 +33,8 @@ export interface HoldCheck {
   hold: Hold;
   caller: ChangeCaller;
   /**
-   * `ended`: it has reached its end. `lifted`: it is ended early. `undefined`: it continues, and is only compared with
-   * the member's roles.
+   * `ended`: the hold has reached its end. `lifted`: the hold is ended early. `undefined`: the hold continues, and is
+   * only compared with the member's roles.
    */
   as: 'ended' | 'lifted' | undefined;
   /** If true, the earlier roles are given back whatever the member holds. */
@@ -55,7 +55,9 @@ export interface CheckedHold {
 
 /**
  * Reads the member in the member's turn, then restores the earlier roles, gives the hold's roles back, or closes the
- * hold. Throws RankdError if the platform or a rule prevents that: nothing is changed, and the hold continues.
+ * hold. If the platform or a rule prevents that, the hold continues, and `checkHold` throws RankdError, or records and
+ * returns the refusal if a key requested a change that was already planned. After `outcome_unknown`, the change stays
+ * open.
  */
 export async function checkHold(app: Ranking, check: HoldCheck, within?: CallContext): Promise<CheckedHold> {
   using own = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
@@ -117,7 +119,7 @@ async function finish(
     return change.dryRun ? await recordDryRun(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
   } catch (cause) {
     const error = toRankdError(cause, call);
-    // replanned with the roles that were just read
+    // the caller replans with the roles that were just re-read
     if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale';
     if (change.keyId === undefined) throw error;
     return recordRefusal(app, change, error);
@@ -130,7 +132,8 @@ function recordDryRun(app: Ranking, { change, success }: HoldIntent): Promise<Fi
 }
 
 /**
- * False for a hold whose end was extended while it was queued. A superseded or forfeited hold can end only by force.
+ * False if the hold's end was extended while the check was queued, or if the hold has ended or is ending. With `force`,
+ * a superseded or forfeited hold can still be checked.
  */
 function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number): boolean {
   const { state, endsAt } = hold;

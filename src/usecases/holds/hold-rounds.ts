@@ -20,7 +20,8 @@ export interface HoldRound {
 }
 
 /**
- * Ends the holds that are due, oldest first. Uses at most half of the platform's budget and leaves the rest to callers.
+ * Ends the holds that are due, earliest end first. Uses at most half of the platform's budget and leaves the rest to
+ * callers.
  */
 export async function endDueHolds(app: Ranking, { retryNow, stop, report }: HoldRound): Promise<void> {
   const limit = Math.min(perRound, spareChanges(app));
@@ -60,8 +61,9 @@ const readsPerSweep = 20;
 const maxHolds = 10_000;
 
 /**
- * Detects suspended members who have left the group, rejoined, or been changed. Lists the holders of the roles that
- * suspensions gave, and reads suspended members who are missing from the lists. Suspensions without a role are skipped.
+ * Checks the holds of suspended members who may have left the group, rejoined, or been changed. Lists the holders of
+ * the roles that suspensions gave, and reads suspended members who are missing from the lists. Suspensions that gave no
+ * custom role are skipped.
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
   const missing = await suspendedWithout(app);

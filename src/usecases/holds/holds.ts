@@ -46,8 +46,9 @@ export interface LiftedHold extends Required<CheckedHold> {
 }
 
 /**
- * Ends a member's hold early and gives the earlier roles back. Throws `not_suspended`, `suspended_by_operator`, and
- * `conflict` if someone else has changed the member. If any other error prevents the return, the hold continues.
+ * Ends a member's hold early and gives the earlier roles back. Throws `not_suspended`, `suspended_by_operator`,
+ * `conflict` if someone else has changed the member, `member_not_found` if the member has left, and the same errors as
+ * `checkHold`.
  */
 export async function liftHold(app: Ranking, command: LiftCommand, call?: CallContext): Promise<LiftedHold> {
   await using claim = await claimIdempotencyKey(app, command);

@@ -1,13 +1,13 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** A larger wall clock jump is not an ordinary correction. */
+/** The largest wall clock jump that counts as an ordinary correction. */
 const jumpMs = 5 * 60_000;
-/** How long the wall clock must run without a jump before it is trusted again. */
+/** The time that must pass after a forward jump before the wall clock is trusted again. */
 const steadyMs = 10 * 60_000;
 
 /**
  * Detects wall clock jumps by comparison with the monotonic clock, because a clock that jumps forward by a year must
- * not end all suspensions at once. Only jumps while this process runs count.
+ * not end all suspensions at once. Jumps before this process started do not count.
  */
 export class WallClock {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;

@@ -46,7 +46,10 @@ export interface KeyVerdict {
   reason: string | undefined;
 }
 
-/** Checks a secret as the API would, for the group that the store serves. Without a place, skips the whitelist. */
+/**
+ * Checks a secret as the API would, for the group that the store serves. Skips the scope and, without a place, the
+ * whitelist.
+ */
 export async function verifyKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { secret, placeId }: { secret: string; placeId: number | undefined },

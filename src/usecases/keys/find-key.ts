@@ -15,8 +15,8 @@ export async function requireKey({ store }: { store: Pick<Store, 'findKey'> }, i
 export type OnAmbiguity = (ambiguity: RankdError) => void;
 
 /**
- * Replaces a selection's key (id or name) with its id. Calls `onAmbiguity` if a different key had the same name during
- * the selected period. Throws `not_found` for an unknown key.
+ * Replaces a selection's key (id or name) with its id, and a person in Discord with the recorded actor. Calls
+ * `onAmbiguity` if a different key had the same name during the selected period. Throws `not_found` for an unknown key.
  */
 export async function withKeyId<Selection extends { since?: number | undefined; by?: string | undefined }>(
   { store }: { store: Pick<Store, 'findKey' | 'listKeys' | 'findDiscordPerson'> },

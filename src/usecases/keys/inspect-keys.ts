@@ -18,7 +18,7 @@ export interface KeyInspection {
   expiresSoon: boolean;
   /** A rotation's old secret, if it expires within a few hours and was used since the new one was created. */
   retiring?: KeySecret | undefined;
-  /** True if at least one place may use it. */
+  /** True if its whitelist has an active place, or if the key is for Discord. */
   hasPlace: boolean;
   /** Unlisted places where the key was refused in the last week. 0 is an unpublished game. */
   unlistedPlaces: number[];
@@ -53,7 +53,7 @@ export interface OldSecretInUse {
   keyName: string;
   lastUsedAt: number;
   lastPlaceId: number | undefined;
-  /** When the secret stops being accepted. */
+  /** The time at which the secret stops being accepted. */
   expiresAt: number;
 }
 

@@ -36,7 +36,6 @@ export function keyDocument(key: Key, now: number) {
   };
 }
 
-/** Returns the JSON document for a key with its whitelist. */
 export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: WhitelistEntry[] }, now: number) {
   const whitelist = entries.map(({ placeId, active, note, declaredIn = null }) => ({
     placeId,

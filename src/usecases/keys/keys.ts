@@ -197,7 +197,7 @@ export async function isAnyKeyAccepted(
   return (await acceptedKeys(ports, group, { limit: 1 })).length > 0;
 }
 
-/** Returns the keys that are accepted for the group with this title. */
+/** Returns the keys that are accepted for the group with this title, including paused ones. */
 export function acceptedKeys(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { title }: { title: string },

@@ -45,7 +45,7 @@ const nameLifeMs = 24 * 3_600_000;
 const maxChanges = 200;
 const timeoutMs = 5_000;
 
-/** Looks up the names of members that callers did not name, for display. It never delays a change. */
+/** Looks up the names of members whom callers did not name, for display. It never delays a change. */
 export async function nameMembers({ store, platform, clock }: Ports, stop: AbortSignal): Promise<void> {
   const since = clock.now() - nameLifeMs;
   for (const id of await store.unnamedMembers({ since, limit: maxChanges })) {

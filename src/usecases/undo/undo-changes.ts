@@ -22,7 +22,7 @@ import {
   undoMember,
 } from './undo-member.ts';
 
-/** The members to restore according to the history alone. */
+/** The members to restore, according to the history alone. */
 export interface UndoTargets {
   /** A new id, or the id of the earlier undo that this one continues. */
   undoId: string;
@@ -34,15 +34,15 @@ export interface UndoTargets {
   leftOut: number;
   /** Members who may need to be restored: newest change first, members with an open change last. */
   members: Rankee[];
-  /** Members who need no restoring according to the history, with their results. */
+  /** Members whom the undo does not change, according to the history, with their results. */
   answered: Array<Rankee & MemberUndo>;
 }
 
 export type UndoRun = Run<Rankee, MemberUndo>;
 
 /**
- * Finds the members of the selected changes in this group's history. Throws `not_found` if a selected change does not
- * exist or a selected undo changed nothing here, and `usage` if more than `maxChanges` are selected.
+ * Finds the members of the selected changes in this group's history. Throws `not_found` if a selected change is not in
+ * this group or a selected undo changed nothing in it, and `usage` if more than `maxChanges` are selected.
  */
 export async function findUndoTargets(
   history: Pick<Ranking, 'store' | 'group'>,
@@ -200,7 +200,7 @@ export function undoSummary(run: UndoRun): string {
     .join('; ')}`;
 }
 
-/** Returns the run with each result that a late read contradicted marked as unknown. */
+/** Marks each result that a late read contradicted as unknown. */
 export async function afterLateReads(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
   const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
     const isApplied = result.state === 'put_back';

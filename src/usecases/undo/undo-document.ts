@@ -33,7 +33,6 @@ function memberDocument(result: Rankee & MemberUndo) {
   };
 }
 
-/** Returns the message for a member's outcome. */
 export function undoMessage(result: MemberUndo): string {
   switch (result.state) {
     case 'put_back':

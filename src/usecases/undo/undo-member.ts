@@ -29,7 +29,7 @@ export interface UndoCommand {
   by: string;
   /** If true, only reads and checks: nothing is written or recorded. */
   dryRun: boolean;
-  /** The person in Discord who requests the undo, and the key whose rules apply; absent for the operator. */
+  /** The person in Discord who requests the undo, with the key for the request; absent for the operator. */
   asker?: { caller: ChangeCaller; rankerId: number; rankerName: string; idempotency?: Idempotency };
 }
 
@@ -48,8 +48,8 @@ export type MemberUndo =
 export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
 
 /**
- * Restores the roles that a member held before the earliest selected change. Records and confirms it like any change.
- * Throws RankdError if a retry may have a different outcome.
+ * Restores the roles that a member held before the earliest selected change, by a change that is recorded and confirmed
+ * like any other. Throws RankdError if a retry may have a different outcome.
  */
 export async function undoMember(app: Ranking, command: UndoCommand, rankee: Rankee): Promise<MemberUndo> {
   using call = callWithin(app.clock, backgroundDeadlineMs(app), command.asker?.caller.keyId ?? 'operator');
@@ -148,7 +148,10 @@ function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rank
   return { ...draftOf(app, { caller, request, ...(idempotency && { idempotency }) }), undoId };
 }
 
-/** Converts a finished change. Throws its error if a retry may have a different outcome. */
+/**
+ * Converts a finished change to the member's outcome. Throws the change's error if a retry may have a different
+ * outcome.
+ */
 function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   if (change.state === 'applied') return { state: 'put_back', change };
   const why = error ?? new RankdError(change.code ?? 'outcome_unknown', change.message);

@@ -58,7 +58,6 @@ export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil, isV
   };
 }
 
-/** Returns the JSON document for a login link. */
 export function linkDocument({ url, expiresAt }: { url: string; expiresAt: number }) {
   return { url, expiresAt: isoTime(expiresAt) };
 }

@@ -12,7 +12,7 @@ export async function isInCharge({ store }: Pick<Ports, 'store'>, task: SharedTa
 
 const askEveryMs = 100;
 
-/** A node's response to a command. `outcome` is absent if the node did not respond in time. */
+/** A node's response to a command. `outcome` is absent if the node ended or did not respond in time. */
 export interface NodeAnswer {
   name: string;
   outcome?: unknown;

@@ -36,7 +36,7 @@ export async function auditDashboard(
   await store.appendAudit(dashboardEvent(what, detail, { by, at: clock.now() }));
 }
 
-/** How often the roles are read for the alarms. Without rank changes, nothing else reads them. */
+/** The interval between reads of the roles for the alarms. Without rank changes, nothing else reads them. */
 const readEveryMs = 60_000;
 
 /** Raises one alarm for each setting that no longer identifies its role, and another only if the misfit changes. */
@@ -66,7 +66,7 @@ export class MisfitAlarms {
     if (group.entries.length === 0 || now - this.#readAt < readEveryMs || deadCredential() !== undefined) return;
     this.#readAt = now;
     using call = callWithin(clock, readWithinMs, 'roles');
-    await group.scheme(call).catch(() => undefined); // the credential check reports why the group can't be read
+    await group.scheme(call).catch(() => undefined); // the credential check reports the reason
   }
 }
 
@@ -76,7 +76,7 @@ type Standing = 'refuse' | 'accept' | 'expire_soon';
 
 const soonMs = 14 * 86_400_000;
 
-/** Records each change in the credential's state in the audit log once, even across restarts. */
+/** Records each change in the state of this daemon's credential in the audit log once, even across restarts. */
 export class CredentialEvents {
   #recorded: Standing | undefined;
 

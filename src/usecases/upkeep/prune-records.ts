@@ -93,7 +93,7 @@ async function inSteps(
   while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
-/** Returns how long idempotency keys, cooldowns and the breaker need the history, in milliseconds. */
+/** Returns the time for which idempotency keys, cooldowns and the breaker need the history, in milliseconds. */
 function neededMs({ policy, breaker }: Ranking): number {
   const cooldownsMs = policy.cooldowns.map(({ forMs }) => forMs);
   return Math.max(idempotencyWindowMs, ...cooldownsMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);

@@ -25,7 +25,6 @@ export async function requireReady(app: DaemonContext, call: CallContext): Promi
   for (const name of readyChecks) await checks[name](app, call);
 }
 
-/** Throws if this check fails. */
 export async function requireCheck(name: ReadyCheck, app: DaemonContext, call: CallContext): Promise<void> {
   await checks[name](app, call);
 }

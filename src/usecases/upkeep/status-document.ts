@@ -45,12 +45,12 @@ export interface DaemonStatus {
   platformTrust: {
     /** The reason that rankd changes no ranks until a reload; null if there is none. */
     stop: string | null;
-    /** False if a late read contradicted the platform's response, and none has agreed since. */
+    /** False if a read contradicted the platform's response, and no late read has agreed since. */
     believesAnswers: boolean;
     /** Roblox's unexpected behavior since the daemon started, by kind, without values from its responses. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
-  /** Settings that no longer identify their role, each with the line that fixes it. */
+  /** Settings that no longer identify their role, each with the line to write or the command to run. */
   misfits: Array<{ setting: string; entry: string; message: string; fix: string }>;
   /** False if the workspace is suspended and all keys are refused; null if the database does not respond. */
   workspaceActive: boolean | null;
@@ -67,7 +67,6 @@ export interface DaemonStatus {
     backlog: number;
     lastError: string | null;
   }> | null;
-  /** The number of requests in flight. */
   requestsInFlight: number;
   /** The number of calls that are waiting for the platform's budget. */
   callsWaiting: number;
@@ -75,10 +74,10 @@ export interface DaemonStatus {
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** The latest warnings and errors in the log, newest first. */
   problems: Array<{ at: string; message: string }>;
-  /** The address of the operator's page, and its number of sessions; null until a link is requested. */
+  /** The address of the operator's page, and its number of sessions; null while the page is not listening. */
   dashboard: { url: string; sessions: number } | null;
   /**
-   * The Discord server whose commands are accepted, and when the last signed request since the daemon started arrived;
+   * The Discord server whose commands are accepted, and the time of the last signed request since the daemon started;
    * null if Discord is not configured.
    */
   discord: { server: string; lastAt: string | null } | null;
@@ -89,7 +88,7 @@ interface CredentialStatus {
   isAccepted: boolean;
   /** The reason the credential is not accepted. */
   problem: string | null;
-  /** From the platform's latest report on the credential; null if it has not been reported. */
+  /** The account that the credential acts as, according to the platform's latest report; null if unreported. */
   actingUserId: number | null;
   expiresAt: string | null;
 }
@@ -106,7 +105,7 @@ interface StatusSources {
   acceptsKeys: boolean | undefined;
   webhooks: readonly WebhookView[] | undefined;
   stuckHolds: Hold[] | undefined;
-  /** When the daemon started, by `Clock.now()` and by `Clock.monotonic()`. */
+  /** The time at which the daemon started, on `Clock.now()` and on `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
   problems: DaemonStatus['problems'];
   dashboard: DaemonStatus['dashboard'];

@@ -5,7 +5,7 @@ import type { DaemonContext } from '../daemon-context.ts';
 
 /** Counts of the changes in a period, by outcome; null until they are known. */
 interface ChartBar {
-  /** Its start, in epoch milliseconds. */
+  /** The start of the period, in epoch milliseconds. */
   from: number;
   promotions: number | null;
   demotions: number | null;
@@ -31,12 +31,12 @@ const sliceMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const hours = 24;
 const days = 30;
-/** Younger slices are recounted, because their changes may still get a different outcome. */
+/** Slices that ended less than this long ago are recounted, because their changes may still get a different outcome. */
 const finalAfterMs = hourMs;
-/** After this long, counting pauses to free the store and the thread. */
+/** After counting for this long, the chart pauses for `restMs` to free the store and the thread. */
 const workMs = 5;
 const restMs = 15;
-/** A view waits this long for missing counts. */
+/** The maximum time that a view waits for missing counts. */
 const maxWaitMs = 10;
 
 type Slices = Map<number, readonly ChangeTally[]>;
@@ -172,7 +172,6 @@ function keysIn(slices: Slices, period: Period): ReadonlyMap<string, number> | u
   return counts;
 }
 
-/** Returns the JSON document for the chart. */
 export function chartDocument({ hours, days, isComplete }: ChartView) {
   return { hours: hours.map(barDocument), days: days.map(barDocument), isComplete };
 }

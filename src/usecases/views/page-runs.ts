@@ -13,18 +13,16 @@ import { listDocument } from '../history/change-document.ts';
 import { afterLateReads, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
 import { undoDocument } from '../undo/undo-document.ts';
 
-/** The maximum number of members in a run: an operator would not review more. */
+/** The maximum number of changes in an undo, and of members in a list: an operator would not review more. */
 export const maxMembers = 500;
 /** The maximum number of runs that are remembered. */
 const maxRuns = 20;
 
-/** The preview of an undo. */
 export interface UndoPreview {
   targets: UndoTargets;
   run: UndoRun;
 }
 
-/** The result of an undo, or of a list of members. */
 type RunResult = { undo: ReturnType<typeof undoDocument> } | { list: ReturnType<typeof listDocument> };
 
 /** A confirmed undo or list. */
@@ -64,7 +62,7 @@ export class PageRuns implements AsyncDisposable {
   readonly #report: () => void;
   #running: Promise<void> | undefined;
 
-  /** `report` is called after each step of a run. */
+  /** `report` is called after each member of a run, and at its end. */
   constructor(report: () => void) {
     this.#report = report;
   }

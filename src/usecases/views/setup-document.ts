@@ -26,7 +26,10 @@ interface SetupFacts {
   isUsed: boolean;
 }
 
-/** Returns the state of the steps to a real group, and the problems that `rankd doctor` can find in the daemon. */
+/**
+ * Returns the state of the steps to a real group, and the findings of the `rankd doctor` checks that the daemon can
+ * run.
+ */
 export async function viewSetup(app: DaemonContext, daemon: DaemonStatus) {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const isReal = !daemon.simulated;

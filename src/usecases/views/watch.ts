@@ -7,7 +7,7 @@ type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks
 
 const readEveryMs = 500;
 const daemonEveryMs = 2_000;
-/** The pause after the database could not be read. */
+/** The pause after a failed read. */
 const restMs = 5_000;
 const maxEvents = 200;
 
@@ -30,8 +30,8 @@ interface Watching {
 }
 
 /**
- * Reports changed views until `stop` is aborted. It polls the audit log, which also records changes by commands that
- * run alongside the daemon. Reading new events is cheap.
+ * Reports changed views until `stop` is aborted. Polls the audit log, which also records changes by commands outside
+ * the daemon, and compares the webhooks and the status, which can change without an event.
  */
 export async function watchViews({ live, status, notify }: Watching, stop: AbortSignal): Promise<void> {
   const { clock, log } = live.current;

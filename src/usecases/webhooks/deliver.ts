@@ -27,9 +27,15 @@ interface Delivering extends Sending {
 
 /** The in-memory state of a webhook between two rounds. */
 export interface Progress {
-  /** No event up to these sequence numbers is left for the webhook. The cursors are stored only occasionally. */
+  /**
+   * No event up to these sequence numbers is left for the webhook. Its stored cursors may be lower, because they are
+   * stored only occasionally.
+   */
   scannedTo: { alarms: number; log: number };
-  /** When gathering events for a channel ends (`Clock.monotonic()`); absent if there are no events. */
+  /**
+   * Set while events for a channel are gathered, which ends at `until` (`Clock.monotonic()`). `digests`: the number of
+   * consecutive digests sent so far.
+   */
   gathering?: { until: number; digests: number } | undefined;
   /** The latest message to the channel, other than alarms. */
   lastSent?: { at: number; digests: number };
@@ -89,7 +95,7 @@ export async function deliverTo(
 
 /** Discord's rate limit for all of its webhooks together. */
 export class DiscordLimits {
-  /** When the pause ends (`Clock.monotonic()`). */
+  /** The time at which the pause ends, on `Clock.monotonic()`. */
   heldUntil = 0;
 }
 
@@ -125,7 +131,7 @@ async function toProgram(round: Round): Promise<boolean> {
 /**
  * Returns the next event, by priority: an alarm, a retry that later events have overtaken, a new event, a redelivery.
  * Alarms are first so that a thief cannot delay them by causing many other events. Returns `again` after it gave up on
- * an event.
+ * an event or skipped old ones.
  */
 async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | undefined> {
   const { app, webhook } = round;
@@ -214,7 +220,7 @@ async function toDiscord(round: Round): Promise<boolean> {
   return true;
 }
 
-/** Decides how long to gather events; `undefined` if there are none. Later rounds send alarms in the meantime. */
+/** Plans the gathering of events; returns `undefined` if there are none. Later rounds send alarms in the meantime. */
 async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   const { app, progress } = round;
   const first = await peek(round, 'log', 1);

@@ -20,7 +20,7 @@ import { originOf, whoAsked } from '../history/change-document.ts';
 import type { ChangeView } from '../history/history.ts';
 import type { EventView } from './outbox.ts';
 
-/** A message with its events. */
+/** A message and the events that it reports. */
 export interface PlannedMessage {
   message: DiscordMessage;
   events: readonly EventView[];
@@ -30,7 +30,7 @@ const maxLines = 100;
 const maxMessages = 5;
 const digestAfterMs = 24 * 3_600_000;
 
-/** Returns the messages for these events, in order. `isBurst`: rankd has just sent a digest. */
+/** Returns the messages for these events, in order. `isBurst`: rankd has just sent several digests in a row. */
 export function logMessages(events: readonly EventView[], now: number, { isBurst = false } = {}): PlannedMessage[] {
   const [first] = events;
   if (first === undefined) return [];
@@ -97,7 +97,6 @@ function lengthOf(lines: readonly string[]): number {
 
 const nameLength = 80;
 
-/** Returns an event as an embed. */
 export function embedOf(one: EventView): Embed {
   const at = isoTime(one.event.at);
   return { ...(one.view === undefined ? ofRankd(one) : ofChange(one, one.view)), timestamp: at };

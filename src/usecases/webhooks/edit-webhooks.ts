@@ -115,8 +115,8 @@ interface WebhookSetting {
 }
 
 /**
- * Changes a webhook, effective from its next delivery. Throws `not_found`, and `conflict` if the webhook is declared or
- * the new address is of a different kind.
+ * Changes a webhook, effective from its next delivery. Throws `not_found`, `already_exists` if another webhook has the
+ * new address, and `conflict` if the webhook is declared or the new address is of a different kind.
  */
 export async function setWebhook(
   { store, clock }: Tools,
@@ -148,7 +148,10 @@ function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: Webho
   return new RankdError('conflict', message, { hint: `rankd webhook remove ${name}, then rankd webhook add ${name}` });
 }
 
-/** Creates a new secret; the old one also signs events for `overlapMs`. Throws the same errors as `setWebhook`. */
+/**
+ * Creates a new secret; the old one also signs events for `overlapMs`. Throws `not_found`, and `conflict` if the
+ * webhook is declared or in Discord.
+ */
 export async function rotateWebhook(
   { store, clock }: Tools,
   { name, overlapMs, by }: { name: string; overlapMs: number; by: string },
@@ -256,8 +259,8 @@ export async function refuseWebhookClashes(
 
 /**
  * Applies the configuration's webhooks, and removes those that no daemon declares any more. Throws the same errors as
- * `refuseWebhookClashes`, and then changes nothing. Returns the webhooks that only other daemons declare, or that they
- * declare differently.
+ * `refuseWebhookClashes`, and then changes nothing. Returns the webhooks that other daemons declare but that this one
+ * has dropped or declares differently.
  */
 export async function declareWebhooks(
   { store, clock }: Tools,

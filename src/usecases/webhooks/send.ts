@@ -29,14 +29,13 @@ export function settingsOf({ targets, ...settings }: WebhooksConfig): WebhookSet
   return { ...settings, declared: new Map(revealed) };
 }
 
-/** The context for sending. */
 export interface Sending {
   clock: Clock;
   sender: WebhookSender;
   webhooks: WebhookSettings;
 }
 
-/** Returns a webhook's address and secrets; `undefined` if the configuration no longer declares it. */
+/** Returns a webhook's address and secrets; `undefined` if the webhook is declared, but not by this configuration. */
 export function targetOf(
   { webhooks, clock }: Pick<Sending, 'webhooks' | 'clock'>,
   { name, address, secret, oldSecret, oldSecretUntil = 0, declaredIn }: Webhook,

@@ -9,7 +9,9 @@ import { requireWebhook } from './send.ts';
 /** A webhook with the state of its events. */
 export interface WebhookView {
   webhook: Webhook;
-  /** The number of undelivered events; the count stops at `maxCounted`. */
+  /**
+   * The number of undelivered events. The alarms, the other events and the retries are each counted up to `maxCounted`.
+   */
   backlog: number;
   /** The time of the oldest undelivered event. */
   oldestAt: number | undefined;
@@ -54,7 +56,7 @@ export async function listDeliveries(
   return { workspaceId, deliveries: await store.listDeliveries(query) };
 }
 
-/** The events to redeliver. */
+/** Selects the events to redeliver. */
 interface Redelivery {
   sequences?: number[] | undefined;
   isFailed?: boolean | undefined;

@@ -50,14 +50,12 @@ export function deliveryDocument(
   };
 }
 
-/** Returns the JSON document for a test event's outcome. */
 export function webhookTestDocument({ webhook, outcome, ms }: TestOutcome) {
   const status = 'status' in outcome ? (outcome.status ?? null) : null;
   const error = 'error' in outcome ? outcome.error : null;
   return { webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error };
 }
 
-/** Returns the JSON document for a redelivery, with its number of events. */
 export function redeliveryDocument(webhook: string, events: readonly unknown[], { dryRun }: { dryRun: boolean }) {
   return { webhook, events: events.length, dryRun };
 }

@@ -98,7 +98,7 @@ interface PlaceVerdict {
   isAllowed: boolean;
 }
 
-/** Checks whether a place may use a key. Throws the same errors as `chooseKey`. */
+/** Checks whether a place is enabled on a key's whitelist. Throws the same errors as `chooseKey`. */
 export async function checkPlace(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeId }: { key: string | undefined; placeId: number },
@@ -115,7 +115,6 @@ function refuseRevoked({ name, revokedAt }: Key): void {
   });
 }
 
-/** Returns the JSON document for a place on a key's whitelist. */
 export function entryDocument(key: Key, { placeId, active, note, addedAt, declaredIn }: WhitelistEntry) {
   return {
     placeId,
@@ -133,7 +132,6 @@ export function placeVerdictDocument({ key, entry, isAllowed }: PlaceVerdict) {
   return { allowed: isAllowed, entry: entry === undefined ? null : entryDocument(key, entry) };
 }
 
-/** Returns the JSON document for a changed place, with the outcome. */
 export function changedEntryDocument(key: Key, entry: WhitelistEntry & { outcome: string }) {
   return { ...entryDocument(key, entry), outcome: entry.outcome };
 }
