@@ -25,7 +25,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly deadCredential: () => RankdError | undefined;
   /** Returns the times of the last successful read and write on the platform, in epoch milliseconds; 0 if never. */
   readonly platformWorkedAt: () => { read: number; write: number };
-  /** Returns the platform's latest report on its credential. */
+  /** Returns the platform's latest report on the credential; `undefined` before the first one. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;

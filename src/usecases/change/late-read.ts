@@ -8,7 +8,7 @@ import { callWithin } from '../../ports/platform.ts';
 import { isOfApplied, type LateRead } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
-/** The wait after a failed read, and while the budget has no room. */
+/** The wait while the budget has no room, and after a failed read, where it is multiplied by the number of tries. */
 const waitMs = 1_000;
 /** The wait if the platform can't be reached: such reads fail fast, and outages often last longer. */
 const unreachedWaitMs = 5_000;

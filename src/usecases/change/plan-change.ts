@@ -351,7 +351,10 @@ async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext)
   return roles;
 }
 
-/** Runs the checks for a change. A real change stops at the first refusal; a dry run collects all of them. */
+/**
+ * Runs the checks for a change. `strict` stops at the first refusal; `rank test` collects all refusals that are
+ * reported.
+ */
 export interface Examiner {
   /** Runs a check whose result later checks need. Throws its refusal. */
   find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;

@@ -17,7 +17,9 @@ export interface Alarm {
   facts: Record<string, unknown>;
 }
 
-/** A pending late read of a change. */
+/**
+ * A pending late read: a read of the member once reads can no longer lag, to verify the reported outcome of a change.
+ */
 export interface LateRead {
   /** The reported change if it was applied; if Roblox refused it, the intent with the target roles. */
   change: RankChange;

@@ -60,7 +60,7 @@ export interface ChangeCaller {
   secretId?: string;
   /** The key's limits beyond the policy's; absent for the operator. */
   rules?: KeyRules;
-  /** True for a test key: everything is checked, but nothing is written to the platform. */
+  /** True for a test key or a dry run: everything is checked, but nothing is written to the platform. */
   dryRun: boolean;
 }
 

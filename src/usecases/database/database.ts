@@ -57,7 +57,10 @@ export function backUpDatabase(
   return 'send' in target ? operations.streamBackup(target.send) : operations.backUp(target);
 }
 
-/** Records a backup for `status` and metrics. Skips an older schema, because opening the store would migrate it. */
+/**
+ * Records a backup in the audit log, which `status` and the metrics read. Skips an older schema, because opening the
+ * store would migrate it.
+ */
 export async function recordBackup(
   { schema, newestSchema, bytes }: Backup,
   { file, by }: { file: string | undefined; by: string },

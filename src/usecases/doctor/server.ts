@@ -9,7 +9,10 @@ import {
 import type { ServerFacts } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Checks the settings and state that the database server reported. Its version and role were already checked. */
+/**
+ * Checks the settings and state that the database server reported. Does not check for an old version or a standby:
+ * rankd refuses to connect to those.
+ */
 export function serverFindings(facts: ServerFacts | undefined): Finding[] {
   if (facts === undefined) return [];
   const found = [

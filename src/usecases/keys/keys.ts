@@ -115,7 +115,10 @@ async function mintAndStore(
   }
 }
 
-/** Changes a key's rules. Throws `not_found`, `conflict`, and `usage` if the result allows no rank. */
+/**
+ * Changes a key's rules. Throws `not_found`, `conflict` if the key can't be changed, and `usage` if the result allows
+ * no rank.
+ */
 export async function setKeyRules(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, rules, by }: { key: string; rules: KeyRulesChange; by: string },

@@ -22,7 +22,7 @@ import {
   undoMember,
 } from './undo-member.ts';
 
-/** The members to restore, according to the history alone. */
+/** The selection of an undo: its changes, and the members to restore according to the history alone. */
 export interface UndoTargets {
   /** A new id, or the id of the earlier undo that this one continues. */
   undoId: string;

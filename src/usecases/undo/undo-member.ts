@@ -29,7 +29,7 @@ export interface UndoCommand {
   by: string;
   /** If true, only reads and checks: nothing is written or recorded. */
   dryRun: boolean;
-  /** The person in Discord who requests the undo, with the key for the request; absent for the operator. */
+  /** The person in Discord who requests the undo, and the key behind the request; absent for the operator. */
   asker?: { caller: ChangeCaller; rankerId: number; rankerName: string; idempotency?: Idempotency };
 }
 

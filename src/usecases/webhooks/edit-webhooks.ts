@@ -39,7 +39,10 @@ export interface WebhookDefinition {
   by: string;
 }
 
-/** Creates a webhook. A webhook for programs gets a secret. Throws `already_exists` and `conflict`. */
+/**
+ * Creates a webhook. A webhook for programs gets a secret. Throws `already_exists` if the name or the address is taken,
+ * and `conflict` if there are too many webhooks.
+ */
 export async function addWebhook(
   { store, clock }: Tools,
   { name, target, events, mention, isForGames, by }: WebhookDefinition,

@@ -10,7 +10,7 @@ import { signedHeaders, type Webhook, type WebhookAddress } from '../../core/web
 import { unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Clock, Ports, WebhookSender } from '../../ports/index.ts';
 
-/** The settings that sending webhooks needs. */
+/** The settings for sending to webhooks. */
 export interface WebhookSettings {
   timeoutMs: number;
   proxy?: OutboundProxy | undefined;
