@@ -4,7 +4,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go backwards, for deadlines and durations. */
   monotonic(): number;
-  /** When the wall clock last jumped, on `monotonic()`; absent if it has not. */
+  /** The time of the wall clock's last jump, on `monotonic()`; absent if it has not jumped. */
   readonly jumpedAt?: number | undefined;
   /** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as `signal` is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -27,7 +27,7 @@ export const systemClock: Clock = {
           resolve();
         },
         Math.max(0, ms),
-      ); // Node.js prints a warning for a negative delay, which a past deadline has
+      ); // Node.js prints a warning for a negative delay, which a past deadline would cause
       signal?.addEventListener('abort', cancel, { once: true });
     }),
 };
@@ -40,7 +40,7 @@ export interface Deadline extends Disposable {
   readonly at: number;
 }
 
-/** The abort reason of every cancelled timer: creating the default error costs more than the timer. */
+/** A shared abort reason for cancelled timers, because creating the default error costs more than the timer. */
 export const released = new Error('no caller waits for this any more');
 
 /** Returns a deadline `ms` milliseconds from now. */

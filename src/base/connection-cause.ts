@@ -261,7 +261,7 @@ function knownCause(error: unknown, depth = 0): Known | undefined {
   }
   const own = ownCause(error);
   if (own !== undefined && own.cause !== 'timed_out') return own;
-  return knownCause(error.cause, depth + 1) ?? own; // undici aborts a request that a proxy refuses
+  return knownCause(error.cause, depth + 1) ?? own; // undici wraps a proxy's refusal in an AbortError
 }
 
 /** Limits the recursion, because chains of causes can be circular. */

@@ -19,8 +19,9 @@ import { asFileError } from './files.ts';
 import { ownerOf, type SystemUser, thisSystem } from './system.ts';
 
 /**
- * Returns the path of a file that only rankd's user can read. Creates the directory and an empty file if they are
- * missing. Throws `no_permission`, `config_invalid` (the path is not a directory) or `store_unavailable`.
+ * Returns the path of a file in the data directory. Creates the directory and an empty file, both private, if they are
+ * missing. Throws `no_permission`, `config_invalid` (the directory is not one, or the file is a link) or
+ * `store_unavailable`.
  *
  * Never opens an existing file, because closing any of its descriptors releases all of this process's POSIX locks on it
  * (fcntl(2)), including an open connection's.
@@ -194,7 +195,7 @@ function createIfMissing(file: string): void {
   }
 }
 
-/** Returns the missing target of the first link on the path; `undefined` if there is no link or its target exists. */
+/** Returns the missing target of a dangling link on the path; `undefined` if there is none. */
 function brokenLinkTo(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return dirname(path) === path ? undefined : brokenLinkTo(dirname(path));

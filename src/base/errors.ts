@@ -90,7 +90,7 @@ export interface RankdErrorOptions {
   cause?: unknown;
 }
 
-/** An expected failure. `message` is one sentence that a group owner can act on. It never contains a secret. */
+/** A failure whose message a group owner can act on. The message never contains a secret. */
 export class RankdError extends Error {
   override readonly name = 'RankdError';
   readonly code: ErrorCode;

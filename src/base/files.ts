@@ -31,11 +31,11 @@ interface WholeFile {
 }
 
 /**
- * Creates a private file atomically, even if the process or the machine crashes: `write` fills an empty file by its
- * path or descriptor, and this renames it once it is on disk. Returns the result of `write`.
+ * Creates a private file atomically, even if the process or the machine crashes: `write` fills an empty temporary file
+ * through its path or descriptor, and the file gets its final name once it is on disk. Returns the result of `write`.
  *
- * On an error, leaves an existing file unchanged. Throws `already_exists` or `usage` (it is a folder) without
- * `mayReplace`, `no_permission`, `not_found` (the directory) and `store_unavailable` (the disk is full or fails).
+ * On an error, leaves an existing file unchanged. Throws `already_exists` (without `mayReplace`), `usage` (it is a
+ * folder), `no_permission`, `not_found` (the directory) and `store_unavailable` (the disk is full or fails).
  */
 export function writeWhole<T>(
   { to, unfinished, mayReplace }: WholeFile,
@@ -165,7 +165,7 @@ function openNew(path: string, mode: number): number {
   }
 }
 
-/** Creates the files, then runs `work`. Renames replaced files to `.old`. If `work` fails, undoes all of this. */
+/** Creates the files, then runs `work`. Renames replaced files to `.old`. If any step fails, undoes all of this. */
 export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
   const undo: Array<() => void> = [];
   try {

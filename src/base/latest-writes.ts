@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Stores when each member was last written, on `Clock.monotonic()`, for `keptMs` milliseconds. */
+/** Stores the time of each member's last write, on `Clock.monotonic()`, for at least `keptMs` milliseconds. */
 export class LatestWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #keptMs: number;

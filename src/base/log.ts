@@ -56,7 +56,7 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
 
 const withStack = pino.stdSerializers.err;
 
-/** Serializes an expected error as its message and hint. Only bugs in rankd and debug logs need a stack. */
+/** Serializes an expected error without its stack. Only bugs in rankd and debug logs need a stack. */
 function withoutStack(error: Error): object {
   if (!isRankdError(error) || error.code === 'internal') return withStack(error);
   const { code, message, hint, connection } = error;

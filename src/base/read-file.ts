@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /**
- * Reads a file, even an endless one such as /dev/zero. Throws an error with the code `EFBIG` if it is longer than
- * `maxBytes`.
+ * Reads a whole file. Throws an error with the code `EFBIG` for a file longer than `maxBytes`, even an endless one such
+ * as /dev/zero.
  */
 export function readAtMost(path: string, maxBytes: number): Buffer {
   const descriptor = openSync(path, 'r');

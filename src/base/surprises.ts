@@ -16,7 +16,7 @@ export interface Surprise {
  */
 const maxKinds = 50;
 
-/** Counts surprises by kind since the process started. */
+/** Counts surprises by kind. */
 export class Surprises {
   readonly #kinds = new Map<string, Surprise>();
   readonly #clock: { now(): number };

@@ -56,7 +56,7 @@ function sorted(text: string): string {
   return [...text].sort().join('');
 }
 
-/** Returns the Levenshtein distance: the number of letters to add, drop or replace. */
+/** Returns the Levenshtein distance: the smallest number of letters to add, drop or replace. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const letter of from) {

@@ -14,7 +14,7 @@ import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf } from './throt
 /** An accepted request's caller. */
 interface Admitted {
   caller: KeyRecord;
-  /** `undefined` if the key does not require a place. */
+  /** `undefined` if the request has none, which is possible only if the key does not require a place. */
   placeId: number | undefined;
 }
 
@@ -101,7 +101,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   const scope = route.key?.scope ?? 'verify';
   const now = app.clock.now();
   const refusal = refusalOf(keyRecord, { scope, group: app.group.title, placeId, now, refusePlace });
-  // A caller with an invalid secret must not learn that it was once valid.
+  // A caller with an invalid secret must not learn that the secret was once valid.
   if (retiring !== undefined && refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(retiring, key));
   if (refusal !== undefined) return refuse(exchange, refusal, key);
   const robloxId = String(request.headers['roblox-id'] ?? '');

@@ -120,8 +120,8 @@ export function callerOf({ key, secretId }: { key: Key; secretId: string }, plac
 }
 
 /**
- * Hashes a request's Idempotency-Key, and returns it with a fingerprint of the content. Throws `invalid_request` if the
- * key is too long.
+ * Returns the hash of a request's Idempotency-Key, if it has one, and a fingerprint of the content. Throws
+ * `invalid_request` if the key is too long.
  */
 export function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
   if (given === undefined || given === '') return {};
@@ -136,7 +136,7 @@ export function idempotencyOf(given: string | string[] | undefined, content: unk
 }
 
 /**
- * Logs a warning if this change paused its key. Later changes that the pause causes to be refused appear only in the
+ * Logs a warning if this change paused its key. Later changes that are refused because of the pause appear only in the
  * history.
  */
 export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {

@@ -108,7 +108,7 @@ interface Expendable {
   isSending: boolean;
   /** True before the first read from the connection, which can be late if rankd is busy. */
   isNew: boolean;
-  /** When this state began, on `Clock.monotonic()`. */
+  /** The arrival of the latest request's headers, or else the opening of the connection, on `Clock.monotonic()`. */
   since: number;
 }
 
@@ -158,7 +158,7 @@ class OpenConnections {
     return least;
   }
 
-  /** Closes connections whose callers have not read anything since the previous check. */
+  /** Closes connections with unread responses of which no part has been read since the previous check. */
   endUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;

@@ -3,8 +3,8 @@ import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 import type { Family } from './compat/family.ts';
 
 /**
- * The HTTP status of every code. Codes for the operator never reach a game. It receives `internal` instead, or
- * `store_unavailable` for `config_invalid`, which only the store throws at run time.
+ * The HTTP status of every code. Codes with status 500 are for the operator, except `internal`: a game receives
+ * `internal` in their place, or `store_unavailable` for `config_invalid`, which only the store throws at run time.
  */
 export const statuses = {
   missing_placeid: 400,

@@ -20,7 +20,7 @@ declare module 'fastify' {
     from: string;
   }
   interface FastifyInstance {
-    /** The methods by path. */
+    /** The methods that each path accepts, except for routes that a setting can disable. */
     allowedMethods: ReadonlyMap<string, readonly string[]>;
   }
 }
@@ -28,7 +28,7 @@ declare module 'fastify' {
 interface ListenerOptions {
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
-  /** The listener's section in the configuration. The listener's log lines contain this name, unless it is `server`. */
+  /** The listener's section in the configuration. Its request lines in the log contain it, except for `server`. */
   section: 'server' | 'dashboard' | 'metrics';
   maxConnections: number;
   /** Addresses and networks of reverse proxies. */
@@ -59,7 +59,7 @@ const nodeOptions = {
 
 /**
  * Creates an HTTP listener with limits on connections, pipelining, unread responses and time, with JSON errors, and
- * with a request id in every response. Creates all of rankd's listeners. `listenAt` opens the port.
+ * with a request id in every response. `listenAt` opens the port.
  */
 export function createListener(options: ListenerOptions): FastifyInstance {
   const { log, clock, trustedProxies, graceMs = 0, sendError: send = sendError } = options;
@@ -115,7 +115,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const methods = new Map<string, string[]>();
   server.decorate('allowedMethods', methods);
   server.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.isServed !== undefined) return; // the address of a disabled route does not exist
+    if (config?.isServed !== undefined) return; // while a setting disables the route, its address does not exist
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });
   server.setNotFoundHandler((request, reply) => {
@@ -155,8 +155,8 @@ export function closeWith(reply: FastifyReply): void {
 }
 
 /**
- * Returns a function that begins a request. It returns false for a request beyond the connection's limit, which is
- * ignored.
+ * Returns a function that prepares a request's notes and its response's headers. That function returns false for a
+ * request beyond the connection's limit, which must be ignored.
  */
 function beginning({
   clock,

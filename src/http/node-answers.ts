@@ -20,8 +20,8 @@ const foreignProtocols = {
 const onceAMinute = { perMinute: 1, burst: 1 };
 
 /**
- * Replaces the responses that Node.js itself sends to invalid requests, which have no body, with rankd's JSON errors
- * and headers.
+ * Answers invalid requests with rankd's JSON errors and headers, instead of the responses without a body that Node.js
+ * itself would send.
  */
 export function answerForNode(server: Server, { log, clock, section, headers, foreign }: NodeAnswers): void {
   // This undocumented option lets callers close their side after a complete request and wait for the response.
@@ -70,8 +70,8 @@ function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof Fo
 }
 
 /**
- * After invalid input, sends an error and closes the connection. If an earlier request is still unanswered, closes it
- * after that response instead, because a change that is about to succeed must not look refused.
+ * After invalid input, sends an error and closes the connection. If an earlier request is still unanswered, sends no
+ * error and closes the connection after that response, because a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<Record<string, string>>): void {
   const { unanswered, isClosing } = connectionOf(socket);

@@ -9,7 +9,8 @@ const bodyLimit = 65_536;
 
 /**
  * Reads a request's body, whatever its content type: games send JSON as text/plain or without a type. Calls `then` with
- * all bytes, or with an error, at the end of this turn of the event loop or later.
+ * all bytes, or with an error: at once if `content-length` exceeds the limit, otherwise at the end of this turn of the
+ * event loop or later.
  */
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void, limit = bodyLimit): void {
   if (Number(request.headers['content-length']) > limit) return void then(bodyTooLarge(limit));

@@ -22,7 +22,7 @@ export function nextRequestId(): string {
 
 /** Data about a request, for its log line. */
 export interface Notes {
-  /** When its headers arrived, on `Clock.monotonic()`. The deadline counts from this time. */
+  /** The arrival of its headers, on `Clock.monotonic()`. The deadline counts from this time. */
   arrivedAt: number;
   /** The unsent responses of its connection, in request order. */
   unanswered: ServerResponse[];
@@ -47,7 +47,7 @@ const errorLinesOfAddress: Rate = { perMinute: 1, burst: 20 };
 /** The limit per warning. Only callers with a valid key can cause warnings. */
 const warningLines: Rate = { perMinute: 20, burst: 20 };
 
-/** Returns a function that logs a line for an answered request, and another for its warning, if it has one. */
+/** Returns a function that logs an answered request, with separate lines for its warning and its internal failure. */
 export function requestLog({
   log,
   clock,

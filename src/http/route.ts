@@ -76,8 +76,8 @@ interface RouteDocs {
 interface KeyUse {
   scope: Scope;
   /**
-   * The header that contains the key: `Authorization`, `Authorization` or `x-api-key`, or the header that the imitated
-   * service's clients send.
+   * The header that contains the key: for `bearer`, only `Authorization`; for `bearer or header`, also `x-api-key`; for
+   * a family, the headers that the imitated service's clients send.
    */
   in: 'bearer' | 'bearer or header' | Family;
   /** The part of the request that contains the place id. */
@@ -121,7 +121,7 @@ const anything = z.unknown();
 /** A request and its reply. */
 export class Exchange<Body = unknown, Query = unknown> {
   readonly api: ApiContext;
-  /** The context when the request began; a later reload does not change it. */
+  /** The context when the handler was called; a later reload does not change it. */
   readonly app: DaemonContext;
   readonly route: Route;
   readonly request: FastifyRequest;
@@ -180,14 +180,14 @@ const requestId = z
   .regex(/^req_\w+$/)
   .describe('The id of the request, as in x-request-id and in the log.');
 
-/** The fields of every /v2 response. */
+/** The fields of every successful /v2 response. */
 export const answerFields = { success: z.literal(true), requestId, message: z.string() };
 export const workspaceId = z.string().regex(/^ws_\w+$/);
 export const changeId = z.string().regex(/^chg_\w+$/);
 
 export const placeIdHelp = 'The place id (game.PlaceId). You can also write it `placeId`.';
 
-/** Every response header that rankd defines. */
+/** The response headers that the API's documentation describes. */
 export const answerHeaders = {
   'x-request-id': { description: 'The id of the request in the log.', schema: requestId },
   'x-simulated-group': {

@@ -72,8 +72,7 @@ export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfi
 
 /**
  * Returns the part of an address that identifies a caller: a whole IPv4 address, or the /64 network of an IPv6 address,
- * because one caller usually has that whole network. The address is undefined after the caller has disconnected, and
- * can be any text if it comes from a proxy.
+ * because one caller usually has that whole network. A caller that has disconnected has no address.
  */
 export function networkOf(address = ''): string {
   if (isIPv4(address)) return address; // parsing it would take as long as everything else in a refusal
@@ -179,8 +178,9 @@ export class Throttle {
   }
 }
 
-/** The interval between a node's reports, and the maximum number of limits in each. */
+/** The interval between a node's reports. */
 const reportEveryMs = 250;
+/** The maximum number of limits in one report. */
 const maxReported = 1_000;
 /**
  * The maximum number of unreported limits. It is limited because callers can make up networks. Requests beyond it count

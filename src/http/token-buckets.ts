@@ -29,14 +29,14 @@ export function taken({ isAllowed, left }: { isAllowed: boolean; left: number },
 
 interface Bucket {
   tokens: number;
-  /** When the tokens were counted, on `Clock.monotonic()`. */
+  /** The time at which the tokens were counted, on `Clock.monotonic()`. */
   at: number;
 }
 
 /**
  * Token buckets by name, at most `maxBuckets`, because callers can make up names. They are in two generations, and the
- * older generation is dropped as a whole (the hashlru algorithm). This loses nothing, because a bucket that has not
- * been used recently is full again.
+ * older generation is dropped as a whole (the hashlru algorithm). This rarely loses anything, because a bucket that has
+ * not been used recently is usually full again.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -65,7 +65,7 @@ export class TokenBuckets {
     return taken({ isAllowed, left: bucket.tokens }, { perMinute, burst });
   }
 
-  /** Sets a bucket's tokens to the total over all nodes. */
+  /** Sets a bucket's tokens to the number left after the requests to all nodes. */
   correct(name: string, tokens: number): void {
     const bucket = this.#recent.get(name) ?? this.#older.get(name);
     if (bucket === undefined) return;
@@ -98,7 +98,7 @@ export class CountedLines {
     this.#buckets = new TokenBuckets(clock, maxSources);
   }
 
-  /** Returns the number of omitted lines if a line of this kind is due; otherwise `undefined`. */
+  /** If a line of this kind is due, returns the number of lines omitted before it, if any; otherwise, `undefined`. */
   take(kind: string, rate: Rate, ofAddress?: { network: string; rate: Rate }): { leftOut?: number } | undefined {
     const leftOut = this.#leftOut.get(kind);
     const isAllowed =

@@ -31,7 +31,7 @@ interface CommandRequest {
   throttle: Throttle;
   interaction: Interaction;
   member: InteractionMember;
-  /** The name of the key that the person's role may use. */
+  /** The name of the key that the person's Discord role may use. */
   keyName: string;
   deadline: Deadline;
   /** The fields for the command's log line. */
@@ -96,7 +96,7 @@ export async function runCommand(request: CommandRequest): Promise<string> {
   }
 }
 
-/** Returns a role's key. Throws the reason if the key can't be used, e.g. because it is not a key for Discord. */
+/** Returns the key with this name. Throws a refusal if it can't be used, e.g. because it is not a key for Discord. */
 export async function usableKey({ store, group, clock }: DaemonContext, name: string, scope: Scope): Promise<Key> {
   const [key, workspace] = await Promise.all([store.findKey(name), store.getWorkspace()]);
   if (key?.name !== name || !key.isForDiscord) throw notUsable(name);
@@ -236,7 +236,7 @@ async function whoIs(asking: Asking): Promise<string> {
 
 const undoWithinMs = 10 * 60_000;
 
-/** Undoes only the person's newest change through Discord. */
+/** Undoes the person's newest change through Discord, if it is at most `undoWithinMs` old. */
 async function undo(asking: Asking): Promise<string> {
   const { app, caller, interaction, facts } = asking;
   const idempotency = idempotencyFor(interaction).idempotency;

@@ -22,10 +22,10 @@ import {
   refusalOfSignature,
 } from './interaction.ts';
 
-/** Shorter than Discord's time limit of 3 s, because a person is typing. */
+/** The deadline for autocomplete choices, well below Discord's 3 s, because a person is typing. */
 const choicesWithinMs = 900;
 const maxChoices = 25;
-/** Longer than the deadline for other requests, because no HTTP response depends on it. */
+/** The deadline for a command. It can be longer than for other requests, because no HTTP response waits for it. */
 const commandWithinMs = 60_000;
 
 /** An accepted command. */
@@ -123,8 +123,8 @@ export class Interactions {
 
   /**
    * Resolves when a command may start: in order of arrival, after a turn of the event loop without a new command.
-   * Simultaneous commands are therefore all acknowledged before any of them runs. Without this, running 200 commands
-   * took a third of the time until the last acknowledgement.
+   * Simultaneous commands are therefore all acknowledged before any of them runs. Otherwise, a third of the time until
+   * the last of 200 acknowledgements was spent on running commands.
    */
   #turn(): Promise<void> {
     this.#accepted += 1;
@@ -175,7 +175,7 @@ function choices(found: Array<{ name: string; value: string }>): object {
   return { type: 8, data: { choices: found } };
 }
 
-/** Returns the ranks that the key may give and that match the typed text; none if they can't be read in time. */
+/** Returns the ranks or roles that the key may give and that match the typed text; none if the read fails. */
 async function ranksFor(app: DaemonContext, keyName: string, { data }: Interaction): Promise<object> {
   const focused = data.options.find((one) => one.focused);
   if (focused?.name !== 'rank' && focused?.name !== 'role') return choices([]);

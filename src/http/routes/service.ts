@@ -28,7 +28,7 @@ and <a href="readyz">whether rankd can change ranks now</a>.</p>
 </html>
 `);
 
-/** The routes that need no key. */
+/** The routes about rankd itself, which need no key. */
 export const serviceRoutes: readonly Route[] = [
   route({
     method: 'GET',

@@ -95,7 +95,8 @@ export const v1Routes: readonly Route[] = [
 ];
 
 /**
- * Verifies a key. Because games verify keys constantly, sends the response directly, and synchronously if the store is.
+ * Verifies a key. Games verify keys constantly, so this sends the response directly, and synchronously if the store is
+ * synchronous.
  */
 function verifyKey(exchange: Exchange): Promise<undefined> | undefined {
   const { app, request, reply } = exchange;
