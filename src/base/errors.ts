@@ -80,7 +80,7 @@ export interface RankdErrorOptions {
   /** The command or edit that fixes the problem: the second line of an error on a terminal. */
   hint?: string | undefined;
   /**
-   * Details for the log, the audit log and the operator that the caller must not receive, e.g. that the key is revoked
+   * Details that the caller must not receive, for the log, the audit log and the operator, e.g. that the key is revoked
    * rather than unknown.
    */
   details?: RefusalDetails | undefined;
@@ -170,7 +170,6 @@ const reasonTexts = {
 
 export type RefusalReason = keyof typeof reasonTexts;
 
-/** The details of a refusal. */
 export interface RefusalDetails {
   reason: RefusalReason;
   keyId?: string;

@@ -16,7 +16,6 @@ export interface Surprise {
  */
 const maxKinds = 50;
 
-/** Counts surprises by kind. */
 export class Surprises {
   readonly #kinds = new Map<string, Surprise>();
   readonly #clock: { now(): number };

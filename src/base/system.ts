@@ -6,7 +6,6 @@ import process from 'node:process';
 /** The differences between operating systems. Only this file checks the current one; other code uses `thisSystem`. */
 export interface System {
   readonly name: 'linux' | 'macos' | 'windows';
-  /** The path syntax. */
   readonly path: PlatformPath;
   /** Returns the default data directory of this user. */
   dataDir(user: Account): string;
@@ -29,7 +28,6 @@ export interface System {
   readonly syncsFolders: boolean;
   /** Temporary rename errors: another program, such as a virus scanner, has the replaced file open. */
   readonly passingRenameErrors: readonly string[];
-  /** The signals that stop the process. */
   readonly stopSignals: readonly NodeJS.Signals[];
   /**
    * A daemon's reaction to SIGHUP, which Node.js raises on Windows when the console is closed
@@ -50,7 +48,6 @@ export interface System {
   quote(word: string): string;
   /** Returns a shell command that posts JSON to rankd. */
   post(request: { url: string; secret: string; body: object }): string;
-  /** Shell commands. */
   readonly commands: {
     makeFolder(path: string): string;
     remove(path: string): string;
@@ -172,7 +169,6 @@ export const systems = { linux, macos, windows };
 
 const byPlatform: Partial<Record<NodeJS.Platform, System>> = { win32: windows, darwin: macos };
 
-/** The operating system of this process. */
 export const thisSystem: System = byPlatform[platform()] ?? linux;
 
 /**

@@ -28,12 +28,10 @@ const wordUnits = [
   ['minute', unitMs.m],
 ] as const;
 
-/** Formats epoch milliseconds as ISO 8601. */
 export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** Formats epoch milliseconds as ISO 8601; null without a time. */
 export function isoOrNull(epochMs: number | undefined): string | null {
   return epochMs === undefined ? null : isoTime(epochMs);
 }

@@ -47,7 +47,6 @@ export async function changeFor(
   return { change: await makeChange(exchange, { caller, placeId, asked, content }, deadline), caller };
 }
 
-/** Returns the deadline for the response. */
 export function deadlineOf({ app: { clock, deadlineMs }, request: { notes } }: Exchange): Deadline {
   return deadlineIn(clock, Math.max(0, notes.arrivedAt + deadlineMs - clock.monotonic()));
 }
@@ -163,7 +162,6 @@ function withMark({ code, message, hint, retryAfterMs, cause }: RankdError, mark
   return new RankdError(code, message + mark, { hint, retryAfterMs, cause });
 }
 
-/** Returns the request without undefined fields. */
 export function withoutOmitted(
   request: {
     [Field in keyof RankRequest]: RankRequest[Field] | undefined;

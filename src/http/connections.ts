@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** A connection's state. */
 export interface Connection {
   /** The unsent responses in request order. */
   unanswered: ServerResponse[];

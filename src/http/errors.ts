@@ -134,7 +134,6 @@ export const meanings = {
 interface ErrorAnswer {
   status: number;
   code: ErrorCode;
-  /** The short reason of the code. */
   reason: string;
   message: string;
   /** Seconds to wait, if waiting helps. */

@@ -9,7 +9,7 @@ import { CountedLines, type Rate } from './token-buckets.ts';
 
 /** Random, so that different processes create different ids. */
 const idPrefix = newId('req').slice(0, -5);
-let count = 36 ** 4; // five digits from the start
+let count = 36 ** 4; // five base-36 digits from the start
 
 /**
  * Returns a new request id, e.g. `req_8TqLx0v100k3`. It ends in a counter, because random characters would cost more

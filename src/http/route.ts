@@ -11,7 +11,6 @@ import type { Throttle } from './throttle.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True if the route requires a key. */
     needsKey?: boolean;
     /** The service that the route imitates. */
     family?: Family;
@@ -19,7 +18,7 @@ declare module 'fastify' {
     isServed?: (app: DaemonContext) => boolean;
   }
   interface FastifyInstance {
-    /** The errors for each route that no setting can disable, by path. */
+    /** By path: the errors of each route, except of the routes that a setting can disable. */
     refusals: ReadonlyMap<string, ReadonlyArray<{ code: PublicCode; status: number }>>;
   }
 }
@@ -118,7 +117,6 @@ export type FoundKey = KeyRecord | RankdError;
 
 const anything = z.unknown();
 
-/** A request and its reply. */
 export class Exchange<Body = unknown, Query = unknown> {
   readonly api: ApiContext;
   /** The context when the handler was called; a later reload does not change it. */
@@ -253,7 +251,6 @@ export const platformCodes = [
   'platform_unavailable',
 ] as const satisfies PublicCode[];
 
-/** The error codes of every route that changes ranks. */
 export const changeCodes = [
   'rank_not_allowed',
   'member_protected',
@@ -278,7 +275,6 @@ export function allCodes({ key, codes = [] }: Route): PublicCode[] {
   return [...codesOfEveryRequest, ...(key === undefined ? [] : codesOfKeys), ...codes];
 }
 
-/** The headers of every response. */
 export const commonHeaders = ['x-request-id', 'x-simulated-group'] as const satisfies AnswerHeader[];
 
 /** Returns the headers of a route's responses, in addition to those of every response. */

@@ -178,7 +178,6 @@ export class Throttle {
   }
 }
 
-/** The interval between a node's reports. */
 const reportEveryMs = 250;
 /** The maximum number of limits in one report. */
 const maxReported = 1_000;

@@ -10,7 +10,6 @@ export interface Rate {
 /** The result of taking one token. */
 export interface Taken {
   isAllowed: boolean;
-  /** The number of tokens that remain. */
   left: number;
   msToNext: number;
   msToFull: number;

@@ -7,7 +7,6 @@ import type { BudgetStore, Clock, GroupStore, Platform } from '../ports/index.ts
 import { sampleGroup } from './sample-group.ts';
 import { SimulatedPlatform } from './simulated.ts';
 
-/** Creates the platform named in the configuration. */
 export async function createPlatform({
   config,
   dataDir,

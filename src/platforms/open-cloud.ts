@@ -65,9 +65,7 @@ export interface OpenCloudOptions {
 }
 
 export interface OpenCloudTuning extends UpstreamTuning {
-  /** The timeout for the public role list. */
   publicRolesTimeoutMs: number;
-  /** The timeout for a name lookup. */
   userNamesTimeoutMs: number;
 }
 

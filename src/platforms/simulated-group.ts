@@ -22,7 +22,7 @@ export interface GroupSeed {
 /** Marks an SQLite file as a simulated group: `rksg`. */
 const applicationId = 0x726b7367;
 
-/** How long a call waits for another process's write, in milliseconds. The wait blocks the event loop. */
+/** The longest wait for another process's write, in milliseconds. The wait blocks the event loop. */
 const busyTimeoutMs = 1000;
 
 const anId = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;

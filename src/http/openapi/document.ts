@@ -25,7 +25,6 @@ interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** The schema of every error. */
 export const errorSchema = z.strictObject({
   success: z.literal(false),
   error: z.string().describe('The short reason of the code.'),
@@ -35,7 +34,6 @@ export const errorSchema = z.strictObject({
   retryAfter: answerHeaders['Retry-After'].schema.optional().describe('Seconds to wait; present if waiting helps.'),
 });
 
-/** Returns the HTTP API's description in OpenAPI 3.1. */
 export function openApiDocument(routes: readonly Route[]) {
   const described = routes.filter(isDescribed);
   return {

@@ -35,7 +35,8 @@ const erasure = z.object({
 async function receive(exchange: Exchange): Promise<{ success: true; message: string; requestId: string }> {
   const { app, request } = exchange;
   const { erasureSecret } = app;
-  if (erasureSecret === undefined) throw new RankdError('not_found', 'This address does not exist.'); // after a reload
+  // A reload can disable the route after the request has begun.
+  if (erasureSecret === undefined) throw new RankdError('not_found', 'This address does not exist.');
   const refusal = refusalOfSignature(request, { secret: erasureSecret.reveal(), now: app.clock.now() });
   if (refusal !== undefined) throw refuse(exchange, refusal);
   const body = jsonBody(request);
@@ -58,7 +59,7 @@ async function outcomeOf(
     : 'The request is done: rankd has no record that names the user.';
 }
 
-/** The window that Roblox's documentation suggests. */
+/** The tolerance for a signature's timestamp, as Roblox's documentation suggests. */
 const maxSkewMs = 10 * 60_000;
 
 /**

@@ -1,6 +1,6 @@
 import { retryAfterMs } from '../../base/time.ts';
 
-/** A complete HTTP response. */
+/** An HTTP response with its body. */
 export interface Answer {
   status: number;
   headers: Headers;

@@ -67,7 +67,6 @@ export class BaseRole {
     return found === undefined ? candidates : [found];
   }
 
-  /** Records the id of the base role. */
   async learn(id: number): Promise<void> {
     this.#id = id;
     await this.#memory.store(id).catch(() => undefined); // if this fails, the id is found again after the next start

@@ -72,15 +72,12 @@ export interface Account {
   shares: ShareCounts;
   /** Call counts by node and lane. */
   asked: ShareCounts;
-  /** The nodes that use this account. */
   nodes: Record<string, NodeDemand>;
 }
 
-/** A node's latest demand. */
 export interface NodeDemand {
   at: number;
   inFlight: number;
-  /** The number of its waiting calls. */
   waiting: number;
 }
 

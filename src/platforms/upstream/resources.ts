@@ -99,7 +99,6 @@ export function parseMembershipPage(json: unknown): Page<Membership> {
   return parsePage(json, 'groupMemberships', parseMembership);
 }
 
-/** Parses a GroupMembership. */
 export function parseMembership(json: unknown): Membership {
   const { user, role, roles, createTime } = record(json);
   const joinedAt = typeof createTime === 'string' ? Date.parse(createTime) : Number.NaN;
