@@ -21,7 +21,7 @@ export const shared = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
-  maxWorkers: 6, // more than most machines have cores, because many tests wait for timers and child processes
+  maxWorkers: 6, // even on machines with fewer cores, because many tests wait for timers and child processes
   execArgv: ['--max-semi-space-size=64'], // saves a fifth of the time: short-lived daemons create much garbage
   isolate: false, // no test changes a module's state, so a worker loads modules once for many files
 } satisfies TestOptions;

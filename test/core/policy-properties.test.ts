@@ -135,7 +135,7 @@ function caseOf({ scheme, member, target }: RankCase): PolicyCase {
   };
 }
 
-/** Returns the next role; `undefined` at the end, or if two roles share the next rank. */
+/** Returns the next role up or down; `undefined` if there is none, or if two roles share the next rank. */
 function nextOf({ scheme }: RankCase, from: number, way: 'up' | 'down') {
   try {
     return neighbor(scheme, { height: from, direction: way });

@@ -142,7 +142,7 @@ test('status shows the address of the page, its sessions, and a suspended worksp
   expect((await visitor.read('/api/status')).status.workspaceActive).toBe(false);
   await home.json('workspace', 'resume');
   using stream = await visitor.listen();
-  // Logout always ends all sessions.
+  // Refused, because logout always ends all sessions.
   expect(await home.here(['dashboard', 'logout', '--view'])).toMatchObject({ code: 2 });
   const { sessions } = await home.json<{ sessions: number }>('dashboard', 'logout');
   expect(sessions).toBeGreaterThan(0);

@@ -283,7 +283,8 @@ test('a game can choose a channel by its address only if it was added for games'
   expect((await home.here(add, { input: channel.address })).code).toBe(0);
   const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
   const asked = { rankeeId: 1001, webhookUrl: channel.address };
-  expect((await daemon.rank(key, { ...asked, newRankId: 10 })).status).toBe(200); // the address is ignored until caller_url is match
+  // The address is ignored until caller_url is `match`.
+  expect((await daemon.rank(key, { ...asked, newRankId: 10 })).status).toBe(200);
   writeFileSync(
     home.path('rankd.yaml'),
     'webhooks: { allow_private: [127.0.0.1], caller_url: match }\nplatform: { kind: simulated }\n',

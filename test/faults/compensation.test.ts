@@ -5,7 +5,7 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../sup
 const { base, trainee, officer } = sampleRoles;
 const bob = sampleUsers.trainee;
 const always = Number.POSITIVE_INFINITY;
-/** A deadline that passes soon, for requests that Roblox keeps failing. */
+/** A short deadline, for tests in which a request to Roblox fails until the deadline. */
 const soon = { deadlineMs: 1_500 };
 
 vi.setConfig({ maxConcurrency: 12 });

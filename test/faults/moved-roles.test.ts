@@ -280,7 +280,8 @@ test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
       return clock.passUntil(send(`${url}${path}?placeid=1`, { method: 'POST', key, body }));
     };
     await clock.advance(15_000);
-    expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200); // rankd now knows the acting account
+    // After this, rankd knows the acting account.
+    expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200);
     // rankd guesses the result of a step from the roles that it gave last; a wrong guess would cost another read.
     if (path === '/v2/promote') expect((await clock.passUntil(system.rank(bob))).status).toBe(200);
     if (path === '/v2/unsuspend') expect((await post('/v2/suspend')).status).toBe(200);

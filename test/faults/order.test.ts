@@ -43,7 +43,8 @@ test('different members are changed concurrently, up to a limit', () =>
         expect(most).toBeLessThanOrEqual(maxConcurrency);
       }
     },
-    { deadlineMs: 20_000, tuning: { perTryTimeoutMs: 5_000 } }, // a hundred concurrent changes are slow on a busy machine
+    // A hundred concurrent changes are slow on a busy machine.
+    { deadlineMs: 20_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
 
 test('two concurrent commands that promote a member raise the member by two ranks', async () => {

@@ -304,7 +304,8 @@ async function importLuau(number: number): Promise<typeof import('luau-web')> {
   const suspending = Object.getOwnPropertyDescriptor(webAssembly, 'Suspending');
   if (suspending !== undefined) Reflect.deleteProperty(webAssembly, 'Suspending');
   try {
-    return await import(`${import.meta.resolve('luau-web')}?${number}`); // a new copy of the module, with its own memory
+    // The number makes this a new copy of the module, with its own memory.
+    return await import(`${import.meta.resolve('luau-web')}?${number}`);
   } finally {
     if (suspending !== undefined) Object.defineProperty(webAssembly, 'Suspending', suspending);
   }

@@ -144,7 +144,8 @@ describe.concurrent('an alert fires after its event, and not before:', () => {
       await happens(system);
       expect(firing(expr, await scraped(system))).toMatchObject([labels]);
     } finally {
-      await system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]())); // a read in flight ends at its deadline
+      // Disposal may wait for a read in flight until its deadline.
+      await system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]()));
     }
   });
 });
@@ -170,7 +171,8 @@ test.for(readyChecks)('rankd_ready is 0 only for %s while that check prevents ra
   if (check === 'store' && isOnPostgres) return;
   await using stack = new AsyncDisposableStack();
   const system = await opened({ maxRank: 'Captain' });
-  stack.defer(() => system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]()))); // a read in flight ends at its deadline
+  // Disposal may wait for a read in flight until its deadline.
+  stack.defer(() => system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]())));
   const all = Object.fromEntries(readyChecks.map((name) => [name, 1]));
   expect(ready(await scraped(system))).toEqual(all);
   await mishaps[check](system);

@@ -685,7 +685,8 @@ describe('a reservation for writes', () => {
 
   beforeEach(async () => {
     fake.budgets.use('unassign', 297);
-    await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000)); // its response reports that 2 are left
+    // The response reports that 2 calls are left.
+    await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000));
   });
 
   test('is for all writes of a kind, or for none', async () => {

@@ -156,7 +156,8 @@ const reads = fc.oneof(
   step(fc.tuple(pick('a', 'x', 'y'), pick(41, 42)), async ({ store }, [text, placeId]) => {
     await store.freshen();
     const found = await store.lookUpKey({ hash: newSecret(text).hash, placeId });
-    const { workspace, key: itsKey, retiring, entry } = found ?? {}; // omits secretId: PostgreSQL's sequence can have gaps
+    // Omits `secretId`, because PostgreSQL's sequence can have gaps.
+    const { workspace, key: itsKey, retiring, entry } = found ?? {};
     return { active: workspace?.active, key: itsKey, retiring, entry };
   }),
   step(

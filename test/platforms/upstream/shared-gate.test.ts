@@ -57,7 +57,8 @@ test('slots for which calls at other nodes are waiting do not count as left', as
   expect(await startsOf(west, 'game', 1)).toBe(1);
   west.leave();
   await clock.advance(100);
-  expect(west.pace()).toMatchObject({ left: 10, waiting: 0 }); // 5 are spent, and 5 wait for a connection at the other node
+  // 5 slots are spent, and 5 are for calls that wait for a connection at the other node.
+  expect(west.pace()).toMatchObject({ left: 10, waiting: 0 });
 });
 
 test('the count that the platform reports to one node applies to the other', async () => {

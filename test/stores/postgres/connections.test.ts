@@ -11,7 +11,7 @@ test('requests get 503 while the server has no free connection; heartbeats have 
   const { user, database, password } = address;
   const admin = clientOf(address);
   await admin.connect();
-  const limited = `limited_${database}`; // a user with a connection limit
+  const limited = `limited_${database}`; // a user whose connections the test will limit
   await admin.query(
     `CREATE ROLE ${limited} LOGIN PASSWORD ${admin.escapeLiteral(password?.() ?? '')}; GRANT "${user}" TO ${limited}`,
   );

@@ -388,7 +388,8 @@ test('a daemon is not ready without a lease, or once a later rankd has migrated 
     // Another test may reuse this database.
     await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`);
   });
-  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`); // a compatible schema
+  // A newer schema that this version can still use.
+  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`);
   await time.advance(1_000);
   await store.nodes?.showNode(daemonNamed('east'));
   expect(store.outgrown()).toBeUndefined();
