@@ -90,7 +90,6 @@ export class Cli {
     this.#temporaryDir = store && temporaryDataDir(io.user, store);
   }
 
-  /** Reports a temporary data directory. */
   sayTemporaryDir(): void {
     if (this.#temporaryDir === undefined) return;
     this.say(
@@ -203,7 +202,7 @@ export class Cli {
     return await this.io.ask(printableLines(question));
   }
 
-  /** Replaces `rankd` in the text's commands with the command that starts rankd here. */
+  /** Adapts the commands in the text to this command line, as `hintsAsTyped` does. */
   asTyped(text: string, { isJson = false } = {}): string {
     return hintsAsTyped(text, { ...this, isJson });
   }

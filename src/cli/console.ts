@@ -19,7 +19,7 @@ export class Console implements AsyncDisposable {
   readonly #stop = Promise.withResolvers<string>();
   readonly #run: RunLine;
   #input: Disposable | undefined;
-  /** Settles after the last command. */
+  /** Settles once all commands so far have ended. */
   #commands: Promise<unknown> = Promise.resolve();
   #question: PromiseWithResolvers<string> | undefined;
   #interrupt: (() => void) | undefined;

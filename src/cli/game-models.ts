@@ -11,7 +11,7 @@ export interface Model {
   scripts: GameScript[];
   /** Where it goes in the game, as named in Studio's Explorer. */
   place: string;
-  /** The command that a player types for a promotion, if it has commands. */
+  /** The command that a player types for a promotion, if the model has commands. */
   typed?: string;
 }
 
@@ -29,7 +29,7 @@ export const systemNames: readonly string[] = Object.keys(described).filter(
   (name) => described[name]?.typed !== undefined,
 );
 
-/** Creates a model. By default, its place is next to Rankd. */
+/** Returns a model from the scripts. By default, its place is next to Rankd. */
 export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(described[name] ?? { place: 'ServerScriptService' }) };
 }

@@ -115,7 +115,7 @@ function roomFindings(dataDir: string): Finding[] {
   return [warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'free up space on it')];
 }
 
-/** Checks that the port is free, unless the daemon is already listening. */
+/** Checks that the port is free, unless the daemon is running. `isRunning`: `undefined` if unknown. */
 export async function portFindings(
   { host, port }: { host: string; port: number },
   isRunning: boolean | undefined,

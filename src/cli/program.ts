@@ -133,7 +133,6 @@ const commands = [
   versionCommand,
 ];
 
-/** Creates the command tree. */
 export function createProgram(io: Io, line: readonly string[] = []): Command {
   const program = new Command('rankd');
   const { defaults } = io.system;

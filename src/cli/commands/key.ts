@@ -278,7 +278,7 @@ async function show(cli: Cli, idOrName: string): Promise<void> {
 
 /**
  * Formats a secret, e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used
- * 2026-01-01T00:00:00.000Z from place 1`
+ * 2026-01-01T00:00:00.000Z from place 1`.
  */
 function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecret): Cell {
   return (screen) => {

@@ -82,7 +82,7 @@ async function findDaemon(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir);
   const stored = await lookInStore(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
-    // the daemon runs an older version of rankd, so the database has an older schema
+    // a conflict means that the daemon runs an older rankd, and so the database has an older schema
     if (error.code === 'conflict') cli.warn(error);
     return {}; // the daemon itself reports that the store does not respond
   });

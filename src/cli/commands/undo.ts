@@ -150,7 +150,7 @@ interface Undone {
 type Result = Rankee & MemberUndo;
 
 /**
- * Prints a summary, and the members whose roles were not restored; for a dry run, also those that would be. Throws
+ * Prints a summary, and the members whose roles could not be restored or, for a dry run, would be restored. Throws
  * `ExitCode` if a member failed or was not reached.
  */
 function printUndo(cli: Cli, undone: Undone): void {

@@ -252,7 +252,7 @@ async function set(cli: Cli, name: string, { urlFile, events, mention }: AskedSe
   const sending = text === undefined ? undefined : await sendingOf(cli);
   await cli.withWrites(async (ports) => {
     const { kind } = await requireWebhook(ports, name);
-    // an address does not always show the kind
+    // not every Discord webhook's address shows its kind
     const read = text === undefined ? undefined : addressFrom(text, kind === 'discord' ? kind : undefined);
     if (read !== undefined && sending !== undefined) await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
     await setWebhook(ports, { name, target: read, events: chosen, mention, by: cli.by });

@@ -10,7 +10,6 @@ import { asPlaceId, keyName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { ask } from './credential.ts';
 
-/** The requested first key. */
 interface FirstKey {
   name: string;
   place: number | undefined;
@@ -24,7 +23,7 @@ export function secretFile({ io }: Cli, name: string | undefined, out: string | 
   return out ?? (io.isTerminal && name !== undefined ? `${name}.key` : undefined);
 }
 
-/** Throws `already_exists` if a key already has this name. */
+/** Throws `already_exists` if an unrevoked key has this name. */
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   if (!(await isTaken(cli, name))) return;
   throw new RankdError('already_exists', `A key named ${name} already exists.`, {

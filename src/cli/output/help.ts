@@ -56,7 +56,6 @@ export function withHelpCommand(program: Command, line: string[]): string[] {
   return [...path, '--help'];
 }
 
-/** Returns a command and all its subcommands. */
 export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
@@ -77,7 +76,7 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 
 /**
  * Replaces `rankd` in the text's commands, as `asTyped` does. Also adds this command's --config and --data-dir, unless
- * the text already contains these options or mentions `--help`. `isJson`: the text is already JSON.
+ * the text already contains these options or mentions `--help`. `isJson`: true if the text is JSON.
  */
 export function hintsAsTyped(
   text: string,

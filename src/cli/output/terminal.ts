@@ -5,7 +5,8 @@ import type { GlobalOptions, Io } from '../io.ts';
 const eraseLine = '\r\u001b[K';
 
 /**
- * A progress line below the output, which other output overwrites. Shown only on a terminal, and not with -q or --json.
+ * A progress line below the output, which is cleared before other output. Shown only on a terminal, and not with -q or
+ * --json.
  */
 export class TerminalLine {
   readonly #io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>;
@@ -31,7 +32,6 @@ export class TerminalLine {
     this.#isShown = true;
   }
 
-  /** Clears the line for other output. */
   clear(): void {
     if (this.#isShown) this.#io.stderr(eraseLine);
     this.#isShown = false;
@@ -113,7 +113,6 @@ export class Progress implements Disposable {
     this.#line.show(`[${bar}] ${done}/${this.#total}${this.#timeLeft(done)}`);
   }
 
-  /** Clears the line. */
   [Symbol.dispose](): void {
     this.#held[Symbol.dispose]();
   }

@@ -44,7 +44,6 @@ export function remarkOnConfig(cli: Cli): string {
   return '\nThere is no configuration yet: run rankd init, then rankd service install --force.';
 }
 
-/** Escapes text for XML. */
 export function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

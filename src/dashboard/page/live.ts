@@ -8,7 +8,7 @@ const shortestGapMs = 1_000;
 const brokenMs = 2_000;
 /** The delay before the page requests a stream again after a refusal. */
 const refusedMs = 10_000;
-/** Longer than the interval between the daemon's heartbeats. */
+/** After this time without an event or a response, the page requests the daemon's status. */
 const silenceMs = 25_000;
 
 /** A document from `/api`. While a view shows it, it is refetched whenever the daemon reports changes. */

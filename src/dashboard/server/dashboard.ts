@@ -20,7 +20,7 @@ import { Streams } from './streams.ts';
 export interface DashboardOptions {
   live: LiveContext;
   config: DashboardConfig;
-  /** `server.public_url` */
+  /** The setting `server.public_url`. */
   publicUrl: string | undefined;
   /** Addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
@@ -40,7 +40,7 @@ const nextPorts = 20;
 interface Listening extends Site {
   /** `undefined` if the API's listener serves the page. */
   server?: FastifyInstance;
-  /** e.g. `http://127.0.0.1:7266` */
+  /** The page's address, e.g. `http://127.0.0.1:7266`. */
   url: string;
   /** The argument of `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if a public address is set. */
   tunnel: string | null;

@@ -2,7 +2,7 @@ import type { RoleTitle } from '../documents.ts';
 import { roles, useLive } from '../live.ts';
 import { Field } from './form.tsx';
 
-/** `Officer (20)` */
+/** Formats a role, e.g. `Officer (20)`. */
 function roleWords({ name, rank }: Pick<RoleTitle, 'name' | 'rank'>): string {
   return `${name} (${rank})`;
 }

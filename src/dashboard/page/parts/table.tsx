@@ -15,7 +15,6 @@ interface TableProps {
   caption: string;
   columns: Array<string | Column>;
   class?: string;
-  /** The rows. */
   children: ComponentChildren;
 }
 

@@ -17,7 +17,6 @@ interface RunDialogProps<Result> {
   resultOf: (run: Run) => Result | null;
   summary: (result: Result, run: Run) => string;
   onClose: () => void;
-  /** Renders the result. */
   children: (result: Result) => ComponentChildren;
 }
 
@@ -49,7 +48,6 @@ export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, child
 
 interface MemberOutcomesProps<State extends string> {
   members: Array<{ rankeeId: number; rankeeName: string; state: State; message: string }>;
-  /** The appearance of each state. */
   looks: Record<State, Look & { words: string }>;
   stoppedBy: { message: string } | null;
   /** Notices above the table. */

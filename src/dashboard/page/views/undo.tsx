@@ -91,7 +91,6 @@ function summary({ members }: Undo): string {
   return `${done} of ${members.length} ${members.length === 1 ? 'member' : 'members'} put back.`;
 }
 
-/** Shows the outcome for each member. */
 function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: Undo }) {
   return (
     <MemberOutcomes members={members} looks={looks} stoppedBy={stoppedBy}>
