@@ -63,7 +63,7 @@ function withoutStack(error: Error): object {
   return { code, message, hint, ...(connection && { cause: connection }) };
 }
 
-/** Formats a line, e.g. `14:02:11 warn platform does not answer code=platform_unavailable` */
+/** Formats a line: the time, level and message, then the hint and the other fields, then a stack on its own lines. */
 function readableLine(json: string, paint: Paints): string {
   const { time, level, msg, err, problem: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const request = msg === 'request' ? requestText(fields) : undefined;

@@ -84,7 +84,10 @@ export function appliedChange({ app, request, reply }: Exchange, answer: ChangeA
   return appliedOrThrow(answer);
 }
 
-/** Returns the member's highest role before and after a change; `undefined` if unknown. */
+/**
+ * Returns the member's highest role before a change, and the role that the change gave, or took as an extra role;
+ * `undefined` if unknown.
+ */
 export function ranksOf({
   roleId,
   oldRoleId,

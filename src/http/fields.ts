@@ -59,7 +59,6 @@ export function namesOneMember(
   context.addIssue({ code: 'custom', message });
 }
 
-/** The error for a body that is not an object. */
 export const notAnObject = { error: 'The body must be a JSON object' };
 
 export const idempotencyKey = z.string().max(128);

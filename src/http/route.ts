@@ -164,7 +164,6 @@ export function registerRoutes(server: FastifyInstance, api: ApiContext): void {
   }
 }
 
-/** Returns the service that the route imitates. */
 export function familyOf({ key }: Route): Family | undefined {
   return typeof key?.in === 'object' ? key.in : undefined;
 }

@@ -224,7 +224,10 @@ const checks: Record<string, Check> = {
   },
 };
 
-/** Gives a role that the member holds and takes one that the member lacks, and compares the responses with a read. */
+/**
+ * Gives a role that the member holds and takes one that the member lacks. Checks that neither the responses nor a later
+ * read show a change.
+ */
 async function tryWrites(
   platform: LivePlatform,
   { roles, actingId, baseId }: Seen,

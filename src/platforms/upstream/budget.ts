@@ -12,7 +12,7 @@ const roundingMs = 1_000;
  * later caller would find all slots spent.
  */
 const headroomShare = 0.1;
-/** The calls of heavy lanes are spaced out, but still start at least this many times faster than an even spread. */
+/** Heavy lanes may start calls at least this many times faster than if they were spread evenly over a window. */
 const heavyHaste = 10;
 /**
  * The number of first calls that are spaced out, so that few calls exceed a limit that the platform does not report.
@@ -118,7 +118,6 @@ export function isUnknown(account: Account, now: number): boolean {
   return stillSpent(account, now).some((release) => release.for === 'guess');
 }
 
-/** Returns the schedule for the next calls. */
 export function schedule(account: Account, now: number): Schedule {
   const releases = soonestReleases(account, now);
   let startsAt = Math.max(now, account.opensAt);
@@ -130,7 +129,7 @@ export function schedule(account: Account, now: number): Schedule {
     for (;;) {
       const release = releases[released];
       const heavyAt = isHeavy ? heavyStartsAt : startsAt;
-      const leavesSome = isHeavy && guess < released; // a heavy call may take the only slot of `spendAll`
+      const leavesSome = isHeavy && guess < released; // a heavy call may take the one slot that `spendAll` leaves
       const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSome }));
       if (release === undefined || start < release.at) {
         startsAt = start;
@@ -212,7 +211,7 @@ export function startLate(account: Account, now: number, { by }: { by: string })
   addRelease(account, { at: releaseAt(account, now), slots: 1, by });
 }
 
-/** Frees a reserved slot whose call will not start; without `at`, the node's most recently spent slot. */
+/** Frees the node's reserved slot with the release time `at`; without `at`, its most recently spent slot. */
 export function returnSlot(account: Account, { by, at }: { by: string; at?: number }): void {
   const release = account.spent.findLast((one) =>
     at === undefined

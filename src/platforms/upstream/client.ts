@@ -73,7 +73,6 @@ export interface UpstreamRequest<T> {
   /** Path and query, percent-encoded. */
   path: string;
   body?: unknown;
-  /** True if the request changes something on the platform. */
   isWrite?: boolean;
   /** Called if the platform refuses the request because another request holds a lock. */
   onLocked?: () => void;

@@ -32,7 +32,6 @@ export interface GateOptions {
   limit: number;
   /** One minute by default. */
   windowMs?: number;
-  /** The maximum number of calls in flight. */
   maxInFlight?: number;
   /** The spacing of the calls in a burst; 0 by default. */
   burstSpacingMs?: number;
@@ -43,7 +42,6 @@ export interface GateOptions {
   node: string;
 }
 
-/** The bounds for reserving a slot. */
 type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 
 /** Enough for the usual number of concurrent callers, while a burst does not open hundreds of connections. */
@@ -147,7 +145,7 @@ export class Gate {
   }
 
   /**
-   * Resolves when the call may be sent; the caller must `leave` afterwards. A call with an unused `slot` uses it, and
+   * Resolves when the call may be sent; the caller must `leave` afterwards. A call with a usable `slot` uses it, and
    * is admitted before all calls without one. Throws `platform_busy` as soon as it is certain that the call can't start
    * before `call.deadlineAt`, and if `call.signal` is aborted while the call waits; `platform_unavailable` if the call
    * could start now but its time is over; and the ledger's error if the ledger does not respond, unless the call's
@@ -201,7 +199,7 @@ export class Gate {
 
   /**
    * Records the end of a call that was refused with 429. Returns true if the platform's own count had calls left. If
-   * this response reports that count, later calls follow a slower pace instead.
+   * this very response reports calls left, also puts that count in doubt.
    */
   leaveRefused(reading: RateReading): boolean {
     const remainingBefore = this.#figures.remaining(this.#clock.monotonic());

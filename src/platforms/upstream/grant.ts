@@ -20,7 +20,6 @@ const longestCallMs = 15_000;
 /** A node's request for budget slots. */
 export interface GrantRequest {
   node: string;
-  /** Its calls in flight. */
   inFlight: number;
   /** All calls in its queue. */
   waiting: number;
@@ -123,7 +122,8 @@ function shareOf(account: Account, node: string, now: number): number {
 
 /**
  * Returns the largest number of slots that a lane gets if `slots` are shared fairly among a node's lanes, each up to
- * its demand. A lane with little demand, such as rankd's own reads, therefore does not lower the level of its node.
+ * its demand, and any surplus equally. A lane with little demand, such as rankd's own reads, therefore does not lower
+ * the level of its node.
  */
 function levelOf(wants: readonly number[], slots: number): number {
   let left = slots;

@@ -86,7 +86,7 @@ export function unknownOutcome(what: string, rest: Pick<RankdErrorOptions, 'caus
   return new RankdError('outcome_unknown', message, rest);
 }
 
-/** Returns the error for a call that did not reach the platform and changed nothing. */
+/** Returns the error for a call that got no response and changed nothing. */
 export function unreached({ words, hint, cause: connection }: ConnectionFailure, cause: unknown): RankdError {
   const message = `Roblox can't be reached: ${words}. Nothing was changed.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs: recoveryMs, hint, connection, cause });
