@@ -67,7 +67,8 @@ export function dropAnswered(unanswered: ServerResponse[], response: ServerRespo
 }
 
 /**
- * Closes a connection after a response, even if its headers are already written while it waits for earlier responses.
+ * Closes a connection after a response, even if that response is waiting for earlier ones with its headers already
+ * written.
  */
 export function closeAfter(response: ServerResponse, socket: Duplex): void {
   if (!response.shouldKeepAlive) return; // Node will close it anyway

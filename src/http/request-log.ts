@@ -103,8 +103,8 @@ export function pathOf(url: string): string {
 const maxPathLength = 200;
 
 /**
- * Masks path segments other than words and numbers, because clients put secrets in URLs by mistake, including base64
- * with slashes.
+ * Masks path segments of 5 or more characters that are neither words nor numbers, because clients put secrets in URLs
+ * by mistake. A base64 secret can span several segments.
  */
 function withoutSecrets(path: string): string {
   return path.replaceAll(/[^/]{5,}/g, (part) =>

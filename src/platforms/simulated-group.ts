@@ -87,7 +87,7 @@ function refuseOtherFile(db: Database.Database, file: string): void {
     const isEmpty = db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
     return found === applicationId || (found === 0 && isEmpty);
   });
-  // One transaction, because another process may be filling the new file right now.
+  // Both reads are in one transaction, because another process may be filling the new file right now.
   if (isOurs()) return;
   throw new RankdError('config_invalid', `${file} is a database, but not a simulated group.`, {
     hint: 'move that file away, or choose another data directory',

@@ -45,7 +45,7 @@ export async function readText(body: AsyncIterable<Uint8Array>, maxBodyBytes: nu
  * day.
  */
 export const maxWaitMs = 600_000;
-/** The highest limit that rankd accepts. Each call in a window takes memory. */
+/** A higher reported limit counts as this one, because each call in a window takes memory. */
 const maxCalls = 10_000;
 
 /** The rate limit that one response's headers report. */

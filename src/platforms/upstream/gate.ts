@@ -91,8 +91,9 @@ export class Gate {
   readonly #queue = new WaitQueue();
   readonly #figures = new GateFigures();
   /**
-   * `account` is the account, or the latest copy of the ledger's account plus this node's later updates. `aheadMs` is
-   * the lead of the ledger's clock over `Clock.monotonic()`.
+   * With a ledger, `account` is the latest copy of the ledger's account, from the time `at`, plus this node's later
+   * updates; without one, it is the account itself. `aheadMs` is the lead of the ledger's clock over
+   * `Clock.monotonic()`.
    */
   #seen: { account: Account; at: number; aheadMs: number };
   /** Updates not yet sent to the ledger. */

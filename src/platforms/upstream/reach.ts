@@ -8,7 +8,7 @@ interface Host {
   failing?: { error: RankdError; since: number; lastAt: number };
 }
 
-/** The time for which a host counts as unreached after its last failure: an idle daemon may call it only once a day. */
+/** A failure is ignored after this, because an idle daemon may not call the same host again for a day. */
 const failureLifeMs = 600_000;
 
 /** Tracks which of the platform's hosts respond. After a response, a single failure is ignored; two in a row count. */
