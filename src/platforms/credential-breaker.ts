@@ -37,9 +37,9 @@ export interface CredentialBreakerOptions {
 /**
  * A circuit breaker around a platform. It opens when the credential stops working: it then refuses every call that
  * needs the credential with `platform_credential`. At intervals, one call first asks the platform for the credential's
- * state, and is sent unless the platform reports that the credential is still dead. A refused write may concern only one
- * member, and a forbidden read only the group, so they open the breaker only if the platform reports that the credential
- * is dead or lacks the scope to write.
+ * state, and is sent unless the platform reports that the credential is still dead. A refused write may concern only
+ * one member, and a forbidden read only the group, so they open the breaker only if the platform reports that the
+ * credential is dead or lacks the scope to write.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
