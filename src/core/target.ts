@@ -119,9 +119,9 @@ function ambiguous(requested: RoleName, roles: [Role, ...Role[]]): RankdError {
 
 function notGivable(scheme: RoleScheme, role: Role): string {
   if (role.kind === 'guest') return `"${shorten(role.name, 32)}" is the guest role, which no member holds.`;
-  const isSpecial = role.kind !== 'custom' && role.kind !== 'private';
+  if (role.kind === 'private') return `"${shorten(role.name, 32)}" is a private role, which rankd never gives.`;
   const onLadder = isManaged(scheme, role) ? 'is a rank of the ladder' : 'is not on the promotion ladder';
-  const why = isSpecial ? `${standing(role)}, which can never be given` : `${onLadder} in group.ladder`;
+  const why = role.kind !== 'custom' ? `${standing(role)}, which can never be given` : `${onLadder} in group.ladder`;
   return `"${shorten(role.name, 32)}" ${why}.`;
 }
 

@@ -127,9 +127,12 @@ describe('the name of a role', () => {
     ).toEqual([]);
   });
 
-  test('of the guest role, the owner role or a role off the ladder is refused, like its number', () => {
+  test('of the guest role, the owner role, a private role or a role off the ladder is refused, like its number', () => {
     expect(rankOf('guest')).toMatch(/^rank_not_allowed: "Guest" is the guest role/);
     expect(rankOf('OWNER')).toMatch(/^rank_not_allowed: "Owner" has the rank of the owner role/);
+    const council: Role = { ...(roles[2] as Role), id: 70_099, name: 'Council', kind: 'private' };
+    const withPrivate = { ...scheme, roles: [...roles, council] };
+    expect(rankOf('council', withPrivate)).toMatch(/^rank_not_allowed: "Council" is a private role/);
     const ladder = roles.filter(({ rank }) => rank === 10 || rank === 30);
     expect(rankOf('Café', { ...scheme, ladder })).toMatch(/^rank_not_allowed: "Café" is not on the promotion ladder/);
   });
