@@ -241,6 +241,7 @@ test.each([
   { what: 'a folder without --force', target: 'folder', code: 2, says: 'is a folder' },
   { what: 'a folder with --force', target: '--force folder', code: 2, says: 'is a folder' },
   { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would overwrite it' },
+  { what: 'the list of clusters', target: '--force DATA/rankd.clusters', code: 2, says: 'a backup would overwrite it' },
   {
     what: 'the simulated group’s file',
     target: '--force DATA/simulated-group-1a2b3c4d.db',

@@ -155,7 +155,7 @@ test('on PostgreSQL, db migrate prints the command to dump the database', async 
   const db = (...args: string[]) =>
     home.run(['db', 'migrate', ...args], { env: { RANKD_STORE_URL: url }, script: later.binary });
   const { user, port, database } = address;
-  const dump = `rankd does not back up this database. Dump it before the migration, so that you can restore it:
+  const dump = `rankd makes no backup of a PostgreSQL database before a migration. Dump it first, so that you can restore it:
 pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd postgres://${user}@127.0.0.1:${port}/${database}
 `;
   const tried = 'The migration succeeded and was rolled back; the database is unchanged.\n';

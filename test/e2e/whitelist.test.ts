@@ -209,6 +209,17 @@ test.concurrent('check exits with 0 for yes, and with 5 for missing or disabled 
   expect((await home.here(['whitelist', 'check', '2'])).code).toBe(0);
 });
 
+test.concurrent('check answers yes for any place if the key needs none, and no if the key is revoked', async () => {
+  using home = await homeWithKey();
+  await home.here(['whitelist', 'add', '1']);
+  await home.here(['key', 'set', 'game', '--any-place']);
+  expect(await home.here(['whitelist', 'check', '3'])).toMatchObject({ code: 0, stdout: 'yes\n' });
+  await home.here(['key', 'revoke', 'game', '--yes']);
+  const revoked = await home.here(['whitelist', 'check', '1', '--key', 'game']);
+  expect(revoked).toMatchObject({ code: 5, stdout: 'no\n' });
+  expect(revoked.stderr).toContain('Key "game" is revoked.\ntry: rankd key create NAME');
+});
+
 test.concurrent('with several keys the key must be named, a revoked one gets no places, and each key has its own list', async () => {
   using home = await homeWithKey();
   await home.here(['key', 'create', 'other']);

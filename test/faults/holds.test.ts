@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
-import type { Hold } from '../../src/core/model.ts';
+import type { Hold, RankChange } from '../../src/core/model.ts';
 import { type ChangeAnswer, changeRank } from '../../src/usecases/change/change-rank.ts';
 import { requestLateRead } from '../../src/usecases/change/late-read.ts';
 import type { HoldAsked } from '../../src/usecases/change/ranking.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
+import { changeDocument } from '../../src/usecases/history/change-document.ts';
 import { checkHold } from '../../src/usecases/holds/end-hold.ts';
 import { extendHold, liftHold } from '../../src/usecases/holds/holds.ts';
 import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
@@ -117,6 +118,7 @@ test.concurrent(
     expect(ended.state).toBe('ended');
     const back = await app.store.findChange(ended.returnChangeId ?? '');
     expect(back).toMatchObject({ state: 'applied', by: 'daemon', demotion: false });
+    expect(changeDocument({ change: back as RankChange })).toMatchObject({ who: 'daemon', via: 'daemon' });
     expect((await ask(20)).status).toBe(200);
   }),
 );

@@ -160,9 +160,13 @@ async function change(
 
 async function check(cli: Cli, placeId: number, options: { key?: string }): Promise<void> {
   const verdict = await cli.withStore((ports) => checkPlace(ports, { key: options.key, placeId }));
-  const { key, entry, isAllowed } = verdict;
+  const { key, state, entry, isAllowed } = verdict;
   cli.print(placeVerdictDocument(verdict), isAllowed ? 'yes' : 'no');
   if (isAllowed) return;
+  if (state === 'revoked' || state === 'expired') {
+    cli.say(`Key "${key.name}" is ${state}.\ntry: rankd key create NAME`);
+    throw new ExitCode(5);
+  }
   const what = entry === undefined ? 'not on the whitelist of' : 'disabled for';
   cli.say(`Place ${placeId} is ${what} key "${key.name}".`);
   cli.say(`try: rankd whitelist ${entry === undefined ? 'add' : 'enable'} ${placeId} --key ${key.name}`);

@@ -162,8 +162,9 @@ function servePage(
    * Limits the rate of wrong links only, because a limit on correct ones would let any caller lock out the operator.
    */
   const limitWrongLogins = (error: unknown): never => {
+    if (!isRankdError(error, 'link_refused')) throw error;
     const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
-    if (!isRankdError(error, 'link_refused') || isAllowed) throw error;
+    if (isAllowed) throw error;
     throw tooOften('Too many invalid links were tried in the last minute.', msToNext);
   };
 

@@ -14,7 +14,7 @@ export const unreported = 'unreported';
 /** Stores the `system_identifier` of an address's cluster for later processes. */
 export interface ClusterMemory {
   find(): string | undefined;
-  keep(cluster: string): void;
+  record(cluster: string): void;
 }
 
 /** Returns the memory for an address: its entry in the data directory's file of known clusters. */
@@ -25,7 +25,7 @@ export function clusterMemory(dataDir: string, address: ServerAddress): ClusterM
   const notes = () => readNotes(file);
   return {
     find: () => notes()[place],
-    keep(cluster) {
+    record(cluster) {
       const text = `${JSON.stringify({ ...notes(), [place]: cluster }, undefined, 2)}\n`;
       const to = privateFile(dataDir, name);
       writeWhole({ to, unfinished: `${to}.unfinished`, mayReplace: true }, (_, descriptor) => {
@@ -84,7 +84,7 @@ export class KnownCluster {
 
   /** Records the cluster for later processes. */
   remember(): void {
-    if (this.#known !== undefined && this.#memory?.find() !== this.#known) this.#memory?.keep(this.#known);
+    if (this.#known !== undefined && this.#memory?.find() !== this.#known) this.#memory?.record(this.#known);
   }
 }
 

@@ -50,7 +50,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
         const accepted = storeAccepted(place, { known: known ?? null, found }, { by, at: clock.now() });
         const record = (db: Database) => db.write((transaction) => appendEvents(transaction, [accepted]));
         if (schema > 0) await onDatabase(address, record, cluster);
-        clusters.keep(found);
+        clusters.record(found);
       };
       return { place, known, found, accept };
     },
@@ -74,7 +74,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
 const tried = 'The migration succeeded and was rolled back; the database is unchanged.';
 
 function dumpFirst(address: ServerAddress): string {
-  return `rankd does not back up this database. Dump it before the migration, so that you can restore it:\n${dumpLine(address)}`;
+  return `rankd makes no backup of a PostgreSQL database before a migration. Dump it first, so that you can restore it:\n${dumpLine(address)}`;
 }
 
 function fixOf(address: ServerAddress): string {

@@ -140,13 +140,14 @@ function isFromDiscord({ by }: RankChange): boolean {
   return by.startsWith(discordPrefix);
 }
 
-/** Returns the change's origin: a key's name, `discord/` with a key's name, `undo`, `page`, or else `shell`. */
+/** Returns the change's origin: a key's name, `discord/` and a key's name, `undo`, `page`, `daemon` or `shell`. */
 export function originOf({ change, keyName }: ChangeView): string {
   const { keyId, undoId, by } = change;
   if (isFromDiscord(change)) return `discord/${keyName ?? keyId}`;
   if (keyId !== undefined) return keyName ?? keyId;
   if (undoId !== undefined) return 'undo';
-  return by.startsWith('web:') ? 'page' : 'shell';
+  if (by.startsWith('web:')) return 'page';
+  return by === 'daemon' ? 'daemon' : 'shell';
 }
 
 /** Returns the name with the id, or only the id if there is no name. */

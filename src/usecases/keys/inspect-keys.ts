@@ -18,7 +18,7 @@ export interface KeyInspection {
   expiresSoon: boolean;
   /** A rotation's old secret, if it expires within a few hours and was used since the new one was created. */
   retiring?: KeySecret | undefined;
-  /** True if its whitelist has an active place, or if the key is for Discord. */
+  /** True if the key's whitelist has an active place, or if the key needs none. */
   hasPlace: boolean;
   /** Unlisted places where the key was refused in the last week. 0 is an unpublished game. */
   unlistedPlaces: number[];
@@ -42,7 +42,7 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
       isUnused: isUnused(key, now),
       expiresSoon: key.expiresAt !== undefined && key.expiresAt - now < expiryNoticeMs,
       retiring: key.secrets.find((secret) => isStillUsed(secret, now)),
-      hasPlace: key.isForDiscord || places.some(({ active }) => active),
+      hasPlace: key.isForDiscord || key.isAnyPlace === true || places.some(({ active }) => active),
       unlistedPlaces: unlistedPlaces(key, places, refusals),
     };
   });

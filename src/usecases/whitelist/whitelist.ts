@@ -1,6 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Key, Place, WhitelistEntry } from '../../core/model.ts';
+import { keyState } from '../../core/access.ts';
+import type { Key, KeyState, Place, WhitelistEntry } from '../../core/model.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../core/whitelist.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { chooseKey, requireKey } from '../keys/find-key.ts';
@@ -95,17 +96,20 @@ interface PlaceVerdict {
   key: Key;
   /** `undefined` if the place is not on the key's whitelist. */
   entry: WhitelistEntry | undefined;
+  state: KeyState;
   isAllowed: boolean;
 }
 
-/** Checks whether a place is enabled on a key's whitelist. Throws the same errors as `chooseKey`. */
+/** Checks whether games can use a key from a place. Throws the same errors as `chooseKey`. */
 export async function checkPlace(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeId }: { key: string | undefined; placeId: number },
 ): Promise<PlaceVerdict> {
   const key = await chooseKey({ store, clock }, idOrName);
   const entry = (await store.listEntries({ keyId: key.id })).find((one) => one.placeId === placeId);
-  return { key, entry, isAllowed: entry?.active === true };
+  const state = keyState(key, clock.now());
+  const isAccepted = state === 'active' || state === 'rotating';
+  return { key, state, entry, isAllowed: isAccepted && (key.isAnyPlace || entry?.active === true) };
 }
 
 function refuseRevoked({ name, revokedAt }: Key): void {

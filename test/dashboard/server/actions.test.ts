@@ -304,6 +304,9 @@ test('the set-up shows the completed steps to a real group, and the problems wit
   const setup = async () => (await visitor.read('/api/setup')).setup;
   const nothing = { isReal: false, hasKey: false, hasPlace: false, isUsed: false };
   expect(await setup()).toMatchObject(nothing);
+  await visitor.post('/api/keys/create', { name: 'bot', scopes: ['rank'], isAnyPlace: true });
+  expect(await setup(), 'the key needs no place').toMatchObject({ ...nothing, hasKey: true, hasPlace: true });
+  await visitor.post('/api/keys/revoke', { key: 'bot' });
   const key = await other.app.createKey();
   expect(await setup()).toMatchObject({ ...nothing, hasKey: true, hasPlace: true });
   expect((await other.app.verify(key)).status).toBe(200);

@@ -165,7 +165,7 @@ test.each([
 
 test('doctor names the settings of the user that rankd overrides, and the one that it can’t', async () => {
   const address = await databaseWith('statement_timeout = 1000; idle_session_timeout = 60000');
-  const clusters = { find: () => undefined, keep: () => undefined };
+  const clusters = { find: () => undefined, record: () => undefined };
   const facts = await postgresOperations({ address, clock: systemClock, clusters }).serverFacts();
   const found = serverFindings(facts).map(({ grade, text }) => `${grade} ${text}`);
   expect(found).toContain(

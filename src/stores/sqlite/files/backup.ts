@@ -114,6 +114,7 @@ const ownNames = new Set([
   'daemon.sock',
   'daemon.address',
   nodeFileName,
+  'rankd.clusters',
   ...['', ...companions].map((suffix) => databaseName + suffix),
 ]);
 
