@@ -56,8 +56,8 @@ function asked(): BenchOptions<Name> | undefined {
 }
 
 /**
- * Runs the parts. Returns 0 if every goal is reached, and otherwise 1. Prints and stores each part as it ends, so a
- * stopped run loses nothing.
+ * Runs the parts. Returns 0 if every goal is met, or 1 otherwise. Prints each part as it ends, and stores it with
+ * `--write`, so a stopped run loses only the part in progress.
  */
 async function bench({ only, write, json, rounds }: BenchOptions<Name>): Promise<number> {
   await using database = new FullDatabase();

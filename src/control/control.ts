@@ -92,7 +92,7 @@ export function addressIn(dataDir: string): string | undefined {
 }
 
 /**
- * True if only this user can use the folder: once the system has cleaned up its temporary folder, another user could
+ * True if only this user can use the folder. After the system has cleaned up its temporary folder, another user could
  * create a folder with this name.
  */
 function isPrivate(folder: string): boolean {

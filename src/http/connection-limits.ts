@@ -42,9 +42,9 @@ interface Limits {
 }
 
 /**
- * Limits a server's connections. At the limit, ends the request that has taken longest to arrive, or else the
- * connection that has been idle longest. Closes a new connection only if all others are waiting for rankd. Also closes
- * connections whose callers do not read their responses.
+ * Limits a server's connections, in total and per network. At a limit, ends the request that has taken longest to
+ * arrive, or else the connection that has been idle longest. Closes the new connection only if all others within that
+ * limit are waiting for rankd. Also closes connections whose callers do not read their responses.
  */
 export function limitConnections(
   server: Server,

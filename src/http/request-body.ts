@@ -69,7 +69,7 @@ function notUnpacked({ code }: NodeJS.ErrnoException): RankdError {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses a JSON body; `undefined` without a body. Throws `invalid_request` and `body_too_large`. */
+/** Parses a JSON body; `undefined` without a body. Throws `invalid_request` or `body_too_large`. */
 export function jsonBody({ body }: FastifyRequest): unknown {
   if (body instanceof RankdError) throw body;
   if (!Buffer.isBuffer(body) || body.length === 0) return undefined;

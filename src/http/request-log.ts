@@ -39,7 +39,7 @@ export interface Notes {
 
 /**
  * The limit on log lines per error code and key, so that thousands of requests a second cannot fill the disk. The audit
- * log counts all refusals.
+ * log also counts callers that are refused because of their key or place.
  */
 const errorLines: Rate = { perMinute: 20, burst: 200 };
 /** The limit per address within `errorLines`, so that one noisy caller does not crowd out the others. */
@@ -85,7 +85,7 @@ function ofAddress({ from }: FastifyRequest) {
   return { network: networkOf(from), rate: errorLinesOfAddress };
 }
 
-/** Returns the log fields for an error, which contain more than the response. */
+/** Returns the log fields for an error. For refused callers and server errors, they include the reason. */
 function factsOf(error: RankdError, status: number): Record<string, unknown> {
   const { code, details, message, connection, cause } = error;
   if (details !== undefined) return { code, why: describeRefusal(details) };

@@ -133,7 +133,7 @@ export class Exchange<Body = unknown, Query = unknown> {
     this.reply = reply;
   }
 
-  /** Parses the body with the route's schema. Throws `invalid_request` and `body_too_large`. */
+  /** Parses the body with the route's schema. Throws `invalid_request` or `body_too_large`. */
   body(): Body {
     return parseFields(this.route.body?.schema ?? anything, jsonBody(this.request)) as Body;
   }

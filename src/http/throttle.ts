@@ -182,8 +182,8 @@ const reportEveryMs = 250;
 /** The maximum number of limits in one report. */
 const maxReported = 1_000;
 /**
- * The maximum number of unreported limits. It is limited because callers can make up networks. Requests beyond it count
- * only on this node.
+ * The maximum number of limits with unreported requests, because callers can send from any number of networks. Requests
+ * under further limits count only on this node.
  */
 const maxWaiting = 10_000;
 

@@ -33,9 +33,9 @@ const readLagMs = 10_000;
 const documentedLimits = { group: 150, other: 300 };
 
 /**
- * Compares Open Cloud's responses with those that rankd was built for, in at most 16 reads. With `memberId`, also gives
- * a role that the member holds and takes one that the member lacks, which changes nothing: "If the user already holds
- * the specified role, no action is taken" (Open Cloud reference, AssignRole).
+ * Compares Open Cloud's responses with those that rankd was built for, in at most 16 reads. With `memberId`, also
+ * assigns a role that the member already holds and unassigns one that the member lacks, which changes nothing: "If the
+ * user already holds the specified role, no action is taken" (Open Cloud reference, AssignRole).
  */
 export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[]> {
   const platform = new LivePlatform(options);
@@ -225,8 +225,8 @@ const checks: Record<string, Check> = {
 };
 
 /**
- * Gives a role that the member holds and takes one that the member lacks. Checks that neither the responses nor a later
- * read show a change.
+ * Assigns a role that the member already holds and unassigns one that the member lacks. Checks that neither the
+ * responses nor a later read show a change.
  */
 async function tryWrites(
   platform: LivePlatform,

@@ -190,9 +190,9 @@ export interface HoldStore {
    */
   dueHolds(query: { group: string; now: number; retryNow: boolean; limit: number }): Promise<Hold[]>;
   /**
-   * Updates an active or stuck hold as `judge` decides, together with the judge's events. `judge` is synchronous and
-   * pure, and may run more than once. Resolves with the stored hold, or with `undefined` if the hold is neither active
-   * nor stuck.
+   * Updates an active or stuck hold as `judge` decides, and stores the judge's events with it. `judge` is synchronous
+   * and pure, and may run more than once. Resolves with the stored hold, or with `undefined` if the hold is neither
+   * active nor stuck.
    */
   updateHold(id: string, judge: (hold: Hold) => HoldUpdate): Promise<Hold | undefined>;
 }

@@ -99,7 +99,7 @@ export interface StoreCheck {
 
 /**
  * The cluster behind an address, identified by the `system_identifier` that a server and its standbys share, or by
- * `unreported` if the user has no permission to read it.
+ * `unreported` if the server does not report it to this user.
  */
 export interface KnownServer {
   /** The address, as text for the operator. */

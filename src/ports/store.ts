@@ -69,8 +69,8 @@ export interface WorkspaceStore {
    */
   adoptWorkspaceId(id: string): Promise<Workspace>;
   /**
-   * Changes the workspace as `judge` decides, together with the judge's events. `judge` is synchronous and pure, and
-   * may run more than once.
+   * Changes the workspace as `judge` decides, and stores the judge's events with it. `judge` is synchronous and pure,
+   * and may run more than once.
    */
   updateWorkspace(judge: (workspace: Workspace) => Verdict<Workspace>): Promise<Workspace>;
 }
@@ -79,7 +79,7 @@ export interface WhitelistStore {
   /** Returns the entries of this key, or of all keys, ascending by place. */
   listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
   /**
-   * Changes a key's whitelist as `judge` decides, together with the judge's events. `judge` receives the existing
+   * Changes a key's whitelist as `judge` decides, and stores the judge's events with it. `judge` receives the existing
    * entries for these places, in the order of `placeIds`; it is synchronous and pure, and may run more than once. If it
    * refuses, nothing changes, and the refusal is thrown. Throws `not_found` if there is no such key.
    */
@@ -136,7 +136,7 @@ export interface GroupStore {
   /** Returns the roles that each entry of a setting meant when rankd first resolved it, in no particular order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
   /**
-   * Replaces the group's meanings as `judge` decides, together with the judge's events. `judge` is synchronous and
+   * Replaces the group's meanings as `judge` decides, and stores the judge's events with it. `judge` is synchronous and
    * pure, and may run more than once.
    */
   updateMeanings(group: string, judge: (stored: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
@@ -210,7 +210,7 @@ export interface PersonStore {
   /** Stores a user's name (`undefined` if there is no such user), and removes all users' names from before `since`. */
   storeUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
-   * Stores an erasure request as `judge` decides, together with the judge's events, unless one with this id exists.
+   * Stores an erasure request and its events as `judge` decides, unless one with this id exists.
    * `judge` receives true if any record names the user; it is synchronous and pure, and may run more than once.
    * Resolves with the stored request.
    */
@@ -265,7 +265,7 @@ export interface DiscordStore {
    */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
   /**
-   * Adds or changes a person as `judge` decides, together with the judge's events, or throws the judge's refusal.
+   * Adds or changes a person and stores the events as `judge` decides, or throws the judge's refusal.
    * `judge` is synchronous and pure, and may run more than once.
    */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;
@@ -329,7 +329,7 @@ export interface KeyStore {
    */
   lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
-   * Stores a new key as `judge` decides, together with the judge's events. `judge` receives the unrevoked key that
+   * Stores a new key and its events as `judge` decides. `judge` receives the unrevoked key that
    * already has the name, if any.
    */
   createKey(key: NewKey, judge: (namesake: Key | undefined) => Verdict<NewKey>): Promise<Key>;
@@ -340,7 +340,10 @@ export interface KeyStore {
   findKey(idOrName: string): Promise<Key | undefined>;
   /** Returns the selected keys, oldest first. */
   listKeys(selection?: KeySelection): Promise<Key[]>;
-  /** Changes a key as `judge` decides, together with the judge's events. Throws `not_found` if there is no such key. */
+  /**
+   * Changes a key as `judge` decides, and stores the judge's events with it. Throws `not_found` if there is no such
+   * key.
+   */
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
    * Applies the declared keys and their places as `judge` decides. If declarations clash, changes nothing and resolves

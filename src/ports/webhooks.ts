@@ -47,7 +47,7 @@ export interface WebhookStore {
   /** Returns all webhooks, ascending by name. */
   listWebhooks(): Promise<Webhook[]>;
   /**
-   * Changes webhooks as `judge` decides, together with the judge's events. Removing a webhook also removes its
+   * Changes webhooks and stores the events as `judge` decides. Removing a webhook also removes its
    * deliveries. `judge` is synchronous and pure, and may run more than once. If it refuses, nothing changes, and the
    * refusal is thrown.
    */

@@ -5,7 +5,7 @@ import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/con
 import { thisUser } from '../support/command-io.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** A temporary current folder that contains a home folder. Disposal removes it. */
+/** A temporary current folder; the home folder inside it exists once a test writes to it. Disposal removes both. */
 export class Sandbox {
   readonly #dir = new TempDir();
   readonly folder = this.#dir.path;

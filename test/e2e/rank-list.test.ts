@@ -52,7 +52,7 @@ test('repeating a list retries refused members, and promotes no member twice unt
   expect(await states()).toEqual(['1001 changed']); // a different file is a new run
   expect(await rankOf(1001)).toBe(50);
   for (const rank of [20, 10]) {
-    expect(await states('demote')).toEqual(['1001 changed']); // the earlier run was complete, so this is a new one
+    expect(await states('demote')).toEqual(['1001 changed']); // a list that was completed can run again
     expect(await rankOf(1001)).toBe(rank);
   }
 });

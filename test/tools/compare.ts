@@ -83,7 +83,7 @@ function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: StoredC
   return [`${changeId} of member ${rankeeId} was answered with 200 and is ${kept?.state ?? 'missing'} in the history`];
 }
 
-/** Finds a refusal whose change is neither refused nor failed. 504 does not count, because the outcome is unknown. */
+/** Finds an error response whose change did not fail. Ignores 504, which means that the outcome is unknown. */
 function denied({ status, changeId }: Answered, kept: StoredChange | undefined): string[] {
   if (status === 200 || status === 504 || changeId === '' || kept?.state === 'refused' || kept?.state === 'failed')
     return [];

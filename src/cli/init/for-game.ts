@@ -86,8 +86,8 @@ interface GameModels {
 }
 
 /**
- * Returns the models to write. Models for the same place in the game share one file. Leaves out existing files unless
- * `force` is set.
+ * Returns the models to write, and the names of existing files, which are not overwritten unless `force` is set. Models
+ * for the same place in the game share one file.
  */
 export function gameModels(
   { io }: Cli,

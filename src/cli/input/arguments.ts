@@ -96,7 +96,7 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('It must be a duration of at most 36500d, such as 30s, 5m, 24h or 90d.');
 }
 
-/** Parses a duration above zero into milliseconds, because a key that expires immediately would be useless. */
+/** Parses a duration into milliseconds. Rejects zero, because a key that expires immediately would be useless. */
 export function lifetime(text: string): number {
   const ms = duration(text);
   if (ms > 0) return ms;

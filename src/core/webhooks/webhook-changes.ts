@@ -10,7 +10,7 @@ interface Edit {
 
 type JudgeWebhooks = (webhooks: Webhook[], newestEvent: number) => Verdict<Edit>;
 
-/** A webhook to create. It receives the events from its creation on. */
+/** A webhook to create. It receives only events that occur after its creation. */
 export type NewWebhook = Pick<Webhook, 'id' | 'name' | 'kind' | 'shown' | 'events' | 'createdAt'> &
   Partial<Pick<Webhook, 'address' | 'addressHash' | 'secret' | 'mention' | 'isForGames' | 'declaredIn'>>;
 

@@ -98,7 +98,7 @@ async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): P
   return confirm(ports, one, written, call);
 }
 
-/** The platform's response to a write. `answer` is `undefined` if the response does not show the member. */
+/** The outcome of a write. `answer` is `undefined` if the response does not show the member. */
 type Written =
   | { kind: 'accepted'; answer: Member | undefined }
   | { kind: 'refused'; error: RankdError; wasSent: boolean }

@@ -122,7 +122,7 @@ function readUser({ users }: World, { userId }: FakeRequest): unknown {
   return { path: `users/${user.id}`, id: String(user.id), name: user.name, displayName: `~${user.name}~` };
 }
 
-/** Looks up names like the service: omits unknown names, and finds users by previous names. */
+/** Looks up names as the real service does: omits unknown names, and finds users by previous names. */
 function findUsers({ users, budgets }: World, body: Record<string, unknown>): FakeAnswer {
   const headers = budgets.charge('userNames');
   const asked = body['usernames'];

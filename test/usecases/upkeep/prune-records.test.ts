@@ -111,7 +111,7 @@ test('retention records the last event to be removed before it removes the first
   await keep(700, clock.now() - 40 * dayMs);
   await clock.advance(9 * dayMs);
   const { rows } = await store.auditChain({ afterId: 699, limit: 1 });
-  const aborted = clock.sleep(250).then(() => stop.abort()); // three steps to search, with pauses, then one to remove
+  const aborted = clock.sleep(250).then(() => stop.abort()); // after three search steps and one removal
   await round({ auditMs: dayMs });
   await aborted;
   const [prune] = await store.listAudit({ limit: 1 });

@@ -20,7 +20,7 @@ interface RoleFieldProps {
   onChange?: (role: number) => void;
 }
 
-/** A list of roles, highest first. */
+/** A form field that selects a role. Lists the highest role first. */
 export function RoleField({ name, label, none, among, isAny = false, chosen, onChange }: RoleFieldProps) {
   const { data } = useLive(roles);
   const ids = among ?? data?.givable ?? [];
