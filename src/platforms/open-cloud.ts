@@ -163,8 +163,8 @@ export class OpenCloudPlatform implements Platform {
    */
   async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
     this.#surprises.note('roles', baseRoleOmitted);
-    this.#omitted ??= (await this.role(id, call).catch(() => undefined)) ?? { id, name: 'Member', rank: 1 };
-    return this.#omitted;
+    this.#omitted ??= await this.role(id, call).catch(() => undefined);
+    return this.#omitted ?? { id, name: 'Member', rank: 1 };
   }
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {

@@ -116,6 +116,26 @@ test.each([{ ladder: [10, 20, 50] }, {}])(
     )(),
 );
 
+test('the base role that the list omits has its real name once it can be read', () =>
+  onOpenCloud(
+    async ({ app, call, clock }) => {
+      const nameOfBase = async () =>
+        (await listGroupRoles(app, call())).find(({ role }) => role.id === base)?.role.name;
+      expect(await nameOfBase()).toBe('Member');
+      clock.skip(61_000);
+      expect(await nameOfBase()).toBe('Visitor');
+    },
+    {
+      fake: { age: 'new' },
+      prepare: ({ group, faults }) => {
+        group.roles = group.roles.map((role) =>
+          role.id === base ? { ...role, name: 'Visitor', isPrivate: true } : role,
+        );
+        faults.add({ operation: 'role', kind: 'status 400' });
+      },
+    },
+  )());
+
 test('in a group that Roblox has migrated, a member with the owner’s rank is not called the owner, and is not changed', () =>
   onOpenCloud(
     async (system) => {
