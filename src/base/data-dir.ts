@@ -143,10 +143,12 @@ export function isInDataDir(dataDir: string, name: string): boolean {
 
 function asOwnerOf(dataDir: string): string {
   try {
-    return `run the command as its owner: sudo -u ${thisSystem.quote(ownerOf(dataDir))} rankd …`;
+    if (thisSystem.hasModes)
+      return `run the command as its owner: sudo -u ${thisSystem.quote(ownerOf(dataDir))} rankd …`;
   } catch {
-    return 'run the command as the user that owns it';
+    // the directory is not readable either
   }
+  return 'run the command as the user that owns it';
 }
 
 /**

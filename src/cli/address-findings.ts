@@ -80,7 +80,7 @@ async function addressesOf(host: string): Promise<string[] | Finding> {
     const found = await lookup(host, { all: true });
     return found.map(({ address }) => address);
   } catch (error) {
-    const fix = `create a DNS record for ${host} (A, and AAAA for IPv6) that points to the public address of the machine or the tunnel`;
+    const fix = `create a DNS record for ${host}: for a machine, A (and AAAA for IPv6) with its public address; for a tunnel, as the tunnel's provider describes`;
     const { cause, words, hint } = connectionFailure(error, { at: host });
     return fail('name', `${host} can't be reached: ${words}`, cause === 'name_unknown' ? fix : hint);
   }

@@ -45,9 +45,13 @@ export function modelNamed(
   const names = all.map(([name]) => name);
   const nearest = suggest(asked, names);
   const question = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
-  throw new RankdError('not_found', `rankd has no model named ${asked}.${question} It has ${names.join(', ')}.`, {
-    hint: 'rankd game list',
-  });
+  throw new RankdError(
+    'not_found',
+    `rankd has no model named ${asked}.${question} The models are ${names.join(', ')}.`,
+    {
+      hint: 'rankd game list',
+    },
+  );
 }
 
 export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {

@@ -26,7 +26,7 @@ export interface Io {
   ask(question: string): Promise<string>;
   /** Asks for a secret without showing the typed text. */
   askHidden(question: string): Promise<string>;
-  /** Printed after Ctrl-C at a question, e.g. "Nothing was written." */
+  /** Printed if the user ends a prompt with Ctrl-C, or if the input ends, e.g. "Nothing was written." */
   farewell?: string | undefined;
   /**
    * Calls `listener` with each line of standard input, without the line break, until the returned object is disposed.

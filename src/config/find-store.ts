@@ -146,7 +146,7 @@ function readText({ path, name }: ConfigLocation): string {
     if (codeOf(cause) !== 'EACCES') throw cause;
     const message = `This user is not allowed to read ${name}, so rankd cannot determine which store to open.`;
     throw new RankdError('no_permission', message, {
-      hint: 'run rankd as the user of the service: sudo -u rankd rankd …',
+      hint: "run the command as the daemon's user, or give this user read access to the file",
       cause,
     });
   }

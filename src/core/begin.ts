@@ -157,8 +157,8 @@ function countWith(rankeeId: number, members: readonly ChangedMember[]): number 
 
 function act({ of }: MemberLimit, max: number): string {
   if (of === 'demotions') return `demote more than ${max} different members in a short time (policy.breaker.demotions)`;
-  const whom = of === 'privileged' ? 'with a privileged role' : `of rank ${of.fromRank} or above`;
-  return `change more than ${max} different members ${whom} in a short time (policy.breaker.high_changes)`;
+  const which = of === 'privileged' ? 'a privileged role' : `rank ${of.fromRank} or above`;
+  return `change more than ${max} different members from or to ${which} in a short time (policy.breaker.high_changes)`;
 }
 
 function pause({ id, name }: Pick<Key, 'id' | 'name'>, reason: string, now: number): BeginVerdict {

@@ -42,7 +42,7 @@ export const discordCommands = [
   { name: 'promote', description: 'Give a member the next higher rank', options: [user, reason] },
   { name: 'demote', description: 'Give a member the next lower rank', options: [user, reason] },
   { name: 'setrank', description: 'Give a member a rank', options: [user, rank, reason] },
-  { name: 'role', description: 'Give or take an extra role', options: [user, action, role, reason] },
+  { name: 'role', description: 'Give a member an extra role, or take one away', options: [user, action, role, reason] },
   { name: 'suspend', description: 'Take all roles from a member temporarily', options: [user, duration, reason] },
   {
     name: 'unsuspend',

@@ -268,8 +268,8 @@ function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldU
 }
 
 /**
- * Returns the update that restores the holds from before a change that was recorded as applied, and that a later read
- * disproved. For a change that was never recorded as applied, the update is empty.
+ * Returns the update that reverts a change's effects on the holds, after a later read has shown that the change had no
+ * effect. For a change that was never recorded as applied, the update is empty.
  */
 function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, actor: Actor): HoldUpdate {
   const closing = own === undefined ? nothing : withdrawn(change, own, actor);

@@ -146,7 +146,7 @@ export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void 
   const { hint, details } = error;
   const { keyId = '', keyName = '', why } = details;
   const facts = { problem: 'paused key', keyId, key: keyName, changeId: change.id, why, hint };
-  log.warn(facts, `key ${keyName} (${keyId}) is now paused; to lift that: rankd key resume ${keyName}`);
+  log.warn(facts, `key ${keyName} (${keyId}) is now paused; to resume it: rankd key resume ${keyName}`);
 }
 
 function appliedOrThrow({ change, error }: ChangeAnswer): RankChange {

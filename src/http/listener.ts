@@ -115,7 +115,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const methods = new Map<string, string[]>();
   server.decorate('allowedMethods', methods);
   server.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.isServed !== undefined) return; // while a setting disables the route, its address does not exist
+    // a wrong method gets 404 even while the route is enabled, because a disabled route must not list its methods
+    if (config?.isServed !== undefined) return;
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });
   server.setNotFoundHandler((request, reply) => {

@@ -84,7 +84,10 @@ export function jsonBody({ body }: FastifyRequest): unknown {
 }
 
 function unknownEncoding(): RankdError {
-  return new RankdError('invalid_request', 'The body has an unknown encoding. Send it plain or as gzip.');
+  return new RankdError(
+    'invalid_request',
+    'The Content-Encoding of the body is not supported. Send the body uncompressed or as gzip.',
+  );
 }
 
 function brokenOff(): RankdError {

@@ -7,7 +7,13 @@ import type { Meters } from './meters.ts';
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });
-  const watched: Pick<Store, 'recordChange' | 'updateChange' | 'reopenChange'> = {
+  const watched: Pick<Store, 'beginChange' | 'recordChange' | 'updateChange' | 'reopenChange'> = {
+    async beginChange(change, question, judge) {
+      const verdict = await store.beginChange(change, question, judge);
+      // a change without writes is stored as ended
+      if (verdict.do === 'begin' && change.state !== 'pending') count(change.state, change.code, change.dryRun);
+      return verdict;
+    },
     async recordChange(change, events) {
       await store.recordChange(change, events);
       count(change.state, change.code, change.dryRun);

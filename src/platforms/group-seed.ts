@@ -106,7 +106,7 @@ function toMembers(group: GroupDescription, roles: Role[], reportProblem: Report
 /** Returns the id of the role that `entry` names, or the problem with it. */
 function heldRole(roles: Role[], entry: number, isOwner: boolean): number | string {
   const [role, other] = rolesNamed({ roles, rankOne: 'custom' }, entry);
-  if (role === undefined) return `names no role of the group: ${entry}`;
+  if (role === undefined) return `is ${entry}, but the group has no such rank or role id`;
   if (other !== undefined) return `names rank ${entry}, which two roles share; use a role id`;
   if (role.kind === 'guest') return 'names the guest role, which no member holds';
   if (role.kind === 'owner' && !isOwner) return "names the owner's role; set `owner` instead";

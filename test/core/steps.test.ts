@@ -99,7 +99,7 @@ function stateAfter(held: number[], taken: Step[]): number[] {
   return sorted([...roles]);
 }
 
-/** Returns every intermediate state: roles are given one at a time, and once all are given, taken one at a time. */
+/** Returns every state on the way: the missing roles are given one at a time, then the surplus ones are taken. */
 function statesOnTheWay({ from, to }: Goal): Set<string> {
   const known = new Set<string>();
   const open = [sorted(from)];

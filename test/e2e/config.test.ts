@@ -109,7 +109,7 @@ test('config check with a file as its argument explains --config', async () => {
   using home = new CliHome();
   expect(await home.here(['config', 'check', 'other.yaml'])).toMatchObject({
     code: 2,
-    stderr: 'error: The file to check must be given with --config.\ntry: rankd --config other.yaml config check\n',
+    stderr: 'error: The file to check must be given with --config.\ntry: rankd config check --config other.yaml\n',
   });
 });
 

@@ -21,7 +21,7 @@ afterAll(async () => {
   home[Symbol.dispose]();
 });
 
-test('a link logs in once; the cookie is limited to the page, and scripts cannot read it', async () => {
+test('a link works once; the cookie is limited to the page, and scripts cannot read it', async () => {
   const visitor = await PageVisitor.withLink(home);
   const { port } = new URL(visitor.origin);
   const login = await visitor.logIn();

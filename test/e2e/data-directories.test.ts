@@ -83,7 +83,7 @@ test.concurrent('the keys of a trial work for a service after the step that its 
   const secret = await home.createKey('my-game');
   const { stderr } = await home.here(['service', 'install', '--dir', home.cwd]);
   const step =
-    /^ {2}(rankd backup .+ && rankd restore .+?) {3}\(copies the keys/m.exec(stderr)?.[1] ?? expect.fail(stderr);
+    /^ {2}(rankd backup .+ && rankd restore .+?) {3}# copies the keys/m.exec(stderr)?.[1] ?? expect.fail(stderr);
   const service = join(home.folder, 'var-lib-rankd');
   expect(step).toContain(`--data-dir ${service}`);
   for (const command of step.split(' && ')) {

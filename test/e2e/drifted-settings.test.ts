@@ -100,7 +100,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
     expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
 
-    // the old text, restored after that, means the role that has rank 50 now
+    // once restored, the old text means the role that now has rank 50
     write('policy: { locked_roles: [50] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(50)).toEqual([403, 'rank_not_allowed']);

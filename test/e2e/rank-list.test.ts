@@ -144,7 +144,7 @@ test.each<[string, string[], RegExp]>([
   [
     'a user as well as a role',
     ['rank', 'promote', '1001', '--holding', 'Trainee'],
-    /that role\.\ntry: rankd rank promote --h/,
+    /so none can be named\.\ntry: rankd rank promote --h/,
   ],
   ['no rank', ['rank', 'set', '--holding', 'Trainee'], /Missing required argument 'rank'\./],
   ['a file as well as a role', ['rank', 'promote', '--holding', 'Trainee', '--file', '-'], /cannot be used with/],

@@ -45,7 +45,7 @@ describe('the first run', () => {
     expect((await home.here(['rank', 'show', '1001'])).stdout).toContain('Officer');
     const second = await serveOnTerminal(home, async () => undefined, ['--simulate']);
     expect(second).not.toContain('rk_live_');
-    expect(second).toMatch(/SIMULATED GROUP: .*start it without --simulate/);
+    expect(second).toMatch(/SIMULATED GROUP: .*start rankd without --simulate/);
   });
 });
 

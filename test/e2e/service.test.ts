@@ -51,10 +51,10 @@ test.concurrent('install writes a world-readable unit, makes systemd load it, an
   });
   expect(stderr).toContain('done: the user rankd exists\ndone: systemctl daemon-reload\n');
   expect(stderr).toMatch(
-    /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}\(copies the keys /m,
+    /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}# copies the keys /m,
   );
   expect(stderr).toContain(`
-  install -D -m 600 --owner=rankd /dev/stdin /etc/rankd/roblox.key   (paste the Roblox key, then press Ctrl-D)
+  install -D -m 600 --owner=rankd /dev/stdin /etc/rankd/roblox.key   # paste the Roblox key, then press Ctrl-D
   put the settings into /etc/rankd/rankd.yaml
   systemctl enable --now rankd
 `);
@@ -84,10 +84,10 @@ test.concurrent('install prints where to put existing settings and keys, even on
   expect(real).toContain(`  install -D -m 644 ${home.path('rankd.yaml')} /etc/rankd/rankd.yaml\n`);
   writeFileSync(home.path('other.key'), 'a-platform-key', { mode: 0o600 });
   expect(await stepsWith('group: { id: 7 }\nplatform: { api_key_file: other.key }\n')).toContain(
-    '/etc/rankd/rankd.yaml   (and set platform.api_key_file to /etc/rankd/roblox.key there)\n',
+    '/etc/rankd/rankd.yaml   # then set platform.api_key_file to /etc/rankd/roblox.key there\n',
   );
   expect(await stepsWith('platform: { kind: simulated }\n')).toContain(
-    '  install -D -m 600 --owner=rankd /dev/null /etc/rankd/roblox.key   (the group is simulated and needs no key',
+    '  install -D -m 600 --owner=rankd /dev/null /etc/rankd/roblox.key   # the group is simulated and needs no key',
   );
 });
 
@@ -100,7 +100,7 @@ test.concurrent('the commands of docs/hosting.md for systemd are the ones that i
   const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const { stderr } = await home.run(['service', 'install', '--dir', dir], { env });
   const [, left = ''] = stderr.replaceAll(`${home.cwd}/`, '').split('next:\n');
-  const steps = [...left.matchAll(/^ {2}(.+?)(?: {3}\(.*)?$/gm)].flatMap(([, step = '']) => step.split(' && '));
+  const steps = [...left.matchAll(/^ {2}(.+?)(?: {3}#.*)?$/gm)].flatMap(([, step = '']) => step.split(' && '));
   const typed = pagesToType.systemd().map((line) => line.replace(/^sudo /, ''));
   expect(typed.slice(2).filter((line) => line !== 'rankd service install')).toEqual(steps);
 });

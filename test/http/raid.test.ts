@@ -62,7 +62,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   ]);
   const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ problem }) => problem === 'paused key');
   const [{ subject: keyId = '', detail: { reason: why } = { reason: '' } } = {}] = pauses;
-  const msg = `key main (${keyId}) is now paused; to lift that: rankd key resume main`;
+  const msg = `key main (${keyId}) is now paused; to resume it: rankd key resume main`;
   expect(warnings).toMatchObject([{ level: 'warn', keyId, key: 'main', why, msg }]);
 
   const problems = new RecentProblems();

@@ -44,12 +44,14 @@ test('changes are counted by outcome, and changes of test keys separately', asyn
   await app.rank(key, { rankeeId: 4242 });
   await app.rank(key, { rankeeId: 1005, newRankId: 50 });
   await app.rank(key);
+  await app.rank(key, { rankeeId: 1001, newRankId: 10 });
+  await app.rank(key, { rankeeId: 1001, newRankId: 10 }); // the member already has this rank, so nothing is written
   const samples = await scrape(app.metricsUrl);
   const changes = (labels: Record<string, string>) => sampleOf(samples, 'rankd_changes_total', labels);
   expect(changes({ outcome: 'applied', dry_run: 'true' })).toBe(1);
   expect(changes({ outcome: 'refused', code: 'member_not_found', dry_run: 'false' })).toBe(1);
   const ended = samples.filter(({ name }) => name === 'rankd_changes_total');
-  expect(ended.reduce((sum, { value }) => sum + value, 0)).toBe(4);
+  expect(ended.reduce((sum, { value }) => sum + value, 0)).toBe(6);
 });
 
 test('refused keys are counted by reason', async () => {

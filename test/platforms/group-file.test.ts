@@ -100,9 +100,9 @@ test('all contradictions are reported together, each with its position', () => {
     `${file}:7:5 roles[3] has the same id as roles[2], 10005; roles that share a rank need different ids`,
     `${file}:8:17 acting_account must be one of the members or the owner; 3 is neither`,
     `${file}:10:22 members[0].roles[0] names rank 5, which two roles share; use a role id`,
-    `${file}:10:25 members[0].roles[1] names no role of the group: 99`,
+    `${file}:10:25 members[0].roles[1] is 99, but the group has no such rank or role id`,
     `${file}:10:29 members[0].roles[2] names the guest role, which no member holds`,
-    `${file}:10:32 members[0].roles[3] names no role of the group: 12345`,
+    `${file}:10:32 members[0].roles[3] is 12345, but the group has no such rank or role id`,
     `${file}:11:11 members[1].id is the same as the id of members[0], 2`,
   ]);
 });

@@ -67,7 +67,7 @@ export const configCommands = commandGroup({
 async function check(cli: Cli, named: string | undefined, { offline }: { offline: boolean }): Promise<void> {
   if (named !== undefined) {
     throw new RankdError('usage', 'The file to check must be given with --config.', {
-      hint: withoutKeys(`rankd --config ${named} config check`),
+      hint: withoutKeys(`rankd config check --config ${cli.io.system.quote(named)}`),
     });
   }
   const { config, file, warnings } = await cli.loadConfig().catch((error) => {
@@ -97,7 +97,7 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   using call = callWithin(app.clock, groupTimeoutMs, 'operator');
   try {
     const { misfits, stray } = await whileWaiting(cli.line, 'waiting for Roblox', () => strayRoles(app, call));
-    return [...misfits.map(({ message, fix }) => `${message} To correct it: ${fix}`), ...stray];
+    return [...misfits.map(({ message, fix }) => `${message} Fix: ${fix}`), ...stray];
   } catch (error) {
     if (isRankdError(error, 'config_invalid')) throw error;
     return [`ranks and roles were not checked against the group: ${asRankdError(error).message}`];

@@ -320,7 +320,7 @@ async function dashboard(
   cli.print(linkDocument(outcome), outcome.url);
   const elsewhere = outcome.tunnel === null ? '' : ` From another machine: ssh -L ${outcome.tunnel} THIS-MACHINE`;
   const only = view ? ' Its session can change nothing.' : '';
-  cli.say(`The link logs in once, within five minutes.${only}${elsewhere}`);
+  cli.say(`The link works once, within five minutes.${only}${elsewhere}`);
 }
 
 /** Stores a login link in the shared database, where a daemon on another machine finds it. */

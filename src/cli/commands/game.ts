@@ -117,7 +117,7 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
     );
   const { hostname } = new URL(values.url);
   cli.say(
-    `To test in Studio: rankd key create try --test, then add a secret in File > Experience Settings > Security > Secrets, with the name ${values.secret}, the domain ${hostname} and that key.`,
+    `To test in Studio, create a test key (rankd key create try --test) and whitelist your place (rankd whitelist add PLACE --key try). Then, in File > Experience Settings > Security > Secrets, add a secret with the name ${values.secret}, the domain ${hostname} and that key as its value.`,
   );
 }
 

@@ -250,7 +250,7 @@ function privilegeWords(givable: Role[]): string {
   if (unreported.length > 0)
     return `Roblox does not show what ${listRoles(unreported)} may do. If one of them may rank, remove or accept members, list it in rankd.yaml: policy.privileged_roles: [RANK, ...]`;
   if (privileged.length === 0) return 'None of them has power over others.';
-  return `Of these, ${listRoles(privileged)} have power over others, so only the operator may give and take them (policy.privileged_roles).`;
+  return `Of these, ${listRoles(privileged)} ${privileged.length === 1 ? 'has' : 'have'} power over others, so only the operator may give and take them (policy.privileged_roles).`;
 }
 
 function permissionWords({ mayChangeRanks }: ActingAccount): string {

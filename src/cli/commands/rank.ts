@@ -192,8 +192,8 @@ function isForMany({ file, holding }: ListSource): boolean {
 function twice({ file }: ListSource, line: string): RankdError {
   const [words, option] =
     file === undefined
-      ? ['With --holding, the users are the members who hold that role.', '--holding ROLE']
-      : ['With --file, the users are listed in the file, one on each line.', '--file FILE'];
+      ? ['With --holding, the users are the members who hold that role, so none can be named.', '--holding ROLE']
+      : ['With --file, the users are listed in the file, one on each line, so none can be named.', '--file FILE'];
   return new RankdError('usage', words, { hint: `${line} ${option}` });
 }
 

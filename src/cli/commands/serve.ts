@@ -82,7 +82,9 @@ async function greet(
   cli.print(servingDocument({ url, metricsUrl, dataDir: cli.dataDir }, platform), `rankd listens on ${url}${from}`);
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
-    const wayOut = isChosen ? 'start it without --simulate, with the settings of rankd.yaml' : 'rankd init';
+    const wayOut = isChosen
+      ? 'start rankd without --simulate, and run rankd init first if it has no settings yet'
+      : 'rankd init';
     cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group: ${wayOut}`);
     cli.say(
       await firstSteps(app.current, {

@@ -35,7 +35,7 @@ export const whitelistCommands = commandGroup({
   commands: [
     command({
       name: 'add',
-      about: 'allow the key from these places',
+      about: 'accept the key from these places',
       args: [places],
       options: {
         ...placeOptions,
@@ -73,7 +73,7 @@ export const whitelistCommands = commandGroup({
     }),
     command({
       name: 'enable',
-      about: 'allow the key from these places again',
+      about: 'accept the key from these places again',
       args: [places],
       options: placeOptions,
       examples: ['rankd whitelist enable 920587237'],

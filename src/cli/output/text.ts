@@ -74,8 +74,8 @@ export function csvLine(cells: ReadonlyArray<string | number | boolean | null>):
 }
 
 /**
- * Adds an apostrophe to cells that a spreadsheet would run as formulas, including full-width forms (＝＋－＠) and leading
- * spaces. Source: OWASP, CSV injection.
+ * Prepends an apostrophe to cells that a spreadsheet would evaluate as formulas, including those that begin with spaces
+ * or with a full-width operator (＝＋－＠). Source: OWASP, CSV injection.
  */
 function harmless(text: string): string {
   return /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;

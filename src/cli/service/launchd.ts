@@ -47,7 +47,7 @@ ${strings(serveLine(cli))}
       program: 'launchctl',
       args: ['bootout', `${domainOf(cli)}/${label}`],
       done: 'done: the agent is stopped',
-      otherwise: (command) => `launchd could not stop it; if it is running, run \`${command}\` yourself`,
+      otherwise: (command) => `launchd could not stop the daemon; if it is still running, run \`${command}\` yourself`,
     },
   ],
   next: async (cli, file) => {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { thisSystem } from '../../base/system.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Cli } from '../cli.ts';
 import type { Io } from '../io.ts';
@@ -36,7 +37,7 @@ export const systemd: ServiceManager = {
       program: 'systemctl',
       args: ['disable', '--now', 'rankd'],
       done: 'done: the daemon is stopped, and no longer starts',
-      otherwise: (command) => `systemd could not stop it; run \`${command}\` yourself`,
+      otherwise: (command) => `systemd could not stop the daemon; run \`${command}\` yourself`,
     },
   ],
   afterRemoval: [daemonReload],
@@ -95,17 +96,17 @@ function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
   if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return [];
   const asUser = env['SUDO_USER'] === undefined ? '' : `sudo -u ${env['SUDO_USER']} `;
   return [
-    `${asUser}rankd backup keys.db && rankd restore -y --data-dir ${serviceDataDir} keys.db   (copies the keys that your games have; leave it out if there are none)`,
+    `${asUser}rankd backup keys.db && rankd restore -y --data-dir ${serviceDataDir} keys.db   # copies the keys that your games have; leave it out if there are none`,
   ];
 }
 
 function keyStep(loaded: LoadedConfig | undefined): string {
   if (loaded?.file !== undefined && loaded.config.platform.kind === 'simulated') {
-    return `install -D -m 600 --owner=rankd /dev/null ${keyFile}   (the group is simulated and needs no key, but the unit requires the file)`;
+    return `install -D -m 600 --owner=rankd /dev/null ${keyFile}   # the group is simulated and needs no key, but the unit requires the file`;
   }
   const named = loaded?.origins.get('platform.api_key_file');
   if (loaded?.file === undefined || named?.source !== 'file' || typeof named.value !== 'string') {
-    return `install -D -m 600 --owner=rankd /dev/stdin ${keyFile}   (paste the Roblox key, then press Ctrl-D)`;
+    return `install -D -m 600 --owner=rankd /dev/stdin ${keyFile}   # paste the Roblox key, then press Ctrl-D`;
   }
   const current = resolve(dirname(loaded.file), named.value);
   return current === keyFile
@@ -118,6 +119,6 @@ function settingsStep(loaded: LoadedConfig | undefined): string {
   if (loaded.file === configFile) return `chmod 644 ${configFile}`;
   const named = loaded.origins.get('platform.api_key_file');
   const isFoundThere = named?.source !== 'file' || resolve(dirname(configFile), String(named.value)) === keyFile;
-  const note = isFoundThere ? '' : `   (and set platform.api_key_file to ${keyFile} there)`;
-  return `install -D -m 644 ${loaded.file} ${configFile}${note}`;
+  const note = isFoundThere ? '' : `   # then set platform.api_key_file to ${keyFile} there`;
+  return `install -D -m 644 ${thisSystem.quote(loaded.file)} ${configFile}${note}`;
 }

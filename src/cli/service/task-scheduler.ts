@@ -69,7 +69,7 @@ export const taskScheduler: ServiceManager = {
       program: schtasks(cli),
       args: ['/End', '/TN', task],
       done: 'done: the daemon is stopped',
-      otherwise: (command) => `Windows could not stop it; if it is running, run \`${command}\` yourself`,
+      otherwise: () => 'Windows could not stop the daemon; if its window is still open, close it',
     },
     {
       program: schtasks(cli),

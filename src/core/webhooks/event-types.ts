@@ -154,7 +154,9 @@ export function changeAt({ action, at, detail }: AuditEvent, change: RankChange)
   return { ...kept, state, code, rolesBefore, rolesAfter, message, ...(state !== 'unknown' && { finishedAt: at }) };
 }
 
-/** Returns the direction of the member's move, by the highest role or by the extra role that was given or taken. */
+/**
+ * Returns the direction of the member's move, judged by the highest role, or by the extra role that was given or taken.
+ */
 export function moveOf({
   kind,
   roles = [],

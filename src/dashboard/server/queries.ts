@@ -150,6 +150,6 @@ function momentIn({ clock }: Pick<DaemonContext, 'clock'>, query: URLSearchParam
   const at = ago === undefined ? parseMoment(text) : clock.now() - ago;
   if (at !== undefined && Number.isFinite(new Date(at).getTime())) return at;
   const shown = text.slice(0, 40);
-  const what = 'give a date such as 2026-05-01, a time such as 2026-05-01T18:00Z, or a duration before now such as 1h';
+  const what = 'give a date such as 2026-05-01, a time such as 2026-05-01T18:00Z, or how long ago, such as 1h';
   throw new FieldError(name, `can't be '${shown}': ${what}`);
 }

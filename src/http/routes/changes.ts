@@ -74,7 +74,7 @@ const changeAnswer = z.strictObject({
   ...answerFields,
   message: z.string().describe('The result, in one sentence.'),
   workspaceId,
-  robloxUserId: z.int().min(1).describe('The member whose rank changed.'),
+  robloxUserId: z.int().min(1).describe('The user id of the member.'),
   oldRank: roleRank.describe(
     "The member's highest rank number before the change, counting only the ladder if there is one; null if unknown.",
   ),
@@ -87,7 +87,7 @@ const roleAnswer = z.strictObject({
   ...answerFields,
   message: z.string().describe('The result, in one sentence.'),
   workspaceId,
-  robloxUserId: z.int().min(1).describe('The member whose role changed.'),
+  robloxUserId: z.int().min(1).describe('The user id of the member.'),
   roleId: z.int().min(1).describe('The id of the role that was given or taken.'),
   roleName: z.string().describe('The name of that role.'),
   changeId: changeId.describe('The id of the change in the history.'),

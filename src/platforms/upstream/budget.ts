@@ -15,7 +15,8 @@ const headroomShare = 0.1;
 /** Heavy lanes may start calls at least this many times faster than if they were spread evenly over a window. */
 const heavyHaste = 10;
 /**
- * The number of first calls that are spaced out, so that few calls exceed a limit that the platform does not report.
+ * Calls are spaced out until the platform has accepted this many, so that few calls exceed a limit that the platform
+ * does not report.
  */
 const cautiousCalls = 50;
 /**

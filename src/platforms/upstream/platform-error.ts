@@ -229,8 +229,8 @@ const maxMessageLength = 200;
 
 /**
  * Reads an error body in any of these formats: the gateway's `errors` list, the v2 form (`code`, `message`), the older
- * form (`error`, `message`), a problem document (`title`). A body that is not JSON counts as text. Source: Open Cloud's
- * page on errors.
+ * form (`error`, `message`), a problem document (`title`). If the body is not JSON, its text is
+ * the message, unless it is a web page. Source: Open Cloud's page on errors.
  */
 function problemOf(body: string): Problem {
   const json = parse(body);

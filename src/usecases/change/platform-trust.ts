@@ -158,8 +158,8 @@ export class PlatformTrust {
     const isHeld = !isOfApplied(read);
     const facts = { changeId: id, rankeeId, said: isHeld ? rolesBefore : rolesAfter, held };
     const what = isHeld
-      ? 'Roblox shows a change that it had refused, unless someone made it by hand; rankd reconciles it again'
-      : 'Roblox does not show a change that it had confirmed, unless someone undid it by hand; rankd reconciles it again';
+      ? 'Roblox shows a change that it had refused (or someone made it by hand); rankd reconciles it again'
+      : 'Roblox does not show a change that it had confirmed (or someone undid it by hand); rankd reconciles it again';
     this.#doubt(isHeld ? 'held_though_refused' : 'not_held', what, facts);
   }
 

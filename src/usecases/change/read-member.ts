@@ -30,12 +30,15 @@ export async function readMember(
   }
 }
 
-/** Returns the time from which every read shows rankd's last change to the member (`Clock.monotonic()`). */
+/** Returns the time (on `Clock.monotonic()`) from which every read shows rankd's last change to the member. */
 export async function lagEndsAt(app: ReadContext, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
 
-/** Returns rankd's last change to the member that may have written roles; `undefined` if reads never lag. */
+/**
+ * Returns rankd's last change that may have written the member's roles; `undefined` if there is none, or if reads never
+ * lag.
+ */
 export async function writtenLast(
   { platform, store }: Pick<ReadContext, 'platform' | 'store'>,
   rankeeId: number,

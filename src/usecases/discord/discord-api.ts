@@ -108,8 +108,12 @@ export async function registerCommands(
     secrets: [botToken],
   });
   if (answer.isAnswered && answer.status >= 200 && answer.status < 300) return;
-  const hint =
-    answer.isAnswered && answer.status < 500 ? hints[answer.status] : 'try again once discord.com can be reached';
+  if (!answer.isAnswered) {
+    throw new RankdError('conflict', `The commands could not be sent to Discord: ${inWords(answer)}.`, {
+      hint: 'check that this machine can reach discord.com, then run this again',
+    });
+  }
+  const hint = answer.status < 500 ? hints[answer.status] : 'try again in a few minutes: Discord has a problem';
   throw new RankdError('conflict', `Discord did not accept the commands: ${inWords(answer)}.`, {
     hint: hint ?? 'check that the application id and the server id match those in Discord',
   });

@@ -25,7 +25,7 @@ export async function checkGroup(
     const { misfits, stray } = await strayRoles(app, call);
     for (const warning of stray) log.warn(warning);
     for (const { message, fix } of misfits) log.warn({ hint: fix, problem: 'roles' }, message);
-    return [...misfits.map(({ message, fix }) => `${message} To correct it: ${fix}`), ...stray];
+    return [...misfits.map(({ message, fix }) => `${message} Fix: ${fix}`), ...stray];
   } catch (error) {
     if (isRankdError(error, 'config_invalid')) throw error;
     return [];

@@ -202,7 +202,7 @@ function rolesOf({ change }: ChangeView, strong: string): string {
 /** The titles of events that are not about a change. */
 const titles: Partial<Record<WebhookEventType, string>> = {
   'undo.finished': 'Changes were undone',
-  'suspension.begun': 'A member is suspended, or has a temporary rank',
+  'suspension.begun': 'A suspension, or a temporary rank or role, has begun',
   'suspension.extended': 'The end of a suspension was changed',
   'suspension.reopened': 'A suspension, or a temporary rank, is in force again',
   'suspension.ended': 'A suspension is over',

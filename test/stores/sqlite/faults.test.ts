@@ -33,7 +33,7 @@ test('a write fails on a full disk, stores nothing, and succeeds once there is s
     name: 'RankdError',
     code: 'store_unavailable',
     message: expect.stringContaining('full'),
-    hint: expect.stringContaining('free space'),
+    hint: expect.stringContaining('free up space'),
   });
   const places = Array.from({ length: 5_000 }, (_, index) => index + 1);
   const adding = operate({ store: store, clock }).addEntries({ keyId: 'key_main', placeIds: places }, operator);

@@ -348,7 +348,11 @@ export class WriteTransaction extends Transaction {
   /** Resolves with the newest audit event, which may belong to this transaction. */
   async head(): Promise<ChainLink> {
     const head = this.#newHead ?? (await this.#head);
-    if (head === undefined) throw new RankdError('store_unavailable', "rankd's audit has no head.");
+    if (head === undefined) {
+      throw new RankdError('store_unavailable', "The database lacks the newest entry of rankd's audit chain.", {
+        hint: 'run rankd db check, then restore the missing parts from a backup of the server',
+      });
+    }
     return head;
   }
 

@@ -64,7 +64,7 @@ const byCode: Record<string, Wording> = {
   '42703': damaged,
   '53100': (_, cause) =>
     unavailable("The PostgreSQL server's disk is full, so nothing was changed.", {
-      hint: 'free space on the server',
+      hint: 'free up disk space on the server',
       cause,
     }),
   '53300': noConnection,

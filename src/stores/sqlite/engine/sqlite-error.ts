@@ -70,7 +70,7 @@ function failures(file: string): Record<string, { message: string } & RankdError
   return {
     SQLITE_FULL: {
       message: "The disk with rankd's database is full, so nothing was changed.",
-      hint: `free space on the file system of ${directory}`,
+      hint: `free up space on the file system of ${directory}`,
     },
     SQLITE_IOERR: {
       message: "The disk with rankd's database reported an error, so nothing was changed.",
