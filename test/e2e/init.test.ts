@@ -208,7 +208,7 @@ test('role names in a question cannot control the terminal', async () => {
   expect(screen).toContain('Create the game key: rankd key create my-game\n');
   expect(screen).toContain('Let your game use the key: rankd whitelist add PLACE --key my-game\n');
   expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
-  expect(screen).toContain('insert it where the command says: rankd game write\n');
+  expect(screen).toContain('insert it where the command says: rankd game write --min-rank 200\n');
   expect(existsSync(home.path('Rankd.rbxmx'))).toBe(false);
   expect(screen).toContain('later: rankd key create my-game, then rankd whitelist add PLACE\n');
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).not.toMatch(/^ *ladder:/m);
@@ -272,7 +272,9 @@ test('init lists the roles that have power over others, and those with unknown p
   );
   roblox.credential.userId = sampleUsers.owner;
   const ofOwner = await home.here(['init', ...flags, '--force'], { env });
-  expect(ofOwner.stderr).toContain('Of these, 50 (Captain), 200 (Admin) have power over others, so only the operator');
+  expect(ofOwner.stderr).toContain(
+    'Of these roles, 50 (Captain), 200 (Admin) have power over others, so only the operator',
+  );
 });
 
 test('the key can come from standard input and is stored in a private file', async () => {

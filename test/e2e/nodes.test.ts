@@ -62,7 +62,7 @@ describe('several daemons on one database', () => {
       differences: [{ setting: 'policy.cooldown', sides: [['east'], ['west']] }],
     });
     const shown = (await atDesk('status')).stdout;
-    expect(shown).toMatch(/running, 2 of 2 nodes are serving/);
+    expect(shown).toMatch(/running, 2 of 2 nodes serving/);
     expect(shown).toMatch(/policy\.cooldown\s+east \| west/);
     const local = await homes.east.here(['status', '--json']);
     expect(local.json()).toMatchObject({ status: { pid: daemons.east.process.pid, nodes: [{}, {}] } });

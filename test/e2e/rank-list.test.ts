@@ -137,7 +137,7 @@ test('the owner and the acting account are refused in a list for a role', async 
   const { code, stdout } = await home.here(['rank', 'set', 'Officer', '--holding', 'Member', '--at-least', '-y']);
   expect(code).toBe(5);
   expect(stdout).toMatch(/^MEMBER .*\n(.*\n)*9000 +refused .*\n(.*\n)*9001 +refused /);
-  expect(stdout).toMatch(/list_\w+: of 13 members, 4 changed; 7 already had the rank; 2 refused\.\n$/);
+  expect(stdout).toMatch(/list_\w+: of 13 members, 4 changed; 7 already had the rank or a higher one; 2 refused\.\n$/);
 });
 
 test.each<[string, string[], RegExp]>([

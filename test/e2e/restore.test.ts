@@ -330,7 +330,7 @@ test('restore - reads the output of backup -, completely or not at all', async (
   expect(readdirSync(home.dataDir).filter((name) => name.startsWith('rankd-scratch'))).toEqual([]);
   const typed = new TerminalIo(home);
   expect(await runProgram(['restore', '-'], typed)).toBe(2);
-  expect(typed.talk).toContain('rankd restore - < rankd-backup.db');
+  expect(typed.talk).toContain('try: rankd restore rankd-backup.db');
 });
 
 test('the database itself is not a backup', async () => {

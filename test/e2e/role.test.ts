@@ -41,6 +41,13 @@ test.concurrent('role add and remove change one role, which the history shows an
   const listed = await home.here(['role', 'add', '50', '--file', home.path('buyers'), '-y']);
   expect(listed).toMatchObject({ code: 5, stdout: expect.stringMatching(/of 3 members, 2 changed; 1 refused/) });
   expect(await held(home)).toEqual([trainee, captain, base]);
+  writeFileSync(home.path('buyers'), `${member}\n`);
+  const summaryOf = async (verb: string, file: string) =>
+    (await home.here(['role', verb, '50', '--file', home.path(file), '-y'])).stdout;
+  expect(await summaryOf('add', 'buyers')).toMatch(/of 1 member, 1 already had the role\.\n$/);
+  expect(await summaryOf('remove', 'buyers')).toMatch(/of 1 member, 1 changed\.\n$/);
+  writeFileSync(home.path('again'), `${member}\n1003\n`);
+  expect(await summaryOf('remove', 'again')).toMatch(/of 2 members, 1 changed; 1 did not have the role\.\n$/);
 });
 
 test.concurrent('the end of a temporary role does not revert a rank change in the meantime', async () => {

@@ -158,7 +158,7 @@ test('an undo is not part of any other selection, so no command restores the res
   const { undo } = await raid.home.json<Undo & { undo: { undosLeftOut: number } }>(...args, '--dry-run');
   expect([states(undo), undo.undosLeftOut]).toEqual([{ 1002: 'would_put_back' }, 2]);
   const result = await raid.home.here(args);
-  expect(result.stderr).toContain('2 changes made by an undo left out; --undo ID reverts that undo.');
+  expect(result.stderr).toContain('2 changes made by an undo were left out; --undo ID reverts that undo.');
   expect(await raid.held()).toEqual(before);
 });
 

@@ -115,7 +115,8 @@ test('during a rotation, both secrets sign, and afterwards only the new one', as
   sink.received.length = 0;
   const { secret: fresh } = await home.json<{ secret: string }>('webhook', 'rotate', 'bot', '--overlap', '24h');
   await home.json('webhook', 'test', 'bot');
-  await home.json('webhook', 'rotate', 'bot', '--overlap', '0s', '--out', home.path('newest.secret'));
+  const rotated = await home.here(['webhook', 'rotate', 'bot', '--overlap', '0s', '--out', home.path('newest.secret')]);
+  expect(rotated.stderr).toContain('The old secret of "bot" no longer signs events.\n');
   await home.json('webhook', 'test', 'bot');
   const newest = readFileSync(home.path('newest.secret'), 'utf8').trim();
   const verifies = (by: string, index: number) => {

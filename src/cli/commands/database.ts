@@ -162,7 +162,7 @@ async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
   const { dataDir, io } = cli;
   if (io.stdinIsTerminal) {
     throw new RankdError('usage', "A backup can't be typed on a terminal.", {
-      hint: 'rankd restore - < rankd-backup.db',
+      hint: 'rankd restore rankd-backup.db',
     });
   }
   using scratch = new ScratchDirectory(existsSync(dataDir) ? dataDir : tmpdir());

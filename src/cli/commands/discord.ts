@@ -120,7 +120,7 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   });
   const server = await knownOrAsked(cli, options.server ?? discord?.server, {
     ...{ flag: '--server', parse: asDiscordId },
-    question: 'Server id (right-click the server, Copy Server ID): ',
+    question: 'Server id (in Discord with Developer Mode on: right-click the server, Copy Server ID): ',
   });
   const rows = options.row ?? discord?.rows ?? (await askForRows(cli));
   const apiBaseUrl = asBaseUrl(String(origins.get('discord.api_base_url')?.value)) ?? usualApi;
@@ -146,7 +146,7 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   );
   cli.say(
     endpoint === null
-      ? '\nAlso set server.public_url in rankd.yaml: Discord must reach rankd at that address, followed by /discord/interactions.'
+      ? '\nAlso set server.public_url in rankd.yaml. Then run rankd reload, and paste that address, followed by /discord/interactions, as the Interactions Endpoint URL (General Information).'
       : `\nThen run rankd reload, and paste this as the Interactions Endpoint URL (General Information):\n${endpoint}`,
   );
 }

@@ -248,9 +248,10 @@ function reportGroup(
 function privilegeWords(givable: Role[]): string {
   const { privileged, unreported } = privilegesAmong(givable, 'operator');
   if (unreported.length > 0)
-    return `Roblox does not show what ${listRoles(unreported)} may do. If one of them may rank, remove or accept members, list it in rankd.yaml: policy.privileged_roles: [RANK, ...]`;
-  if (privileged.length === 0) return 'None of them has power over others.';
-  return `Of these, ${listRoles(privileged)} ${privileged.length === 1 ? 'has' : 'have'} power over others, so only the operator may give and take them (policy.privileged_roles).`;
+    return `Roblox does not show what ${listRoles(unreported)} may do. If ${unreported.length === 1 ? 'that role' : 'one of them'} may rank, remove or accept members, list it in rankd.yaml: policy.privileged_roles: [RANK, ...]`;
+  if (privileged.length === 0) return 'None of these roles has power over others.';
+  const [have, them] = privileged.length === 1 ? ['has', 'it'] : ['have', 'them'];
+  return `Of these roles, ${listRoles(privileged)} ${have} power over others, so only the operator may give and take ${them} (policy.privileged_roles).`;
 }
 
 function permissionWords({ mayChangeRanks }: ActingAccount): string {

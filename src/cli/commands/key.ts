@@ -125,7 +125,7 @@ export const keyCommands = commandGroup({
       examples: ['rankd history list --key my-game', 'rankd key resume my-game'],
       run: async (cli, idOrName) => {
         const { key, wasPaused } = await cli.withWrites((ports) => resumeKey(ports, named(cli, idOrName)));
-        printKey(cli, key, wasPaused ? `is ${shownState(key, systemClock.now())} again` : 'was not paused');
+        printKey(cli, key, wasPaused ? resumed(key) : 'was not paused');
       },
     }),
     command({
@@ -135,13 +135,19 @@ export const keyCommands = commandGroup({
       examples: ['rankd key adopt my-game'],
       run: async (cli, idOrName) => {
         const { key, wasSimulated } = await cli.withWrites((ports) => adoptKey(ports, named(cli, idOrName)));
-        printKey(cli, key, wasSimulated ? 'works on the real group too' : 'was not created on the simulated group');
+        printKey(cli, key, wasSimulated ? 'works on the real group too' : 'was not limited to the simulated group');
       },
     }),
     verifyCommand,
     hashCommand,
   ],
 });
+
+/** Describes a key that is no longer paused, which may have expired or been revoked in the meantime. */
+function resumed(key: Key): string {
+  const state = shownState(key, systemClock.now());
+  return state === 'expired' || state === 'revoked' ? `is no longer paused, but it is ${state}` : `is ${state} again`;
+}
 
 function named({ by }: Cli, key: string): { key: string; by: string } {
   return { key, by };
@@ -212,9 +218,16 @@ async function rotate(
     cli.say(
       overlapMs === 0
         ? 'The old secret no longer works.'
-        : `The old secret works until ${isoTime(minted.oldExpiresAt)}. Running game servers use it until they restart, so restart them before then (Creator Dashboard: Restart servers).`,
+        : `The old secret works until ${isoTime(minted.oldExpiresAt)}. Before then, ${replacement(minted.key)}.`,
     );
   });
+}
+
+/** Returns the steps after a rotation. Running game servers use the old secret until they restart. */
+function replacement({ isAnyPlace }: Key): string {
+  return isAnyPlace
+    ? 'give the new one to the program that uses this key'
+    : "put the new one into your experience's secret on the Creator Dashboard, then restart all running game servers there (Restart servers)";
 }
 
 async function list(cli: Cli, options: { limit: number; after?: string }): Promise<void> {
@@ -286,7 +299,7 @@ function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecre
     const use =
       lastUsedAt === undefined
         ? 'no use recorded yet (a daemon records uses once a minute)'
-        : `last used ${timeText(lastUsedAt, screen)} from place ${lastPlaceId}`;
+        : `last used ${timeText(lastUsedAt, screen)}${lastPlaceId === undefined ? '' : ` from place ${lastPlaceId}`}`;
     return [masked, ...end, use].join(', ');
   };
 }

@@ -67,7 +67,7 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
     const run = await carryOut(cli, app, { plan, command, members });
     const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
     if (isDone) await noteList(app, 'end', { plan, command, members });
-    printList(cli, { plan, run });
+    printList(cli, { plan, run, asked });
   };
   await cli.withRanking(work, { isWriting: true });
 }
@@ -110,7 +110,7 @@ function questionOf(
   { plan, members, held }: { plan: PlannedList; members: ListedMember[]; held: Role | undefined },
 ): string {
   const whom = counted(members.length, 'member') + (held === undefined ? '' : ` with the role ${roleTitle(held)}`);
-  if (plan.isContinued) return `Continue ${plan.id}, skipping those of ${whom} that are already done?`;
+  if (plan.isContinued) return `Continue ${plan.id} (${whom}), skipping those already done?`;
   if (kind !== undefined)
     return kind === 'role_added' ? `Give ${whom} the role ${rank}?` : `Take the role ${rank} from ${whom}?`;
   if (step !== undefined) return `${step === 'promote' ? 'Promote' : 'Demote'} ${whom}?`;
@@ -134,17 +134,21 @@ async function carryOut(
   return { ...(await listAfterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
-/** The summary's wording for each state. */
-const words = {
-  changed: 'changed',
-  already: 'already had the rank',
-  done: 'already changed by this list',
-  refused: 'refused',
-  unknown: 'not confirmed yet',
-} as const satisfies Record<MemberChange['state'], string>;
+/** Returns the wording for each state. `already`: the member needed no change. */
+function wordsFor({ kind, atLeast }: AskedList): Record<MemberChange['state'], string> {
+  const same = atLeast ? 'already had the rank or a higher one' : 'already had the rank';
+  return {
+    changed: 'changed',
+    already: kind === undefined ? same : kind === 'role_added' ? 'already had the role' : 'did not have the role',
+    done: 'already changed by this list',
+    refused: 'refused',
+    unknown: 'not confirmed yet',
+  };
+}
 
 /** Prints the failed members and a summary. Throws `ExitCode` if a member failed or was not reached. */
-function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun }): void {
+function printList(cli: Cli, { plan, run, asked }: { plan: PlannedList; run: ListRun; asked: AskedList }): void {
+  const words = wordsFor(asked);
   const failed = run.results
     .filter(({ state }) => state === 'refused' || state === 'unknown')
     .sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
@@ -154,7 +158,11 @@ function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun })
     ...[withId(result.rankeeName, result.rankeeId), words[result.state], listMessage(result)],
   ]);
   const headings = [...(hasLines ? ['line'] : []), 'member', 'outcome', 'detail'];
-  cli.print({ list: listDocument({ plan, run }) }, table(headings, rows, { wrapsLast: true }), summaryOf(plan, run));
+  cli.print(
+    { list: listDocument({ plan, run }) },
+    table(headings, rows, { wrapsLast: true }),
+    summaryOf(plan, run, asked),
+  );
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (run.left.length > 0) cli.say('Run the same command again to continue with the rest.');
@@ -163,9 +171,11 @@ function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun })
   if (code !== 0) throw new ExitCode(code);
 }
 
-function summaryOf({ id }: PlannedList, { results, left }: ListRun): string {
-  const states = Object.keys(words) as Array<MemberChange['state']>;
-  const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
+function summaryOf({ id }: PlannedList, { results, left }: ListRun, asked: AskedList): string {
+  const counts = Object.entries(wordsFor(asked)).map(([state, text]) => [
+    results.filter((result) => result.state === state).length,
+    text,
+  ]);
   const parts = [...counts, [left.length, 'not reached']].flatMap(([count, what]) =>
     count === 0 ? [] : [`${count} ${what}`],
   );

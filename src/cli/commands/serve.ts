@@ -119,7 +119,7 @@ try: rankd key create my-game`;
 
 const keysElsewhere = 'it is in a different database: stop all daemons, then `rankd store copy --from WHERE --to URL`';
 const keysInOtherDirectory = (dataDir: string) =>
-  `it is in a different data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here`;
+  `it is in a different data directory than ${dataDir}: \`rankd backup FILE\` there, then stop this daemon and \`rankd restore FILE\` here`;
 
 function flagsOf({ host, port, simulate }: ValuesOf<typeof serveOptions>): Record<string, string> {
   return {

@@ -117,16 +117,16 @@ function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
 function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[] {
   const { lastBackupAt, oldSecrets = [], erasures = [], serverAheadMs, lateWrites } = kept;
   const { openChanges = null, today } = counts ?? {};
-  const counted = Object.entries(today ?? {}).flatMap(([outcome, count]) =>
+  const outcomes = Object.entries(today ?? {}).flatMap(([outcome, count]) =>
     count === 0 ? [] : [`${count} ${outcome}`],
   );
   const problems = daemon?.problems ?? [];
   const serving = nodes?.filter((node) => node.state === 'serving').length;
   const summary = facts({
-    state: nodes === undefined ? state : `${state}, ${serving} of ${nodes.length} nodes are serving`,
+    state: nodes === undefined ? state : `${state}, ${serving} of ${counted(nodes.length, 'node')} serving`,
     ...(daemon !== undefined && daemonFacts(daemon)),
     'open changes': openChanges,
-    'changes today': today === undefined ? null : counted.join(', ') || 'none',
+    'changes today': today === undefined ? null : outcomes.join(', ') || 'none',
     'last backup': lastBackupAt === undefined ? null : lastBackupAt === null ? 'none by rankd' : ago(lastBackupAt),
     'old secrets': oldSecrets.length === 0 ? null : oldSecretsText(oldSecrets),
     'to be forgotten': erasures.length === 0 ? null : erasuresText(erasures),
@@ -247,7 +247,7 @@ function oldSecretsText(secrets: readonly OldSecretInUse[]): Cell {
     secrets
       .map(
         ({ keyName, lastUsedAt, lastPlaceId, expiresAt }) =>
-          `STILL USED: the old secret of ${keyName}, last from place ${lastPlaceId} at ${timeText(lastUsedAt, screen)}; it expires at ${timeText(expiresAt, screen)}, so restart that game's servers`,
+          `STILL USED: the old secret of ${keyName}, last ${lastPlaceId === undefined ? '' : `from place ${lastPlaceId} `}at ${timeText(lastUsedAt, screen)}; it expires at ${timeText(expiresAt, screen)}, so ${lastPlaceId === undefined ? 'give the new one to the program that uses it' : "restart that game's servers"}`,
       )
       .join('; ');
 }

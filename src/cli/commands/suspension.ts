@@ -206,8 +206,16 @@ async function extend(cli: Cli, user: AskedUser, options: HoldOptions): Promise<
 function extension({ for: length, until }: HoldOptions): { forMs: number } | { endsAt: number } {
   if (length === undefined && until !== undefined) return { endsAt: until };
   if (typeof length === 'number' && until === undefined) return { forMs: length };
+  if (length === 'ever' && until === undefined)
+    throw new RankdError(
+      'usage',
+      'An extension needs an end; --for ever is only for a new suspension or temporary rank.',
+      {
+        hint: 'add --for 2d or --until 2027-01-31 instead',
+      },
+    );
   throw new RankdError('usage', 'Give either a duration or a new end time.', {
-    hint: 'add --for 2d, or --until 2027-01-31',
+    hint: length === undefined ? 'add --for 2d, or --until 2027-01-31' : 'leave out --for or --until',
   });
 }
 
@@ -221,7 +229,7 @@ export function lengthOf(
 ): { endsAt?: number } {
   if ((length === undefined) === (until === undefined))
     throw new RankdError('usage', 'Give either a duration or an end.', {
-      hint: 'add --for 3d, --for ever, or --until 2027-01-31',
+      hint: length === undefined ? 'add --for 3d, --for ever, or --until 2027-01-31' : 'leave out --for or --until',
     });
   if (length === 'ever') return {};
   const now = app.clock.now();

@@ -165,7 +165,9 @@ function printUndo(cli: Cli, undone: Undone): void {
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (targets.leftOut > 0)
-    cli.say(`${counted(targets.leftOut, 'change')} made by an undo left out; --undo ID reverts that undo.`);
+    cli.say(
+      `${counted(targets.leftOut, 'change')} made by an undo ${targets.leftOut === 1 ? 'was' : 'were'} left out; --undo ID reverts that undo.`,
+    );
   if (run.left.length > 0) cli.say(`To continue with the rest: ${commandFor(undone)}`);
   else if (!dryRun && results.some(({ state }) => state === 'put_back'))
     cli.say(`To revert this: rankd history undo --undo ${targets.undoId}`);

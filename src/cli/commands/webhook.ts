@@ -273,7 +273,11 @@ async function rotate(
     const document = { webhook: webhookDocument(await viewWebhook(ports, name)) };
     if (out === undefined) await cli.printSurely({ ...document, secret }, secret);
     else cli.print({ ...document, out }, out);
-    cli.say(`Until ${isoTime(webhook.oldSecretUntil ?? 0)}, the old secret of "${name}" also signs each event.`);
+    cli.say(
+      overlap === 0
+        ? `The old secret of "${name}" no longer signs events.`
+        : `Until ${isoTime(webhook.oldSecretUntil ?? 0)}, the old secret of "${name}" also signs each event.`,
+    );
   });
 }
 

@@ -143,7 +143,12 @@ async function list(cli: Cli, { key }: { key?: string }): Promise<void> {
     note,
   ]);
   cli.print({ entries: documents }, table(['place', 'key', 'active', 'added', 'declared in', 'note'], rows));
-  if (documents.length === 0) cli.say('No place is whitelisted.\ntry: rankd whitelist add PLACE');
+  if (documents.length > 0) return;
+  cli.say(
+    key === undefined
+      ? 'No place is whitelisted.\ntry: rankd whitelist add PLACE'
+      : `No place is whitelisted for this key.\ntry: rankd whitelist add PLACE --key ${key}`,
+  );
 }
 
 /** Changes existing entries, and prints `outcome` for each. */

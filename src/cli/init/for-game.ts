@@ -148,8 +148,9 @@ function keySteps({ key, url }: InitOutcome): string[] {
   ];
 }
 
-function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {
-  const write = `rankd game write${system === undefined ? '' : ` ${system.name}`}`;
+function modelSteps({ url, system, written, leftOut, minGroupRank }: InitOutcome): string[] {
+  const minRank = minGroupRank === undefined ? '' : ` --min-rank ${minGroupRank}`;
+  const write = `rankd game write${system === undefined ? '' : ` ${system.name}`}${minRank}`;
   if (url === undefined)
     return [
       `Once rankd has that address, write the model for your game, which contains it, and insert it where the command says: ${write}`,
@@ -157,7 +158,11 @@ function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {
   return [
     ...(leftOut.length === 0
       ? []
-      : [`${leftOut.join(' and ')} already existed and was not changed. To overwrite it: ${write} --force`]),
+      : [
+          leftOut.length === 1
+            ? `${leftOut[0]} already existed and was not changed. To overwrite it: ${write} --force`
+            : `${leftOut.join(' and ')} already existed and were not changed. To overwrite them: ${write} --force`,
+        ]),
     ...written.map(({ place, file }) => `In Roblox Studio, right-click ${place}, Insert from File: ${file.path}`),
   ];
 }
