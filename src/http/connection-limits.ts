@@ -25,7 +25,7 @@ const unreadMs = 15_000;
 
 /** The log line for each limit. */
 const lines = {
-  all: (most: string) => `closed a connection to make room for a new one, because the listener had reached ${most}`,
+  all: (most: string) => `closed a connection, because the listener was at or near ${most}`,
   network: (most: string) =>
     `closed a connection, because its network had a quarter of ${most}; if a reverse proxy has that address, add it to server.trusted_proxies`,
 };

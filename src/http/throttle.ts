@@ -9,9 +9,9 @@ import { type Rate, type Taken, TokenBuckets, taken } from './token-buckets.ts';
 
 /** The message for each limit's refusal, by the limit's name in the `RateLimit` headers. */
 const refusals = {
-  verify: (perMinute) => `This key may be verified ${perMinute} times a minute; slow down.`,
-  place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
-  rank: (perMinute) => `This key may send ${perMinute} rank requests a minute; slow down.`,
+  verify: (perMinute) => `Verifications and reads with this key are limited to ${perMinute} a minute; slow down.`,
+  place: (perMinute) => `Rank requests from one place with this key are limited to ${perMinute} a minute; slow down.`,
+  rank: (perMinute) => `Rank requests with this key are limited to ${perMinute} a minute; slow down.`,
   'failed-place': () => 'Too many requests for places that are not on the whitelist of this key; check the whitelist.',
   discord: () => 'Too many commands; wait a minute.',
   'failed-auth': () => 'Too many requests from this address had no valid key; check the key.',

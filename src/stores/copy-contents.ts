@@ -1,6 +1,7 @@
 import type { Hash } from 'node:crypto';
 import { RankdError } from '../base/errors.ts';
 import { crypto } from '../base/node-modules.ts';
+import { counted } from '../base/text.ts';
 import { type ChainLink, chainStart, linkHash } from '../core/audit.ts';
 import type { CopiedContents, StoreContents, StoredRow } from '../ports/index.ts';
 
@@ -179,6 +180,7 @@ function broken(id: number): RankdError {
 }
 
 function differs(table: string, expected: number, found: number): RankdError {
-  const message = `The copy of ${table} does not match the source (${expected} rows expected, ${found} found), so it was removed.`;
+  const counts = expected === found ? '' : ` (${counted(expected, 'row')} expected, ${found} found)`;
+  const message = `The copy of ${table} does not match the source${counts}, so it was removed.`;
   return new RankdError('store_unavailable', message, { hint: 'run `rankd db check` on the source' });
 }

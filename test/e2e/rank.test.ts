@@ -188,7 +188,7 @@ test.concurrent("Roblox's 429 is reported with the seconds to wait, for a person
   const { code, stderr } = await home.here(line);
   expect(code).toBe(75);
   expect(stderr).toMatch(
-    /^error: Roblox asks us to wait 4[45] s before reading members again: .*\.\ntry: wait 4[45] s, then run the command again$/m,
+    /^error: Roblox's rate limit for reading members is used up; rankd can try again in 4[45] s\.\ntry: wait 4[45] s, then run the command again$/m,
   );
   const { retryAfter } = (await home.here([...line, '--json'])).json<{ retryAfter: number }>();
   expect(retryAfter).toBeGreaterThan(40);

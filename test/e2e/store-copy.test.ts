@@ -309,7 +309,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     const lock = await operations.lockDaemon();
     expect(await outcome(at.dataDir, url)).toEqual({
       code: 4,
-      stderr: expect.stringMatching(/Another rankd daemon is running/),
+      stderr: expect.stringMatching(/A rankd daemon is already using the data directory/),
     });
     await lock[Symbol.asyncDispose]();
     const store = await engineOf({ dataDir: at.path('node'), clock: systemClock, server: address }).openStore();

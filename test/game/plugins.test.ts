@@ -65,7 +65,7 @@ describe.each(systems)('$name', (system) => {
       },
     });
     const shown = await scene.type('Player1', `${promote} %blue`);
-    expect(shown).toContain('28 of 30 promoted. Not: ');
+    expect(shown).toContain('28 of 30 promoted. Not promoted: ');
     expect(shown).toContain('Player5 (Rank not allowed)');
     expect(shown).toContain('Player6 (Member not found)');
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted()).toEqual(team(30).map(({ id }) => id));
@@ -172,7 +172,7 @@ describe('the replies to the caller', () => {
         request.body.includes('Player9') ? { raise: 'HttpError: Aborted' } : refused(403, 'rank_not_allowed'),
     });
     expect(await scene.type('Bob', ':promote %blue')).toMatch(
-      /0 of 9 promoted\. Not: (\w+ \([\w ]+\), ){4}\w+ \([\w ]+\) and 3 more\. Not known yet: Player9; check again in a minute\.$/,
+      /0 of 9 promoted\. Not promoted: (\w+ \([\w ]+\), ){4}\w+ \([\w ]+\) and 3 more\. Not known yet: Player9; check again in a minute\.$/,
     );
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).not.toContain(1002);
   });

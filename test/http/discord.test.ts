@@ -123,7 +123,7 @@ test('commands of another server, another application or a direct message are re
     expect((await discord.interact(url, command)).response).toMatchObject({
       ...{
         type: 4,
-        data: { content: expect.stringMatching(/^This is not the Discord server that rankd works for/), flags: 64 },
+        data: { content: expect.stringMatching(/^rankd is not set up for this Discord server/), flags: 64 },
       },
     });
     const typing = await discord.interact(url, { ...command, name: 'setrank', options: { rank: '' }, focused: 'rank' });
@@ -269,7 +269,7 @@ test('a key limits its role: direction, ceiling, scope, rate, pause, test mode, 
   ];
   expect(rated).toEqual([
     expect.stringContaining('is already Officer'),
-    expect.stringContaining('1 rank requests a minute'),
+    expect.stringContaining('Rank requests with this key are limited to 1 a minute'),
   ]);
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
 });
@@ -454,14 +454,14 @@ test('replies are retried after 429 and 5xx, and after 404 for 5 s; any other er
   expect(await clock.passUntil(say('promote', { user: '1001' }))).toContain('is now Officer');
   discord.replyFaults.push(403);
   await discord.interact(url, { name: 'demote', options: { user: '1001' } });
-  await expect.poll(() => app.logLines.join('\n')).toContain('Discord did not accept the reply to a command');
+  await expect.poll(() => app.logLines.join('\n')).toContain('a command from Discord got no reply');
   discord.replyFaults.push({ ...tooMany, body: JSON.stringify({ retry_after: 3_600 }) });
   const late = await discord.interact(url, { name: 'link' });
-  await expect.poll(() => app.logLines.filter((line) => line.includes('did not accept the reply'))).toHaveLength(2);
+  await expect.poll(() => app.logLines.filter((line) => line.includes('from Discord got no reply'))).toHaveLength(2);
   for (let tries = 0; tries < 20; tries += 1) discord.replyFaults.push(unknown);
   await discord.interact(url, { name: 'link' });
   await clock.passUntil(
-    expect.poll(() => app.logLines.filter((line) => line.includes('did not accept the reply'))).toHaveLength(3),
+    expect.poll(() => app.logLines.filter((line) => line.includes('from Discord got no reply'))).toHaveLength(3),
   );
   expect(discord.replyFaults).toHaveLength(9); // one attempt every half second, for 5 s
   expect(app.logLines.join('\n')).not.toContain(late.token);
@@ -477,7 +477,7 @@ test.each(['refuses connections', 'never responds'])(
     for (let tries = 0; tries < 100; tries += 1) discord.replyFaults.push('hang');
     if (how === 'refuses connections') await closeDiscord();
     const { token } = await discord.interact(url, { name: 'promote', options: { user: '1001' } });
-    const warnings = () => app.logLines.filter((line) => line.includes('did not accept the reply'));
+    const warnings = () => app.logLines.filter((line) => line.includes('from Discord got no reply'));
     while (warnings().length === 0 && clock.monotonic() < 20 * 60_000) await clock.skip(10_000);
     expect(warnings()).toEqual([expect.stringMatching(how === 'never responds' ? /15 s/ : /ECONNREFUSED/)]);
     expect(clock.monotonic()).toBeGreaterThan(13 * 60_000);
@@ -538,7 +538,7 @@ test("a daemon that stops finishes a command's change and sends the reply", asyn
   expect(discord.replies).toMatchObject([{ token: sent.token, content: expect.stringContaining('is now Officer') }]);
 });
 
-test('a daemon that stops drains commands, refuses new ones, and warns about replies that Discord did not accept', async () => {
+test('a daemon that stops drains commands, refuses new ones, and warns about commands without a reply', async () => {
   const { discord, url, app, say } = await open({ config: { server: { deadlineMs: 1_000 } } });
   discord.replyFaults.push('hang');
   await discord.interact(url, { name: 'promote', options: { user: '1001' } });
@@ -546,5 +546,5 @@ test('a daemon that stops drains commands, refuses new ones, and warns about rep
   const stopping = app.stop();
   expect(await say('promote', { user: '1001' }).catch(String)).toMatch(/stopping or restarting|fetch failed/);
   await stopping;
-  expect(app.logLines.filter((line) => line.includes('did not accept the reply'))).toHaveLength(1);
+  expect(app.logLines.filter((line) => line.includes('from Discord got no reply'))).toHaveLength(1);
 });

@@ -57,7 +57,7 @@ describe('rank requests of one key', () => {
     const slow = await app.createKey({ name: 'slow', rules: { ratePerMinute: 2 } });
     const fast = await app.createKey({ name: 'fast', rules: { ratePerMinute: 600 } });
     expect(await countAdmitted(6, rank(app, slow))).toBe(2);
-    expect(messageOf(await rank(app, slow)())).toContain('2 rank requests a minute');
+    expect(messageOf(await rank(app, slow)())).toContain('limited to 2 a minute');
     expect((await rank(app, fast)()).headers['ratelimit-policy']).toBe('"rank";q=5;w=1');
     expect(await countAdmitted(6, rank(app, await app.createKey()))).toBe(5);
   });

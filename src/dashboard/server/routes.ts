@@ -88,7 +88,10 @@ export const routes: Readonly<Record<string, Route>> = {
     async answer({ sessions, typedAs }, { app, fields }) {
       const link = await takeLoginLink(app, String(fields['link']));
       if (link === undefined)
-        throw RankdError.withoutStack('link_refused', 'This link was already used, or is older than five minutes.');
+        throw RankdError.withoutStack(
+          'link_refused',
+          'This link is not valid: each link works only once, and only for five minutes.',
+        );
       const login = sessions.begin(link);
       await auditDashboard(app, 'login', { by: login.session.by });
       return { document: { session: { ...sessionDocument(login.session, typedAs), token: login.token } }, login };

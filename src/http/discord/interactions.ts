@@ -78,7 +78,7 @@ export class Interactions {
     const isAutocomplete = type === interactionTypes.autocomplete;
     const { application_id, guild_id, member, data } = interaction;
     if (application_id !== discord.application || guild_id !== discord.server || !member)
-      return isAutocomplete ? choices([]) : message('This is not the Discord server that rankd works for.');
+      return isAutocomplete ? choices([]) : message('rankd is not set up for this Discord server or application.');
     const row = discord.rows.find(({ role }) => member.roles.includes(role));
     if (isAutocomplete) return row === undefined ? choices([]) : ranksFor(app, row.key, interaction);
     request.notes.facts = { command: data.name.slice(0, 32), keyName: row?.key };
@@ -156,7 +156,7 @@ export class Interactions {
   }
 }
 
-const unsent = 'Discord did not accept the reply to a command; the outcome is in the history';
+const unsent = 'a command from Discord got no reply; if it changed a rank, the history has the outcome';
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const ephemeral = 64;

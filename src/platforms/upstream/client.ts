@@ -130,7 +130,7 @@ export class UpstreamClient {
   constructor({ baseUrl, apiKey, clock, fetch, surprises, reach, proxy, isPatient, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no Roblox key contains.', {
-        hint: 'put the key alone, on one line, into the file that platform.api_key_file names',
+        hint: 'put the key alone, on one line, into the file that platform.api_key_file names, or into RANKD_PLATFORM_API_KEY',
       });
     }
     this.#baseUrl = baseUrl.replace(/\/+$/, '');

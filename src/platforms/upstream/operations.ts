@@ -18,7 +18,7 @@ const operations = {
   introspect: { name: 'checking the key', limit: 60 },
   publicRoles: { name: 'reading the public role list', limit: 60 },
   user: { name: 'reading users', limit: 1000 },
-  userNames: { name: 'looking user names up', limit: 30 },
+  userNames: { name: 'looking up user names', limit: 30 },
   places: { name: 'reading the places of an experience', limit: 30 },
 };
 

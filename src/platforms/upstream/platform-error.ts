@@ -140,14 +140,14 @@ function forbiddenWrite(refusal: Refusal): RankdError {
 }
 
 function busy({ retryAfterMs }: Refusal): RankdError {
-  return limited('before it takes this again', retryAfterMs ?? recoveryMs);
+  return limited('', retryAfterMs ?? recoveryMs);
 }
 
-/** Returns the error for a call beyond Roblox's rate limit. `until` names the event that ends the wait. */
-export function limited(until: string, waitMs: number): RankdError {
+/** Returns the error for a call beyond Roblox's rate limit. `on` is empty or names the calls, e.g. ` for giving roles`. */
+export function limited(on: string, waitMs: number): RankdError {
   const retryAfterMs = Math.ceil(waitMs);
   const seconds = Math.ceil(retryAfterMs / 1000);
-  const message = `Roblox asks us to wait ${seconds} s ${until}: its rate limit is used up.`;
+  const message = `Roblox's rate limit${on} is used up; rankd can try again in ${seconds} s.`;
   return new RankdError('platform_busy', message, { retryAfterMs });
 }
 

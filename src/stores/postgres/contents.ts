@@ -132,7 +132,7 @@ function fromCell(value: unknown): unknown {
 
 function nothingIn(address: ServerAddress): RankdError {
   return new RankdError('not_found', `There is no rankd data in ${placeOf(address)}.`, {
-    hint: 'use --from to name the place that has the data',
+    hint: 'check the name of the database in its URL; `rankd serve` creates the data',
   });
 }
 

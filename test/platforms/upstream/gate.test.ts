@@ -539,7 +539,7 @@ describe('a reserved slot', () => {
   test('is granted to a heavy lane only while a tenth of the budget is left to others', async () => {
     const { reserve } = gateUnderTest({ limit: 20 });
     for (let number = 0; number < 18; number += 1) await reserve(`${number}`, { dueInMs: 4_000 });
-    await expect(reserve('one too many', { dueInMs: 4_000 })).rejects.toThrow('rate limit is used up');
+    await expect(reserve('one too many', { dueInMs: 4_000 })).rejects.toThrow('rate limit for tests is used up');
     await reserve('of another lane', { lane: 'two', dueInMs: 5_000 });
   });
 

@@ -17,7 +17,7 @@ export interface Minted {
 }
 
 const scopes = [
-  { value: 'verify', words: 'check that the key works', isChosen: true },
+  { value: 'verify', words: 'check that the key works, and read roles', isChosen: true },
   { value: 'rank', words: 'change ranks', isChosen: true },
   { value: 'suspend', words: 'suspend members, and lift suspensions that games began' },
   { value: 'roles', words: 'give and take extra roles' },

@@ -8,6 +8,7 @@ import { LiveView } from './view.tsx';
 const operations: Record<string, string> = {
   group: 'Reading the group',
   roles: 'Reading roles',
+  role: 'Reading one role',
   memberships: 'Reading members',
   assign: 'Giving roles',
   unassign: 'Taking roles',
@@ -15,6 +16,7 @@ const operations: Record<string, string> = {
   publicRoles: 'Reading the public role list',
   user: 'Reading users',
   userNames: 'Looking up user names',
+  places: 'Reading the places of an experience',
 };
 
 /** Shows the remaining calls to Roblox, and recent problems. */

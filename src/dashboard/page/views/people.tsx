@@ -47,7 +47,7 @@ function Linked() {
         <section class="sheet" aria-label="Linked people">
           {data.length === 0 ? (
             <p class="unlimited soft">
-              No one is linked. People can link themselves with /link in Discord, or you can link them here.
+              No one is linked yet. Link people here: /link in Discord shows each person their Discord user ID.
             </p>
           ) : (
             <Table
@@ -97,7 +97,7 @@ function Linked() {
       {asked.value !== undefined && asked.value !== 'new' && (
         <Confirm
           title={`Unlink ${asked.value.userName ?? asked.value.userId}?`}
-          lead="They can’t rank in Discord until they are linked again."
+          lead="Their commands in Discord will no longer count as this Roblox user’s. If policy.ranker_check is on or self_rank is deny, rankd refuses them."
           verb="Unlink"
           act={act('people/unlink', () => ({ discord: (asked.value as Person).discordId }))}
           onClose={close}

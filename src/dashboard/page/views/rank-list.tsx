@@ -76,7 +76,7 @@ export function ListForm() {
           <Field
             name="users"
             label="Members"
-            hint="One on each line: a user name, an id or a profile address. Of a spreadsheet row, only the first column is used."
+            hint="One on each line: a user name, an id or a profile address. In rows from a spreadsheet, only the first column is used."
           >
             {(about) => <textarea rows={6} spellcheck={false} {...about} />}
           </Field>
@@ -133,7 +133,10 @@ function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Li
         {({ members, left, stoppedBy }) => (
           <MemberOutcomes members={members} looks={looks} stoppedBy={stoppedBy}>
             {left.length > 0 && (
-              <Notice>{counted(left.length, 'member')} not reached. Run the same list again to continue.</Notice>
+              <Notice>
+                {counted(left.length, 'member')} {left.length === 1 ? 'was' : 'were'} not reached. Run the same list
+                again to continue.
+              </Notice>
             )}
           </MemberOutcomes>
         )}

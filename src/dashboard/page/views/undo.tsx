@@ -95,10 +95,16 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
   return (
     <MemberOutcomes members={members} looks={looks} stoppedBy={stoppedBy}>
       {left.length > 0 && (
-        <Notice>{left.length === 1 ? '1 member was' : `${left.length} members were`} left as they are.</Notice>
+        <Notice>{left.length === 1 ? '1 member was' : `${left.length} members were`} not reached.</Notice>
       )}
       {undosLeftOut > 0 && <Notice>Skipped {counted(undosLeftOut, 'change')} made by an undo.</Notice>}
-      {members.length === 0 && <p class="soft">There is nothing to undo: none of these changes was applied.</p>}
+      {members.length === 0 && (
+        <p class="soft">
+          {undosLeftOut > 0
+            ? 'There is nothing else to undo.'
+            : 'There is nothing to undo: none of these changes was applied.'}
+        </p>
+      )}
     </MemberOutcomes>
   );
 }

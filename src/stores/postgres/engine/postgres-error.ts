@@ -53,7 +53,7 @@ const byCode: Record<string, Wording> = {
   '42501': ({ user, database }, cause) =>
     new RankdError('no_permission', `The user ${user} lacks a privilege in rankd's database: ${messageOf(cause)}.`, {
       hint: messageOf(cause).includes('for database')
-        ? `allow it to create rankd's schema: GRANT CREATE ON DATABASE ${database} TO ${user}`
+        ? `allow it to create rankd's schema: GRANT CREATE ON DATABASE ${sqlName(database)} TO ${sqlName(user)}`
         : `set the user in store.url to the owner of the rankd schema, or make ${user} a member of that role`,
       cause,
     }),
@@ -133,11 +133,15 @@ export function standby(address: ServerAddress, cause?: unknown): RankdError {
 /** Returns the error for a database or server that is read-only. `source` is the column in `pg_settings`. */
 export function databaseReadOnly(address: ServerAddress, source: string): RankdError {
   const { database } = address;
-  const lift = source === 'database' ? `ALTER DATABASE ${database} RESET` : 'ALTER SYSTEM RESET';
-  const message = 'The PostgreSQL server is read-only: default_transaction_read_only is on for the whole database.';
-  return unavailable(message, {
-    hint: `to allow writes again: ${lift} default_transaction_read_only${source === 'database' ? '' : '; SELECT pg_reload_conf()'}`,
-  });
+  const isOfDatabase = source === 'database';
+  const scope = isOfDatabase ? 'database' : 'server';
+  const lift = isOfDatabase
+    ? `SET default_transaction_read_only = off; ALTER DATABASE ${sqlName(database)} RESET default_transaction_read_only`
+    : 'ALTER SYSTEM SET default_transaction_read_only = off; SELECT pg_reload_conf()'; // also overrides postgresql.conf
+  return unavailable(
+    `The PostgreSQL ${scope} is read-only: default_transaction_read_only is on for the whole ${scope}.`,
+    { hint: `to allow writes again, run in psql: ${lift}` },
+  );
 }
 
 /**
@@ -147,13 +151,13 @@ export function databaseReadOnly(address: ServerAddress, source: string): RankdE
 export function triggersDisabled({ user }: ServerAddress): RankdError {
   const message = `PostgreSQL skips triggers or foreign keys for ${user}: session_replication_role is not origin.`;
   return new RankdError('config_invalid', message, {
-    hint: `ALTER ROLE ${user} RESET session_replication_role, and check that no database sets it`,
+    hint: `as a superuser, run \`ALTER ROLE ${sqlName(user)} RESET session_replication_role\`, and check that no database sets it`,
   });
 }
 
 export function otherEncoding({ database, user }: ServerAddress, encoding: string): RankdError {
   return new RankdError('config_invalid', `PostgreSQL's database ${database} uses ${encoding}; rankd needs UTF8.`, {
-    hint: `create a UTF8 database: createdb --template=template0 --encoding=UTF8 --owner ${user} NAME`,
+    hint: `create a UTF8 database, and name it in store.url: createdb --template=template0 --encoding=UTF8 --owner ${user} NAME`,
   });
 }
 
@@ -259,6 +263,11 @@ function unavailable(message: string, options: RankdErrorOptions): RankdError {
 
 function mistake(_: ServerAddress, cause: unknown): RankdError {
   return new RankdError('internal', 'A database operation failed because of a bug in rankd.', { cause });
+}
+
+/** Quotes an identifier for SQL if necessary. */
+function sqlName(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
 function messageOf(error: unknown): string {

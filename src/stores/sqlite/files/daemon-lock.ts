@@ -75,7 +75,7 @@ export const daemonLockName = 'daemon.lock';
 const checkTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
-  return new RankdError('conflict', `Another rankd daemon is running on the data directory ${dataDir}.`, {
+  return new RankdError('conflict', `A rankd daemon is already using the data directory ${dataDir}.`, {
     hint: 'stop that daemon first, or name a different directory with --data-dir',
   });
 }
