@@ -27,7 +27,7 @@ interface StoreSources {
 }
 
 interface StoreChoice {
-  /** `undefined`: SQLite in the data directory. */
+  /** `undefined` without problems: SQLite in the data directory. */
   server?: ServerAddress;
   problems: Array<{ setting: keyof StoreSettings; text: string }>;
   warnings: string[];

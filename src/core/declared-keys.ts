@@ -43,8 +43,8 @@ export type DeclarationVerdict =
   /** Another key conflicts: nothing is changed. */
   | { clashes: DeclarationClash[] }
   /**
-   * `ended`: the ids of keys that are no longer declared, which are revoked. `renewed` and `dropped`: the declarations
-   * that this node has changed, and the names that it no longer declares.
+   * `ended`: the ids of keys that are no longer declared, which are revoked. `renewed`: the declarations that are new
+   * or changed on this node. `dropped`: the names that it no longer declares.
    */
   | {
       clashes: [];

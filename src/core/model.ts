@@ -296,7 +296,7 @@ export interface RankChange extends RankRequest {
   code: ErrorCode | null;
   /** The message for the caller. */
   message: string;
-  /** The role for `newRankId`; absent if there was no such role. */
+  /** The role for `newRankId`; absent if no plan was approved, e.g. because there is no such role. */
   roleId?: number;
   /** The highest role that counted for the rank before a rank change; absent if there was none, or no plan. */
   oldRoleId?: number;

@@ -92,8 +92,8 @@ export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
 }
 
 /**
- * Returns a member's role ids for the records, ascending, including roles that the group's list omits. The base role is
- * included whether the platform lists it or not.
+ * Returns a member's role ids as change records contain them: ascending, without the guest role, and including roles
+ * that the group's list omits. Includes the base role even if the platform does not list it.
  */
 export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[] {
   const guest = roles.find(({ kind }) => kind === 'guest');

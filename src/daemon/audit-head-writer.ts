@@ -36,7 +36,10 @@ export class AuditHeadWriter {
   }
 }
 
-/** If the file can't be written, throws an error that names the setting. The daemon then does not start. */
+/**
+ * If the file can't be written, throws an error that names the setting. At startup, this stops the daemon; after a
+ * reload, the daemon only logs it.
+ */
 async function requireWritable(headFile: string): Promise<void> {
   await appendTo(headFile, '').catch((error: unknown) => {
     const { code, message, hint, cause } = asRankdError(error);

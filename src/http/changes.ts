@@ -187,7 +187,7 @@ export function anonymousRequest({
   return withoutOmitted({ rankeeId: userId, rankeeName: '', rankerId: 0, rankerName: '', newRankId, reason });
 }
 
-/** Converts a client's rank. Text that consists of digits becomes a number, as everywhere in rankd. */
+/** Converts a rank or role from a request. Text that consists of digits becomes a number, as everywhere in rankd. */
 export function asRoleName(rank: number | string): RoleName {
   return /^\d{1,16}$/.test(String(rank)) ? Number(rank) : rank;
 }

@@ -47,8 +47,8 @@ function read(file: string): string {
 }
 
 /**
- * Converts the document to plain data. Only this step detects an alias without an anchor, or one that expands
- * endlessly.
+ * Converts the document to plain data. Only this step detects an alias without an anchor, or aliases that expand to too
+ * much data.
  */
 function plain(document: Document, file: string): unknown {
   try {

@@ -31,8 +31,9 @@ export interface Platform {
   /** Returns the member, never from a cache, or `undefined` if the user is not in the group. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /**
-   * Returns a page of at most a hundred member ids in no particular order, only of members with `list.roleId` if it is
-   * set. If members join or leave between two pages, a member may be listed twice or not at all.
+   * Returns a page of at most a hundred member ids in no particular order. If `list.roleId` is set, the page contains
+   * only members with that role. If members join or leave between two pages, a member may be listed twice or not at
+   * all.
    */
   membersWith(list: MemberList, call: CallContext): Promise<Page<number>>;
   /**

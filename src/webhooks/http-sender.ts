@@ -236,7 +236,7 @@ export function literalIn({ hostname }: URL): string | undefined {
   return isIP(bare) > 0 ? bare : undefined;
 }
 
-/** Returns the reason that rankd does not call an address that is not public, with the fix. */
+/** Returns the message that rejects a non-public address, including the fix. */
 export function forbidden(address: string): string {
   return `its address ${address} is not public; if it is yours, add it to webhooks.allow_private`;
 }

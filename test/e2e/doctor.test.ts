@@ -151,7 +151,7 @@ test('a clock that differs from the platform’s is reported, with the direction
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds behind/) });
   platformIsAheadMs = -3_600_000;
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds ahead of/) });
-  expect([...methods].toSorted()).toEqual(['GET', 'POST']); // Open Cloud has no operation with HEAD
+  expect([...methods].toSorted()).toEqual(['GET', 'POST']); // Open Cloud has no HEAD operations
 });
 
 test('the first line about the key quotes Roblox’s refusal of this machine’s address', async () => {

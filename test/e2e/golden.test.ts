@@ -127,7 +127,7 @@ function settledScreen(screen: string, home: CliHome): string {
     colors,
     (code) => ({ 31: '<red>', 32: '<green>', 33: '<yellow>' })[code.slice(2, -1)] ?? '',
   );
-  // Line by line, because `settled` may change the alignment of its text.
+  // Calls `settled` for each line, because it may collapse the spaces in all of the text that it receives.
   const lines = named.split('\n').map((line) => settled(line, home));
   return lines
     .join('\n')

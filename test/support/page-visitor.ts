@@ -71,7 +71,9 @@ export class PageVisitor {
     return this.send(path, { method: 'POST', body, headers });
   }
 
-  /** Sends a request like the page's own script. `headers` replaces headers, or omits those that are `undefined`. */
+  /**
+   * Sends a request as the page's own script would. `headers` replaces headers, or omits those that are `undefined`.
+   */
   async send(path: string, { method = 'GET', body, headers = {} }: Sending): Promise<PageAnswer> {
     const response = await this.#open(path, {
       method,

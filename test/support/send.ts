@@ -27,7 +27,7 @@ export function startPost(url: string, key: string, headers: OutgoingHttpHeaders
   return request.on('error', () => undefined);
 }
 
-/** Sends a request like a game server, and checks the response against the OpenAPI document. */
+/** Sends a request as a game server would, and checks the response against the OpenAPI document. */
 export async function send(url: string, { method, key, body, headers }: Sent): Promise<Answer> {
   const given = {
     ...(body !== undefined && { 'content-type': 'application/json' }),

@@ -37,7 +37,7 @@ export class TerminalLine {
     this.#isShown = false;
   }
 
-  /** Reserves the line for the caller until disposed. */
+  /** Reserves the line for the caller until the returned object is disposed. */
   hold(): Disposable {
     this.clear();
     this.#holders += 1;

@@ -113,7 +113,7 @@ export class Dashboard implements AsyncDisposable {
     this.#listensAt({ port, origin: config.url ?? ofApi, path });
   }
 
-  /** Creates a link that works for one login, by the operator `by`. Throws the same errors as `open`. */
+  /** Creates a link with which the operator `by` can log in once. Throws the same errors as `open`. */
   async link(
     by: string,
     kind: SessionKind = usualKind,

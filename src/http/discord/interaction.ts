@@ -89,7 +89,7 @@ export function refusalOfSignature(
   return Math.abs(now - Number(timestamp) * 1_000) > maxSkewMs ? refusals.stale_signature : undefined;
 }
 
-/** Shared errors, because anyone can cause thousands of them. */
+/** rankd creates these errors only once, because anyone can cause thousands of them. */
 const refusals = {
   no_signature: refusal('no_signature'),
   wrong_signature: refusal('wrong_signature'),

@@ -197,7 +197,7 @@ async function ranksFor(app: DaemonContext, keyName: string, { data }: Interacti
   );
 }
 
-/** Shortens a name to 90 UTF-16 units: Discord allows 100 for the whole choice. */
+/** Shortens a name of more than 90 UTF-16 units: Discord allows 100 for the whole choice. */
 function fitting(name: string): string {
   const whole = name.toWellFormed();
   return whole.length <= 90 ? whole : shorten(whole, 45);

@@ -180,8 +180,8 @@ export const discordColumns = {
 } as const satisfies Record<keyof DiscordPerson, string>;
 
 /**
- * Builds SQL once per engine, because a prepared statement is found faster by the same string object than by an equal
- * one.
+ * Builds SQL once per engine, because the statement cache finds a prepared statement faster by the same string object
+ * than by an equal one.
  */
 export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => string {
   const built = new Map<Dialect, string>();

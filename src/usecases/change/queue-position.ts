@@ -33,8 +33,8 @@ export class QueuePosition implements AsyncDisposable {
   }
 
   /**
-   * Waits like `waitForTurn`, and also returns the result of `read`, which runs last in the same round trip: its result
-   * is never older than the newest change.
+   * Waits like `waitForTurn`, and also returns the result of `read`, which runs last in the same round trip, so it is
+   * never older than the change `after`.
    */
   async waitAndRead<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.waitForTurn(call.signal);

@@ -39,7 +39,9 @@ export async function auditDashboard(
 /** The interval between reads of the roles for the alarms. Without rank changes, nothing else reads them. */
 const readEveryMs = 60_000;
 
-/** Raises one alarm for each setting that no longer identifies its role, and another only if the misfit changes. */
+/**
+ * Raises one alarm for each entry of a setting that does not identify its role, and another only if the reason changes.
+ */
 export class MisfitAlarms {
   #judged: readonly RoleMisfit[] | undefined;
   #readAt = Number.NEGATIVE_INFINITY;

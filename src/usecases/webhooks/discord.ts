@@ -114,7 +114,7 @@ export function lineOf({ type, event, view, sequence }: EventView): string {
 
 const signs = { promotion: '⬆', demotion: '⬇', sideways: '↔' } as const;
 
-/** Summarizes several events, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
+/** Summarizes several events, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by my-game`. */
 export function summaryOf(events: readonly EventView[]): string {
   const kinds = new Map<string, number>();
   for (const one of events) kinds.set(kindOf(one), (kinds.get(kindOf(one)) ?? 0) + 1);

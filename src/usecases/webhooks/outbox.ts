@@ -155,7 +155,7 @@ export interface EventView {
   sequence: number;
   type: WebhookEventType;
   event: OutboxEvent['event'];
-  /** The change that the event reports, as of that time. */
+  /** The change that the event reports, as it was at the time of the event. */
   view?: ChangeView;
 }
 

@@ -10,7 +10,7 @@ function roleWords({ name, rank }: Pick<RoleTitle, 'name' | 'rank'>): string {
 interface RoleFieldProps {
   name: string;
   label: string;
-  /** The label for no role; without one, a role must be chosen. */
+  /** The label of the option for no role. If it is absent, the user must choose a role. */
   none?: string;
   /** The ids of the roles to choose from, instead of the ranks that can be given. */
   among?: readonly number[];

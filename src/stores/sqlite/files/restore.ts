@@ -66,7 +66,7 @@ export function restoreBackup(
   });
 }
 
-/** Gives the old database a second name, and leaves no log that SQLite could apply to the new one. */
+/** Gives the old database a second name, and leaves no log that SQLite could apply to the new database. */
 function setAside(database: string, kept: string): string | undefined {
   const wasThere = existsSync(database);
   if (wasThere) {
