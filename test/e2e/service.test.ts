@@ -332,7 +332,7 @@ test.concurrent('install exits with 77 without root, and with 3 without systemd'
   expect(await runUnprivileged(['service', 'install', '--dir', dir], home.dataDir)).toEqual({
     code: 77,
     stdout: '',
-    stderr: `error: This user has no permission to write ${dir}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service install\n`,
+    stderr: `error: This user has no permission to write ${dir}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service install --dir ${dir}\n`,
   });
   const closed = home.path('closed');
   mkdirSync(closed);
@@ -340,11 +340,11 @@ test.concurrent('install exits with 77 without root, and with 3 without systemd'
   chmodSync(closed, 0o500);
   expect(await runUnprivileged(['service', 'remove', '--dir', closed], home.dataDir)).toMatchObject({
     code: 77,
-    stderr: `error: This user has no permission to remove ${closed}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service remove\n`,
+    stderr: `error: This user has no permission to remove ${closed}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service remove --dir ${closed}\n`,
   });
   const result = await home.here(['service', 'install', '--dir', home.path('none')]);
   expect(result).toMatchObject({ code: 3, stdout: '' });
-  expect(result.stderr).toContain('does not seem to use systemd');
+  expect(result.stderr).toContain(`${home.path('none')} does not exist.`);
 });
 
 test.concurrent('the daemon notifies systemd when it is ready, regularly while it works, and when it stops', async ({

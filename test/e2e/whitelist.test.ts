@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { engineOf } from '../../src/stores/engine.ts';
@@ -218,6 +219,16 @@ test.concurrent('check answers yes for any place if the key needs none, and no i
   const revoked = await home.here(['whitelist', 'check', '1', '--key', 'game']);
   expect(revoked).toMatchObject({ code: 5, stdout: 'no\n' });
   expect(revoked.stderr).toContain('Key "game" is revoked.\ntry: rankd key create NAME');
+});
+
+test.concurrent('hints name the key: for a list without places, and for a key that has expired', async () => {
+  using home = await homeWithKey();
+  const { stderr } = await home.here(['whitelist', 'list', '--key', 'game']);
+  expect(stderr).toContain('No place is whitelisted for this key.\ntry: rankd whitelist add PLACE --key game\n');
+  await home.here(['key', 'create', 'brief', '--expires', '1s']);
+  await setTimeout(1100);
+  const late = await home.here(['whitelist', 'add', '1', '--key', 'brief']);
+  expect(late.stderr).toContain('Key "brief" has expired, so no game can use it.\ntry: rankd key create NAME\n');
 });
 
 test.concurrent('with several keys the key must be named, a revoked one gets no places, and each key has its own list', async () => {

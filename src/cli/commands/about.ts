@@ -17,7 +17,11 @@ export const versionCommand = command({
 export const manCommand = command({
   name: 'man',
   about: 'print the manual page',
-  examples: ['rankd man', 'rankd man | man -l -', 'rankd man > /usr/local/share/man/man1/rankd.1'],
+  examples: [
+    'rankd man',
+    'rankd man | man -l -',
+    'mkdir -p ~/.local/share/man/man1 && rankd man > ~/.local/share/man/man1/rankd.1',
+  ],
   run: (cli) => {
     const page = manPage(cli.program, examplesOf);
     cli.printAsIs({ page }, page);
@@ -41,6 +45,11 @@ export const completionCommand = command({
   name: 'completion',
   about: 'print the script that lets a shell complete commands, keys and places',
   args: [oneOf('<shell>', 'the shell that will read it', Object.keys(scripts) as Shell[])],
+  help: `
+zsh reads the script only if ~/.zshrc has this line: fpath=(~/.zsh/completions $fpath); autoload -U compinit; compinit
+PowerShell needs the folder of its profile: mkdir -Force (Split-Path $PROFILE)
+It must also be allowed to run the profile: Set-ExecutionPolicy -Scope CurrentUser RemoteSigned
+`,
   examples: [
     'mkdir -p ~/.local/share/bash-completion/completions && rankd completion bash > ~/.local/share/bash-completion/completions/rankd',
     'mkdir -p ~/.zsh/completions && rankd completion zsh > ~/.zsh/completions/_rankd',

@@ -118,9 +118,16 @@ async function list(cli: Cli, options: ValuesOf<typeof listOptions>): Promise<vo
       { events: events.map(({ event, keyName = null }) => ({ ...eventDocument(event), keyName })) },
       table(['at', 'by', 'action', 'subject', 'detail'], events.map(cellsOf)),
     );
-    if (events.length === 0) cli.say('No such event was recorded.');
-    if (events.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
+    if (events.length === 0) cli.say('No recorded event matches.');
+    if (events.length === limit) cli.say(limitText(limit));
   });
+}
+
+/** Returns the message after a list that may go on. */
+export function limitText(limit: number): string {
+  return limit === 1
+    ? 'Only the newest one is shown; --limit shows more.'
+    : `The newest ${limit} are shown; --limit shows more.`;
 }
 
 /** Rejects an unknown action, because an empty list of events would look like good news. */

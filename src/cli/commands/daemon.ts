@@ -119,7 +119,7 @@ function optionsFor(url: string) {
 function unwell(url: string, body: string): RankdError {
   const { message = 'it gave no reason' } = Object(parsed(body)) as { message?: string };
   return new RankdError('daemon_unavailable', `rankd is not ready: ${message}`, {
-    hint: `rankd doctor; its log and ${url} have the details`,
+    hint: `rankd doctor; the daemon's log and ${url} have the details`,
   });
 }
 
@@ -183,7 +183,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
   const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
   cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);
-  if (outcome.needRestart.length > 0) cli.say('Restart the daemon to apply the other changes.');
+  if (outcome.needRestart.length > 0) cli.say(`Restart the daemon to apply ${restartWords(outcome)}.`);
 }
 
 /** Makes each node, or the named one, reload its own file. The worst outcome determines the exit code. */
@@ -199,10 +199,14 @@ async function reloadNodes(
   for (const { name, outcome } of reloads) {
     if (outcome?.state !== 'applied') continue;
     for (const warning of outcome.warnings) cli.say(`warning: ${name}: ${warning}`);
-    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} to apply the other changes.`);
+    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} to apply ${restartWords(outcome)}.`);
   }
   const worst = Math.max(...reloads.map(({ outcome }) => exitCodeOf(outcome)));
   if (worst > 0) throw new ExitCode(worst);
+}
+
+function restartWords({ applied }: { applied: ChangedSetting[] }): string {
+  return applied.length > 0 ? 'the other changes' : 'the changes';
 }
 
 /** Sends a command to all daemons that share the database, or to the one with this name. `what`: the progress text. */
@@ -220,7 +224,7 @@ async function askAllNodes(
 }
 
 function textOfNode({ name, outcome }: { name: string; outcome: ReloadOutcome | undefined }): Array<string | Shown> {
-  if (outcome === undefined) return [`${name}: no answer; its log has the reason`];
+  if (outcome === undefined) return [`${name}: no response; check its log`];
   if (outcome.state === 'applied') return textOf(outcome, `${name}: `);
   return [
     `${name}: REFUSED, it continues with its old configuration: ${outcome.message}`,

@@ -77,7 +77,7 @@ async function forgetRequested(cli: Cli, dryRun: boolean): Promise<void> {
     result.error === undefined ? doneText(result) : `User ${result.userId}: ${result.error.message}`,
   );
   cli.print({ dryRun, requests: results.map(requesterDocument) }, outcomes.join('\n'));
-  cli.say("Backups and the daemon's log still name these users.");
+  cli.say(`Backups and the daemon's log still name ${requesters.length === 1 ? 'the user' : 'these users'}.`);
   if (results.some(({ error }) => error !== undefined)) throw new ExitCode(4);
 }
 

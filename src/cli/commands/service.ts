@@ -64,7 +64,7 @@ async function install(cli: Cli, { dir, force }: { dir?: string; force: boolean 
     });
   }
   const isWritten = current !== marked(unit, encoding);
-  if (isWritten) write(file, unit, manager);
+  if (isWritten) write(cli, { file, unit, dir }, manager);
   cli.print(
     { unit: file, written: isWritten },
     facts({ [kind]: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
@@ -95,7 +95,7 @@ async function remove(cli: Cli, { dir }: { dir?: string }): Promise<void> {
     accessSync(dirname(file), constants.W_OK);
   } catch (cause) {
     throw new RankdError('no_permission', `This user has no permission to remove ${file}.`, {
-      hint: manager.isOwnFolder ? `give this user write access to ${dirname(file)}` : 'sudo rankd service remove',
+      hint: manager.isOwnFolder ? `give this user write access to ${dirname(file)}` : asRoot(cli, 'remove', dir),
       cause,
     });
   }
@@ -116,7 +116,11 @@ function fileOf(cli: Cli, dir: string | undefined): string {
   return join(dir ?? folder(cli), fileName);
 }
 
-function write(file: string, unit: string, { encoding, isOwnFolder, kind }: ServiceManager): void {
+function write(
+  cli: Cli,
+  { file, unit, dir }: { file: string; unit: string; dir: string | undefined },
+  { encoding, isOwnFolder, kind }: ServiceManager,
+): void {
   const unfinished = `${file}.unfinished`;
   try {
     if (isOwnFolder) mkdirSync(dirname(file), { recursive: true });
@@ -126,7 +130,8 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
   } catch (cause) {
     const code = codeOf(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') {
-      throw new RankdError('not_found', `There is no folder for ${file}: this machine does not seem to use systemd.`, {
+      const why = dir === undefined ? 'this machine does not seem to use systemd' : `${dir} does not exist`;
+      throw new RankdError('not_found', `There is no folder for ${file}: ${why}.`, {
         hint: `name the folder of its ${kind}s with --dir, or see \`rankd service print\``,
         cause,
       });
@@ -135,10 +140,14 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
       throw asFileError(cause, file);
     }
     throw new RankdError('no_permission', `This user has no permission to write ${file}.`, {
-      hint: isOwnFolder ? `give this user write access to ${dirname(file)}` : 'sudo rankd service install',
+      hint: isOwnFolder ? `give this user write access to ${dirname(file)}` : asRoot(cli, 'install', dir),
       cause,
     });
   }
+}
+
+function asRoot({ io }: Cli, does: 'install' | 'remove', dir: string | undefined): string {
+  return `sudo rankd service ${does}${dir === undefined ? '' : ` --dir ${io.system.quote(dir)}`}`;
 }
 
 /** Adds a byte order mark if the encoding is UTF-16. */

@@ -128,7 +128,7 @@ function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 
   if (isNamed && since !== undefined) return;
   throw new RankdError('usage', isNamed ? 'Give a start time with --since.' : 'Name the changes to undo.', {
     hint: isNamed
-      ? 'rankd history undo --key KEY --since 1h --dry-run'
+      ? 'add --since 1h, and --dry-run to see what would be undone'
       : 'name the id of a change, or add --last, --user, --key, --place, --ranker, --by or --undo',
   });
 }

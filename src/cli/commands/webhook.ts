@@ -313,5 +313,7 @@ function webhookName(text: string): string {
 
 function asDiscordId(text: string): string {
   if (/^\d{5,25}$/.test(text)) return text;
-  throw new InvalidArgumentError('It must be the id of a role: in Discord, right-click the role and copy its id.');
+  throw new InvalidArgumentError(
+    'It must be the id of a role: in Discord with Developer Mode on, right-click the role and copy its id.',
+  );
 }

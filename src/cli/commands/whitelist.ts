@@ -1,6 +1,8 @@
+import { systemClock } from '../../base/clock.ts';
 import { counted } from '../../base/text.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
+import { shownState } from '../../usecases/keys/key-document.ts';
 import {
   addPlaces,
   type ChangedPlaces,
@@ -118,6 +120,8 @@ async function add(
   const placeIds = await readIds(cli.io, { ids, file });
   const { entries, ...done } = await cli.withWrites((ports) => addPlaces(ports, { key, placeIds, note, by: cli.by }));
   printOutcomes(cli, done.key, entries);
+  if (shownState(done.key, systemClock.now()) === 'expired')
+    return cli.say(`Key "${done.key.name}" has expired, so no game can use it.\ntry: rankd key create NAME`);
   cli.say(
     `Games can now use the key "${done.key.name}" from there.\nThey send game.PlaceId; if your script sends game.GameId, add that id.`,
   );

@@ -46,7 +46,9 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
       const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
       const onPlace = place === undefined ? {} : { place: { id: place } };
       const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, keepIn(cli, out));
-      const where = out === undefined ? '' : `. It is in ${out}, which only you can read`;
+      // on Windows, the folder decides who can read it
+      const access = cli.io.system.hasModes ? ', which only you can read' : '';
+      const where = out === undefined ? '' : `. It is in ${out}${access}`;
       cli.say(`Created key "${name}"${place === undefined ? '' : ` for place ${place}`}${where}.`);
       return minted;
     },

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { isRankdError } from '../../base/errors.ts';
 import type { NewFile } from '../../base/files.ts';
-import { hostOf, isPrivate } from '../../base/net.ts';
+import { hostAndPort, hostOf, isPrivate, localUrl } from '../../base/net.ts';
 import type { Config } from '../../config/config.ts';
 import type { Cli } from '../cli.ts';
 import {
@@ -129,7 +129,7 @@ export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; 
     ...(start === undefined ? [] : [start]),
     url === undefined
       ? 'Give rankd an address that Roblox can reach, with a reverse proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
-      : `Point ${url} at http://${host}:${port} with a reverse proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url`,
+      : `Point ${url} at ${localUrl(`http://${hostAndPort({ host, port })}`)} with a reverse proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url`,
     ...keySteps(outcome),
     'In Roblox Studio, File, Experience Settings, Security: turn on Allow HTTP Requests.',
     ...modelSteps(outcome),
