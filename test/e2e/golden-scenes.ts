@@ -91,6 +91,7 @@ export const scenes: Record<string, Line[]> = {
     'suspension show 1002',
     'suspension extend 1002',
     'suspension extend 1002 --for 2d',
+    'suspension extend 1002 --for ever',
     'rank unsuspend 1002',
     'rank unsuspend 1002',
     'suspension show 77',

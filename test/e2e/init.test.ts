@@ -277,6 +277,14 @@ test('init lists the roles that have power over others, and those with unknown p
   );
 });
 
+test('a key from a trial on the simulated group is offered for the real one', async () => {
+  const { home, env, flags } = await world();
+  await home.here(['key', 'create', 'my-game']);
+  const { code, stderr } = await home.here(['init', ...flags, '--key', 'my-game'], { env });
+  expect(code).toBe(4);
+  expect(stderr).toContain('or leave out --key and let it work on the real group: rankd key adopt my-game\n');
+});
+
 test('the key can come from standard input and is stored in a private file', async () => {
   const { home, roblox, env } = await world();
   const args = ['init', '--group', String(roblox.groupId), '--credential-file', '-'];

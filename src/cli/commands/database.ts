@@ -185,7 +185,13 @@ interface RestoreAsked {
 async function restore(cli: Cli, { name, file, dryRun }: RestoreAsked): Promise<void> {
   const { dataDir, by, operations } = cli;
   const show = <T>(what: string, step: () => Promise<T>) => whileWorking(cli.line, what, step);
-  const confirmed = () => confirm(cli, `Replace the database in ${dataDir} with ${name}?`);
+  const confirmed = async () =>
+    confirm(
+      cli,
+      (await operations.exists())
+        ? `Replace the database in ${dataDir} with ${name}?`
+        : `There is no database in ${dataDir} yet. Restore ${name} there?`,
+    );
   const steps = { confirm: confirmed, show };
   const restored = await restoreBackup(operations, { file, by, dryRun }, steps).catch(async (error) => {
     throw await namingDaemon(dataDir, error);

@@ -26,8 +26,12 @@ export function secretFile({ io }: Cli, name: string | undefined, out: string | 
 /** Throws `already_exists` if an unrevoked key has this name. */
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   if (!(await isTaken(cli, name))) return;
+  const key = await cli.withStore(({ store }) => store.findKey(name));
+  const use = key?.isSimulated
+    ? `let it work on the real group: rankd key adopt ${name}`
+    : `use that one: rankd key show ${name}`;
   throw new RankdError('already_exists', `A key named ${name} already exists.`, {
-    hint: `choose a different name with --key, or leave out --key and use that one: rankd key show ${name}`,
+    hint: `choose a different name with --key, or leave out --key and ${use}`,
   });
 }
 
