@@ -501,7 +501,7 @@ describe('names', () => {
     expect((await scene.run(call)).message).toBe('The user Nobody was not found.');
     await scene.game.alter({ namesRaise: 'HTTP 503 (Service Unavailable)' });
     expect((await scene.run(call)).message).toBe(
-      'The user Nobody was not found; Roblox reports: HTTP 503 (Service Unavailable).',
+      'The user Nobody could not be looked up; Roblox reports: HTTP 503 (Service Unavailable).',
     );
   });
 

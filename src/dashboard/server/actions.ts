@@ -343,7 +343,7 @@ async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<
     await inField('rank', () => app.group.judged((scheme) => resolveAlongside(scheme, newRankId), call));
   else if (does === 'set') await app.group.target(newRankId, call);
   const found = await inField('users', () => findListed(app, usersIn(users, 'the list')));
-  if (found.length > maxMembers) throw new FieldError('users', `can be at most ${maxMembers} members at once`);
+  if (found.length > maxMembers) throw new FieldError('users', `can name at most ${maxMembers} members`);
   const command: ListCommand = {
     step: undefined,
     ...kindOf(does),

@@ -250,5 +250,8 @@ function noAddress(): RankdError {
 }
 
 function stopping(): RankdError {
-  return RankdError.withoutStack('shutting_down', 'rankd is stopping.', { hint: 'rankd serve', retryAfterMs: 5_000 });
+  return RankdError.withoutStack('shutting_down', 'rankd is stopping.', {
+    hint: 'wait until it has stopped, then start it again: `rankd serve`',
+    retryAfterMs: 5_000,
+  });
 }

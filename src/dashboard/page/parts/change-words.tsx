@@ -119,7 +119,7 @@ function HoldMove({ change, hold }: { change: Change; hold: NonNullable<Change['
         <span>{holdWords(hold, change.requestedAt)}</span>
       </span>
       {role !== undefined && (
-        <p class="small soft name">{hold.does === 'begin' ? `has the role ${role} until then` : role}</p>
+        <p class="small soft name">{hold.does === 'begin' ? `has the role ${role} in the meantime` : role}</p>
       )}
     </>
   );

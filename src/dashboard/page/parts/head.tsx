@@ -112,7 +112,8 @@ function Facts({ data }: { data: Status }) {
           {credential.actingUserId !== null && <span class="soft">, acts as {credential.actingUserId}</span>}
           {credential.expiresAt !== null && (
             <span class="soft">
-              , until <Time at={credential.expiresAt} />
+              , {Date.parse(credential.expiresAt) < Date.now() ? 'expired' : 'expires'}{' '}
+              <Time at={credential.expiresAt} />
             </span>
           )}
         </dd>
@@ -153,10 +154,7 @@ function Troubles({ data }: { data: Status }) {
       'The workspace is suspended, so no game can do anything. To end the suspension: `rankd workspace resume`',
     ],
     [storeProblem !== null, `The database can’t be used: ${storeProblem}`],
-    [
-      !credential.isAccepted,
-      `Roblox does not accept the Roblox key: ${credential.problem ?? 'it gives no reason.'} See \`rankd doctor\`.`,
-    ],
+    [!credential.isAccepted, `${credential.problem ?? 'Roblox does not accept the Roblox key.'} See \`rankd doctor\`.`],
     [platformTrust.stop !== null, `No ranks are changed until you run \`rankd reload\`: ${platformTrust.stop}`],
     [
       !platformTrust.believesAnswers,

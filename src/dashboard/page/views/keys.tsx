@@ -123,7 +123,8 @@ function KeysTable({ list, onMinted }: { list: Key[]; onMinted: (minted: Minted)
             <KeyState of={key} />
             {key.expiresAt !== null && (
               <p class="small soft">
-                {key.state === 'expired' ? 'since' : 'expires'} <Time at={key.expiresAt} />
+                {key.state !== 'expired' && 'expires '}
+                <Time at={key.expiresAt} />
               </p>
             )}
           </td>
@@ -234,7 +235,7 @@ function LastUse({ keys: { secrets } }: { keys: Key }) {
             {masked}
             {expiresAt !== null && (
               <>
-                , valid until <Time at={expiresAt} />
+                , expires <Time at={expiresAt} />
               </>
             )}
           </p>

@@ -52,7 +52,7 @@ function Linked() {
           ) : (
             <Table
               caption="Linked people"
-              columns={['Roblox user', 'Discord user', { title: 'Since', class: 'roomy' }, { spoken: 'Actions' }]}
+              columns={['Roblox user', 'Discord user', { title: 'Linked', class: 'roomy' }, { spoken: 'Actions' }]}
             >
               {data.map((person) => (
                 <tr key={person.discordId}>

@@ -81,7 +81,7 @@ export function holdName({ kind, rolesBefore, rolesDuring }: Hold, alongside: re
 
 const columns = [
   'Member',
-  'Until',
+  'Ends',
   { title: 'Reason', class: 'wide' },
   { title: 'By', class: 'wide' },
   'State',
@@ -102,9 +102,9 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
             <p class="small soft name narrow">{hold.reason}</p>
           </th>
           <td>
-            {hold.endsAt === null ? 'it is lifted' : <Time at={hold.endsAt} />}
+            {hold.endsAt === null ? 'when it is lifted' : <Time at={hold.endsAt} />}
             <p class="small soft">
-              since <Time at={hold.beginsAt} />
+              began <Time at={hold.beginsAt} />
             </p>
           </td>
           <td class="wide name">{hold.reason ?? <span class="soft">none given</span>}</td>
