@@ -67,7 +67,7 @@ export function listenError(
     case 'EACCES':
       return new RankdError('no_permission', `This user is not allowed to listen on ${where} (${portFrom}).`, {
         cause,
-        hint: `choose port 1024 or higher: ${hint}`,
+        hint: `choose ${port < 1024 ? 'port 1024 or higher' : 'another port'}: ${hint}`,
       });
     case 'EADDRNOTAVAIL':
     case 'EAI_AGAIN':

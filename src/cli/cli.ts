@@ -275,7 +275,7 @@ export class Cli {
     if (service === dataDir) this.say(`Using the service's data directory, ${dataDir}.`);
     else if (service !== undefined)
       this.say(
-        `This command uses ${dataDir}. To use the service's data: sudo -u ${ownerOf(service)} rankd --data-dir ${service} …`,
+        `This command uses ${dataDir}. To use the service's data: sudo -u ${this.io.system.quote(ownerOf(service))} rankd --data-dir ${service} …`,
       );
     return opened;
   }

@@ -129,7 +129,11 @@ export async function portFindings(
   if (code === 'EADDRINUSE') {
     return [fail('port', `another program listens on ${host}:${port}`, 'stop it, or set another server.port')];
   }
-  return [fail('port', `rankd can't listen on ${host}:${port} (${code})`, 'set server.host to 127.0.0.1')];
+  const fix =
+    code === 'EACCES'
+      ? `set server.port to ${port < 1024 ? '1024 or higher' : 'another port'}`
+      : 'set server.host to 127.0.0.1, or to 0.0.0.0 for all addresses';
+  return [fail('port', `rankd can't listen on ${host}:${port} (${code})`, fix)];
 }
 
 function whyNotFree(where: { host: string; port: number }): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { membershipOf } from '../../src/base/net.ts';
+import { listenError, membershipOf } from '../../src/base/net.ts';
 
 test.each([
   ['127.0.0.9', true],
@@ -21,4 +21,16 @@ test.each([
 test('a network can contain every address', () => {
   expect(membershipOf(['0.0.0.0/0'])('203.0.113.7')).toBe(true);
   expect(membershipOf([])('203.0.113.7')).toBe(false);
+});
+
+test('only a port below 1024 that this user may not use gets the advice to choose a higher one', () => {
+  const hintFor = (port: number) =>
+    listenError(Object.assign(new Error(), { code: 'EACCES' }), {
+      host: '127.0.0.1',
+      port,
+      hint: '--port',
+      section: 'server',
+    });
+  expect(hintFor(80)).toMatchObject({ hint: 'choose port 1024 or higher: --port' });
+  expect(hintFor(50000)).toMatchObject({ hint: 'choose another port: --port' });
 });

@@ -53,7 +53,8 @@ ${strings(serveLine(cli))}
   next: async (cli, file) => {
     const start = ['launchctl', 'bootstrap', domainOf(cli), file].map(cli.io.system.quote).join(' ');
     return `next:
-  ${start}   (starts it now; otherwise it starts when you log in)
+  ${start}
+This starts it now; otherwise it starts when you log in.
 Its log is ${logOf(cli)}.${remarkOnConfig(cli)}`;
   },
 };

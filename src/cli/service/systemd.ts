@@ -111,7 +111,7 @@ function keyStep(loaded: LoadedConfig | undefined): string {
   const current = resolve(dirname(loaded.file), named.value);
   return current === keyFile
     ? `chown rankd ${keyFile} && chmod 600 ${keyFile}`
-    : `install -D -m 600 --owner=rankd ${current} ${keyFile}`;
+    : `install -D -m 600 --owner=rankd ${thisSystem.quote(current)} ${keyFile}`;
 }
 
 function settingsStep(loaded: LoadedConfig | undefined): string {

@@ -80,7 +80,8 @@ export const taskScheduler: ServiceManager = {
     },
   ],
   next: async (cli) => `next:
-  schtasks /Run /TN ${task}   (starts it now; otherwise it starts when you log on)
+  schtasks /Run /TN ${task}
+This starts it now; otherwise it starts when you log on.
 It runs in a window that shows its log. Closing the window stops it.${remarkOnConfig(cli)}`,
 };
 
