@@ -168,11 +168,11 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         const stopping = new AbortController();
         const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
         stopping.abort();
-        if (typeof cause === 'string') log.info({ signal: cause }, 'stopping after running work has finished');
+        if (typeof cause === 'string') log.info({ signal: cause }, 'stopping once running work has finished');
         else
           log.error(
             { err: cause },
-            'stopping after running work has finished, because a newer version of rankd has changed the database',
+            'stopping once running work has finished, because a newer version of rankd has changed the database',
           );
         await closeAll(closers);
         log.info('stopped');

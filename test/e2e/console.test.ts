@@ -100,7 +100,7 @@ test('stop ends the daemon, even while a command waits for an answer; later line
   daemon.type('y');
   daemon.type('key create too-late');
   expect(await daemon.ended).toBe(0);
-  expect(daemon.log).toMatch(/stopping after .* signal=stop\n.* stopped\n/);
+  expect(daemon.log).toMatch(/stopping once .* signal=stop\n.* stopped\n/);
   expect(await home.json('key', 'list')).toMatchObject({ keys: [{ name: 'my-game', state: 'active' }] });
   expect(await home.json('workspace', 'show')).toMatchObject({ workspace: { active: true } });
 });
