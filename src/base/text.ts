@@ -69,3 +69,8 @@ function editDistance(from: string, to: string): number {
   }
   return row.at(-1) ?? 0;
 }
+
+/** Quotes an identifier for SQL if necessary. */
+export function sqlName(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}

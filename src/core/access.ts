@@ -59,8 +59,11 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.scopes.includes(scope)) return undefined;
       return RankdError.withoutStack(
         'key_not_allowed',
-        `This key may ${key.scopes.join(' and ')} but not ${scope}; use a key with the ${scope} scope.`,
-        { hint: `rankd key create NAME --scope ${scope}`, details: { reason: 'missing_scope', keyId: key.id } },
+        `This key lacks the ${scope} scope (it has: ${key.scopes.join(', ')}); use a key with the ${scope} scope.`,
+        {
+          hint: `rankd key create NAME --scope ${[...key.scopes, scope].join(' ')}`,
+          details: { reason: 'missing_scope', keyId: key.id },
+        },
       );
     },
   },
@@ -77,7 +80,7 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.pausedAt === undefined || scope === 'verify') return undefined;
       return RankdError.withoutStack(
         'key_paused',
-        'This key is paused: it changed many members in a short time, or the operator paused it. The group owner can resume it with: rankd key resume',
+        `This key is paused: it changed many members in a short time, or the operator paused it. The group owner can resume it with: rankd key resume ${key.name}`,
         {
           hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`,
           details: { reason: 'paused', keyId: key.id },
@@ -91,7 +94,7 @@ function withoutPlace({ id, name }: Key): RankdError {
   return RankdError.withoutStack(
     'missing_placeid',
     'Send the place id as ?placeid=, or send the request from a Roblox game server, which adds it; a bot needs a key made with --any-place.',
-    { hint: `rankd key set ${name} --any-place, if no game uses it`, details: { reason: 'no_place', keyId: id } },
+    { hint: `if no game uses the key: rankd key set ${name} --any-place`, details: { reason: 'no_place', keyId: id } },
   );
 }
 
@@ -112,12 +115,12 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
 }
 
 /** Returns the refusal for place 0, which no whitelist can contain. */
-function unpublished({ id }: Key): RankdError {
+function unpublished({ id, name }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
     'Place 0 is not a place: a game that runs in Studio and was never published sends it. Publish the game, then whitelist its place id.',
     {
-      hint: 'publish the game from Roblox Studio, then: rankd whitelist add PLACE',
+      hint: `publish the game from Roblox Studio, then: rankd whitelist add PLACE --key ${name}`,
       details: { reason: 'unpublished', keyId: id, placeId: noPlace },
     },
   );

@@ -89,7 +89,10 @@ function alreadyTemporary(open: Hold): RankdError {
 
 function alreadySuspended(open: Hold): RankdError {
   return new RankdError('already_suspended', `${memberTitle(open)} is already suspended, ${untilWhen(open)}.`, {
-    hint: `rankd suspension extend ${open.rankeeId} --for 2d`,
+    hint:
+      open.endsAt === undefined
+        ? `to end the suspension: rankd rank unsuspend ${open.rankeeId}`
+        : `rankd suspension extend ${open.rankeeId} --for 2d`,
   });
 }
 

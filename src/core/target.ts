@@ -136,7 +136,7 @@ export function standing({ kind }: Pick<Role, 'kind'>): string {
 function choice(scheme: RoleScheme, { candidates, acting }: Choice): string {
   const reached = candidates.filter((role) => reaches(acting, role));
   const roles = reached.length > 0 ? reached : candidates;
-  if (roles.length === 0) return 'The group has no such role.';
+  if (roles.length === 0) return 'There are no roles to choose from.';
   return `Choose one of ${listRoles(roles, (role) => {
     const number = nameForRequest({ ...scheme, roles: candidates }, role);
     return isRank(number) ? number : `role id ${number}`;

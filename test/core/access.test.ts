@@ -105,8 +105,8 @@ describe('a known key', () => {
     const verifyOnly: KeyRecord = { ...accepted, key: { ...key, scopes: ['verify'] } };
     expect(refused(verifyOnly)).toMatchObject({
       code: 'key_not_allowed',
-      message: expect.stringContaining('may verify but not rank'),
-      hint: expect.stringContaining('--scope rank'),
+      message: expect.stringContaining('lacks the rank scope (it has: verify)'),
+      hint: expect.stringContaining('--scope verify rank'),
     });
     expect(refusalOf(verifyOnly, { ...question, scope: 'verify' })).toBeUndefined();
   });

@@ -58,8 +58,13 @@ test('daemons that differ, or whose clocks are at least 2 s off the server’s, 
       check: 'daemons',
       grade: 'warn',
       text: 'the daemons differ in version',
-      fix: expect.stringContaining('rankd status'),
+      fix: expect.stringMatching(/^rankd status .*; install the same version of rankd on each machine$/),
     },
     { check: 'daemons', grade: 'warn', text: "the clock of north is 2 s ahead of the server's" },
   ]);
+});
+
+test('a printed command quotes a PostgreSQL user whose name needs it', () => {
+  const found = serverFindings({ ...sound, user: 'my-user', lacks: 'database' });
+  expect(found.map(({ fix }) => fix)).toContain('GRANT CREATE ON DATABASE rankd TO "my-user"');
 });

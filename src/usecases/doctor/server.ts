@@ -1,3 +1,4 @@
+import { sqlName } from '../../base/text.ts';
 import {
   clocksApart,
   connectionsPerDaemon,
@@ -25,7 +26,7 @@ export function serverFindings(facts: ServerFacts | undefined): Finding[] {
 }
 
 function durability({ isSynced, writesFullPages, isCommitSynced }: ServerFacts): Finding[] {
-  const set = (name: string) => `ALTER SYSTEM SET ${name} = on, then restart the server`;
+  const set = (name: string) => `as a superuser: ALTER SYSTEM SET ${name} = on; SELECT pg_reload_conf()`;
   return [
     ...(isSynced
       ? []
@@ -57,7 +58,7 @@ function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Find
           warn(
             'server',
             `idle_session_timeout closes rankd's connections once they are idle for ${idleSessionTimeoutMs / 1000} s`,
-            `ALTER ROLE ${user} SET idle_session_timeout = 0`,
+            `ALTER ROLE ${sqlName(user)} SET idle_session_timeout = 0`,
           ),
         ]),
   ];
@@ -109,7 +110,7 @@ function rights({ lacks, user, database }: ServerFacts): Finding[] {
   const fix =
     lacks === 'schema'
       ? `set the user in store.url to its owner, or make ${user} a member of that role`
-      : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
+      : `GRANT CREATE ON DATABASE ${sqlName(database)} TO ${sqlName(user)}`;
   const what =
     lacks === 'schema'
       ? 'does not own the rankd schema and cannot migrate it'
@@ -125,6 +126,10 @@ function skew({ aheadMs }: ServerFacts): Finding[] {
 /** Warns about daemons on the same database whose settings or clocks differ. */
 export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
   const differences = differencesOf(nodes).map(({ setting }) => setting);
+  const fixes = [
+    ...(differences.includes('version') ? ['install the same version of rankd on each machine'] : []),
+    ...(differences.some((one) => one !== 'version') ? ['give each machine the same file, then: rankd reload'] : []),
+  ];
   return [
     ...(differences.length === 0
       ? []
@@ -132,7 +137,7 @@ export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
           warn(
             'daemons',
             `the daemons differ in ${differences.join(', ')}`,
-            'rankd status shows which daemons agree; give each machine the same file, then: rankd reload',
+            `rankd status shows which daemons agree; ${fixes.join('; ')}`,
           ),
         ]),
     ...clocksApart(nodes).map(({ name, serverAheadMs }) =>

@@ -35,7 +35,7 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
     fail(
       'suspension',
       `${memberTitle(hold)} can't be given the earlier roles: ${hold.message}`,
-      `rankd suspension show ${hold.rankeeId}; rankd tries again every hour, and after rankd reload`,
+      `rankd tries again every hour, and after a reload; details: rankd suspension show ${hold.rankeeId}`,
     ),
   );
 }
@@ -64,7 +64,7 @@ export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config[
 }
 
 function ofSimulation({ name }: Key): Finding {
-  const fix = `rankd key adopt ${name}, if a game uses it; rankd key revoke ${name}, if not`;
+  const fix = `if a game uses it: rankd key adopt ${name}; if not: rankd key revoke ${name}`;
   return warn('keys', `${name} was created on the simulated group and is not accepted on the real one`, fix);
 }
 
@@ -81,9 +81,9 @@ function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, reti
     );
   }
   if (pausedAt !== undefined) findings.push(warn('keys', `${name} is paused`, `rankd key resume ${name}`));
-  if (isUnused) findings.push(warn('keys', `${name} was never used`, `rankd key revoke ${name}, if no game needs it`));
+  if (isUnused) findings.push(warn('keys', `${name} was never used`, `if nothing needs it: rankd key revoke ${name}`));
   if (expiresSoon && expiresAt !== undefined) {
-    const fix = 'rankd key create NAME, then put the new key into the game';
+    const fix = 'create a new key (rankd key create NAME), whitelist the same places for it, then put it into the game';
     findings.push(warn('keys', `${name} expires on ${isoDay(expiresAt)}`, fix));
   }
   return findings;
@@ -91,7 +91,7 @@ function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, reti
 
 function ofWhitelist({ key: { name, isAnyPlace }, hasPlace, unlistedPlaces }: KeyInspection): Finding[] {
   if (isAnyPlace) {
-    const fix = `rankd key set ${name} --no-any-place, unless a bot or a web shop uses it`;
+    const fix = `unless a bot or a web shop uses it, whitelist the game's places, then: rankd key set ${name} --no-any-place`;
     return [warn('whitelist', `${name} needs no place: anyone who has it can use it from anywhere`, fix)];
   }
   if (!hasPlace)

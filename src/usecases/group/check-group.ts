@@ -94,7 +94,7 @@ export async function credentialWarnings(
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
     const days = Math.floor((expiresAt - now) / dayMs);
     warnings.push(
-      `the Roblox key expires in ${counted(days, 'day')}, on ${isoDay(expiresAt)}: renew it before then; rankd reload applies the new key`,
+      `the Roblox key expires in ${days === 0 ? 'less than a day' : counted(days, 'day')}, on ${isoDay(expiresAt)}: renew it before then; rankd reload applies the new key`,
     );
   }
   return warnings;

@@ -211,10 +211,9 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
  */
 function refuseForfeit(hold: Hold, { holds }: HoldUpdate): void {
   if (!holds.some(({ state }) => state === 'forfeited')) return;
-  throw new RankdError(
-    'member_not_found',
-    `${memberTitle(hold)} has left the group, so the suspension continues until its end.`,
-  );
+  const what = hold.kind === 'suspension' ? 'the suspension' : 'the temporary rank';
+  const until = hold.endsAt === undefined ? 'until the operator ends it' : 'until its end';
+  throw new RankdError('member_not_found', `${memberTitle(hold)} has left the group, so ${what} continues ${until}.`);
 }
 
 function commandOf({ as }: HoldCheck): string {

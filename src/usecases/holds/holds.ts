@@ -114,7 +114,8 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
     });
   if (isOpenHold(hold) || hold.state === 'forfeited')
     return new RankdError('member_not_found', hold.message || `${memberTitle(hold)} is not in the group.`);
-  return new RankdError('not_suspended', `${memberTitle(hold)} is no longer suspended.`);
+  const what = hold.kind === 'suspension' ? 'is no longer suspended' : 'no longer has a temporary rank';
+  return new RankdError('not_suspended', `${memberTitle(hold)} ${what}.`);
 }
 
 /**
@@ -127,10 +128,12 @@ export async function extendHold(
 ): Promise<Hold> {
   const hold = await openHold(app, rankeeId);
   if (hold === undefined) throw notSuspended(rankeeId);
-  if (hold.endsAt === undefined)
-    throw new RankdError('usage', `${memberTitle(hold)} is suspended without an end date.`, {
+  if (hold.endsAt === undefined) {
+    const what = hold.kind === 'suspension' ? 'is suspended' : 'has a temporary rank';
+    throw new RankdError('usage', `${memberTitle(hold)} ${what} without an end date.`, {
       hint: `to end it: rankd rank unsuspend ${rankeeId}`,
     });
+  }
   const endsAt = 'endsAt' in until ? until.endsAt : hold.endsAt + until.forMs;
   requireLength(app, endsAt - app.clock.now());
   const stored = await app.store.updateHold(hold.id, (now) => extended(now, endsAt, { by, at: app.clock.now() }));

@@ -105,7 +105,7 @@ export function embedOf(one: EventView): Embed {
 /** Describes an event in one line of plain text. */
 export function lineOf({ type, event, view, sequence }: EventView): string {
   if (view === undefined)
-    return `${titles[type] ?? type}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;
+    return `${titleOf(type, event.detail)}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;
   const { change } = view;
   const sign = type === 'rank.changed' ? signs[moveOf(change)] : '✖';
   const why = type === 'rank.changed' ? '' : ` (${change.code ?? type})`;
@@ -199,17 +199,25 @@ function rolesOf({ change }: ChangeView, strong: string): string {
   return oldRoleId === undefined || oldRoleId === roleId ? goal : `${named(oldRoleId)} → ${goal}`;
 }
 
-/** The titles of events that are not about a change. */
+/** Returns the title of an event that is not about a change. */
+function titleOf(type: WebhookEventType, detail: Record<string, unknown>): string {
+  const hold = detail['kind'] === 'temporary' ? 'temporary rank or role' : 'suspension';
+  return titles[type] ?? holdTitles[type]?.replace('HOLD', hold) ?? type;
+}
+
+const holdTitles: Partial<Record<WebhookEventType, string>> = {
+  'suspension.begun': 'A HOLD has begun',
+  'suspension.extended': 'The end of a HOLD was changed',
+  'suspension.reopened': 'A HOLD is in force again',
+  'suspension.ended': 'A HOLD is over',
+  'suspension.lifted': 'A HOLD was ended early',
+  'suspension.superseded': 'A HOLD is over: someone else changed the member',
+  'suspension.forfeited': 'A member left, and will not get back any roles',
+  'suspension.stuck': 'A member cannot get back the roles from before a HOLD',
+};
+
 const titles: Partial<Record<WebhookEventType, string>> = {
   'undo.finished': 'Changes were undone',
-  'suspension.begun': 'A suspension, or a temporary rank or role, has begun',
-  'suspension.extended': 'The end of a suspension was changed',
-  'suspension.reopened': 'A suspension, or a temporary rank, is in force again',
-  'suspension.ended': 'A suspension is over',
-  'suspension.lifted': 'A suspension was lifted',
-  'suspension.superseded': 'A suspension is over: someone else changed the member',
-  'suspension.forfeited': 'A member left, and will not get back any roles',
-  'suspension.stuck': 'A member cannot get back the roles that a suspension took',
   'key.created': 'A key was created',
   'key.rotated': 'A key has a new secret',
   'key.revoked': 'A key was revoked',
@@ -234,7 +242,7 @@ function ofRankd({ type, event, sequence }: EventView): Embed {
     .map(([name, value]) => `${quoted(name, 40)}: ${quoted(String(value), 300)}`);
   const fix = fixOf(type, event);
   return {
-    title: titles[type] ?? type,
+    title: titleOf(type, detail),
     color: colorOfRankd(type),
     description: [
       quoted(subject, nameLength),

@@ -103,6 +103,14 @@ test('the message about a superseded suspension reports that someone else change
   expect(discord.messages[0]?.embeds[0]?.title).toBe('A suspension is over: someone else changed the member');
 });
 
+test('the message about the end of a temporary rank does not call it a suspension', async () => {
+  const { add, append, clock, discord } = await scene();
+  await add('log', discordAddress);
+  await append('suspension.end', { kind: 'temporary' });
+  await clock.advance(3_000);
+  expect(discord.messages[0]?.embeds[0]?.title).toBe('A temporary rank or role is over');
+});
+
 test('a few changes are sent in one message, with an embed each', async () => {
   const { add, demote, refuse, clock, discord } = await scene();
   await add('log', discordAddress);

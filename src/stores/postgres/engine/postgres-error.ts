@@ -1,6 +1,7 @@
 import { type ConnectionCause, causeOf, connectionFailure } from '../../../base/connection-cause.ts';
 import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../../base/net.ts';
+import { sqlName } from '../../../base/text.ts';
 import { connectionsPerDaemon } from '../../../core/nodes.ts';
 import { unproven } from './client.ts';
 
@@ -263,11 +264,6 @@ function unavailable(message: string, options: RankdErrorOptions): RankdError {
 
 function mistake(_: ServerAddress, cause: unknown): RankdError {
   return new RankdError('internal', 'A database operation failed because of a bug in rankd.', { cause });
-}
-
-/** Quotes an identifier for SQL if necessary. */
-function sqlName(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
 function messageOf(error: unknown): string {
