@@ -150,7 +150,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await ann.soon(ann.row('4400000000000000005').getByText('Newcomer'));
     await page.getByRole('button', { name: 'Unlink… 4400000000000000005' }).click();
     await (await dialogOf(ann, 'Unlink Newcomer?')).getByRole('button', { name: 'Unlink' }).click();
-    await ann.soon(page.getByText('No one is linked.'));
+    await ann.soon(page.getByText('No one is linked yet.'));
     ann.forget(/400/);
     ann.expectNoErrors();
   });

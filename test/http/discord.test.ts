@@ -259,7 +259,7 @@ test('a key limits its role: direction, ceiling, scope, rate, pause, test mode, 
   expect(await say('promote', { user: '1001' }, asTrainer)).toContain('"trainers" of your role cannot be used now');
   await key('trainers', { mode: 'test', scopes: ['rank'] });
   expect(await say('promote', { user: '1001' }, asTrainer)).toMatch(/^Test key, nothing changed: /);
-  expect(await say('suspend', { user: '1001', duration: '1d' }, asTrainer)).toContain('not suspend');
+  expect(await say('suspend', { user: '1001', duration: '1d' }, asTrainer)).toContain('lacks the suspend scope');
   const { id } = required(await store.findKey('hr'));
   await store.updateKey(id, () => ({ change: { rules: { ratePerMinute: 1 } }, events: [] }));
   expect(await say('whois', { user: '1001' })).toContain('is Officer');
