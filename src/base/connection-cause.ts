@@ -164,7 +164,7 @@ export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   if (tooOldNode !== undefined)
     return `to use the proxy, start rankd with ${proxyVersions}: NODE_USE_ENV_PROXY does not work on Node.js ${tooOldNode}`;
   const name = /^all_proxy$/i.test(variable)
-    ? `set HTTPS_PROXY to the value of ${variable} (an http:// or https:// proxy), and also `
+    ? `set HTTPS_PROXY to the value of ${variable} (it must begin with http:// or https://), and also `
     : '';
   return `to use the proxy, ${name}set NODE_USE_ENV_PROXY=1 in rankd's environment (${proxyVersions})`;
 }

@@ -62,12 +62,12 @@ export function listenError(
     case 'EADDRINUSE':
       return new RankdError('port_taken', `Another program is already listening on ${where} (${portFrom}).`, {
         cause,
-        hint: `stop it, or choose another port: ${hint}`,
+        hint: `stop it, or choose a different port: ${hint}`,
       });
     case 'EACCES':
       return new RankdError('no_permission', `This user is not allowed to listen on ${where} (${portFrom}).`, {
         cause,
-        hint: `choose ${port < 1024 ? 'port 1024 or higher' : 'another port'}: ${hint}`,
+        hint: `choose ${port < 1024 ? 'port 1024 or higher' : 'a different port'}: ${hint}`,
       });
     case 'EADDRNOTAVAIL':
     case 'EAI_AGAIN':

@@ -209,7 +209,7 @@ function answerFinding(
     return fail(
       'answer',
       `it redirects games to ${to}`,
-      'if rankd answers there, set server.public_url to that address and use it in the game; otherwise, turn off the redirect in the proxy or the tunnel',
+      'if rankd answers there, set server.public_url to that address without /healthz, and use it in the game; otherwise, turn off the redirect in the proxy or the tunnel',
     );
   }
   if (status >= 502)

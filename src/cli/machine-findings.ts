@@ -127,12 +127,14 @@ export async function portFindings(
     return [warn('port', `${host}:${port} is in use, perhaps by this rankd`, 'correct the data directory first')];
   }
   if (code === 'EADDRINUSE') {
-    return [fail('port', `another program listens on ${host}:${port}`, 'stop it, or set another server.port')];
+    return [
+      fail('port', `another program listens on ${host}:${port}`, 'stop it, or set server.port to a different port'),
+    ];
   }
   const fix =
     code === 'EACCES'
-      ? `set server.port to ${port < 1024 ? '1024 or higher' : 'another port'}`
-      : 'set server.host to 127.0.0.1, or to 0.0.0.0 for all addresses';
+      ? `set server.port to ${port < 1024 ? '1024 or higher' : 'a different port'}`
+      : 'check server.port, and set server.host to 127.0.0.1, or to 0.0.0.0 for all addresses';
   return [fail('port', `rankd can't listen on ${host}:${port} (${code})`, fix)];
 }
 

@@ -158,7 +158,7 @@ function countWith(rankeeId: number, members: readonly ChangedMember[]): number 
 function act({ of }: MemberLimit, max: number): string {
   if (of === 'demotions') return `demote more than ${max} different members in a short time (policy.breaker.demotions)`;
   const which = of === 'privileged' ? 'a privileged role' : `rank ${of.fromRank} or above`;
-  return `change more than ${max} different members from or to ${which} in a short time (policy.breaker.high_changes)`;
+  return `change more than ${max} different members who have or would get ${which} in a short time (policy.breaker.high_changes)`;
 }
 
 function pause({ id, name }: Pick<Key, 'id' | 'name'>, reason: string, now: number): BeginVerdict {

@@ -91,7 +91,7 @@ function alreadySuspended(open: Hold): RankdError {
   return new RankdError('already_suspended', `${memberTitle(open)} is already suspended, ${untilWhen(open)}.`, {
     hint:
       open.endsAt === undefined
-        ? `to end the suspension: rankd rank unsuspend ${open.rankeeId}`
+        ? `rankd rank unsuspend ${open.rankeeId}`
         : `rankd suspension extend ${open.rankeeId} --for 2d`,
   });
 }

@@ -12,7 +12,7 @@ import { CountedLines } from './token-buckets.ts';
 
 /** The protocols that a misconfigured proxy may use on a plain HTTP/1.1 port, and the fix for each. */
 const foreignProtocols = {
-  TLS: 'configure the reverse proxy or the tunnel to call rankd with http://; games must call the proxy or the tunnel with https://',
+  TLS: 'configure the caller, such as a reverse proxy or a tunnel, to use http:// for this port; games must call the proxy or the tunnel with https://',
   'HTTP/2': 'configure the proxy to use HTTP/1.1 for rankd',
   'the PROXY protocol': 'turn it off in the proxy, and use X-Forwarded-For instead',
 } as const satisfies Record<keyof ForeignProtocols, string>;

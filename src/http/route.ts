@@ -202,11 +202,11 @@ export const answerHeaders = {
   },
   Deprecation: {
     description:
-      'Present if a rotation has replaced this secret of the key: the time of the rotation, as `@` and seconds since 1970 (RFC 9745).',
+      'Present if the request used a secret that a rotation has replaced: the time of the rotation, as `@` and seconds since 1970 (RFC 9745).',
     schema: z.string().regex(/^@\d+$/),
   },
   Sunset: {
-    description: 'The time from which rankd refuses that key, as an HTTP date (RFC 8594).',
+    description: 'The time from which rankd refuses that secret, as an HTTP date (RFC 8594).',
     schema: z.string().regex(/ GMT$/),
   },
   'x-rank-change': { description: 'The id of the change in the history.', schema: changeId },

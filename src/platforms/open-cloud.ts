@@ -15,7 +15,7 @@ import type {
   RoleWrite,
   WriteKind,
 } from '../ports/index.ts';
-import { baseRoleOmitted, readPages } from '../ports/platform.ts';
+import { baseRoleOmitted, readPages, withShare } from '../ports/platform.ts';
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient, type UpstreamTuning } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
@@ -68,6 +68,9 @@ export interface OpenCloudTuning extends UpstreamTuning {
   publicRolesTimeoutMs: number;
   userNamesTimeoutMs: number;
 }
+
+/** The share of a call's time that a read of an omitted base role may take. */
+const baseRoleShare = 0.25;
 
 /** A group on Roblox, through Open Cloud v2 with an API key. Calls act as the account that owns the key. */
 export class OpenCloudPlatform implements Platform {
@@ -163,7 +166,8 @@ export class OpenCloudPlatform implements Platform {
    */
   async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
     this.#surprises.note('roles', baseRoleOmitted);
-    this.#omitted ??= await this.role(id, call).catch(() => undefined);
+    const share = withShare(call, { clock: this.#clock, share: baseRoleShare });
+    this.#omitted ??= await this.role(id, share).catch(() => undefined);
     return this.#omitted ?? { id, name: 'Member', rank: 1 };
   }
 

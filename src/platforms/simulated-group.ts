@@ -90,7 +90,7 @@ function refuseOtherFile(db: Database.Database, file: string): void {
   // Both reads are in one transaction, because another process may be filling the new file right now.
   if (isOurs()) return;
   throw new RankdError('config_invalid', `${file} is a database, but not a simulated group.`, {
-    hint: 'move that file away, or choose another data directory',
+    hint: 'move that file away, or choose a different data directory',
   });
 }
 

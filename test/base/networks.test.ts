@@ -32,5 +32,5 @@ test('only a port below 1024 that this user may not use gets the advice to choos
       section: 'server',
     });
   expect(hintFor(80)).toMatchObject({ hint: 'choose port 1024 or higher: --port' });
-  expect(hintFor(50000)).toMatchObject({ hint: 'choose another port: --port' });
+  expect(hintFor(50000)).toMatchObject({ hint: 'choose a different port: --port' });
 });

@@ -105,7 +105,7 @@ describe('a known key', () => {
     const verifyOnly: KeyRecord = { ...accepted, key: { ...key, scopes: ['verify'] } };
     expect(refused(verifyOnly)).toMatchObject({
       code: 'key_not_allowed',
-      message: expect.stringContaining('lacks the rank scope (it has: verify)'),
+      message: expect.stringContaining('lacks the rank scope; it has only verify.'),
       hint: expect.stringContaining('--scope verify rank'),
     });
     expect(refusalOf(verifyOnly, { ...question, scope: 'verify' })).toBeUndefined();

@@ -143,7 +143,7 @@ describe('bin/panel.js', () => {
     expect(errors).toEqual([
       `error: SERVER_PORT: ${wrong}`,
       `error: PORT: ${wrong}`,
-      `error: Another program is already listening on 0.0.0.0:${port} (SERVER_PORT).\ntry: stop it, or choose another port: set server.port\n`,
+      `error: Another program is already listening on 0.0.0.0:${port} (SERVER_PORT).\ntry: stop it, or choose a different port: set server.port\n`,
     ]);
   });
 

@@ -282,7 +282,7 @@ test('a key from a trial on the simulated group is offered for the real one', as
   await home.here(['key', 'create', 'my-game']);
   const { code, stderr } = await home.here(['init', ...flags, '--key', 'my-game'], { env });
   expect(code).toBe(4);
-  expect(stderr).toContain('or leave out --key and let it work on the real group: rankd key adopt my-game\n');
+  expect(stderr).toContain('or leave out --key and adopt that one afterwards: rankd key adopt my-game\n');
 });
 
 test('the key can come from standard input and is stored in a private file', async () => {

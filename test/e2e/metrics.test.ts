@@ -41,7 +41,7 @@ test('with a taken metrics port, serve exits with 69 and names the setting', asy
   const { code, stdout, stderr } = await home.here(['serve', '--port', '0'], { env, dataDir: home.path('other') });
   expect([code, stdout]).toEqual([69, '']);
   expect(stderr).toBe(
-    `error: Another program is already listening on 127.0.0.1:${port} (metrics.port).\ntry: stop it, or choose another port: set metrics.port in rankd.yaml\n`,
+    `error: Another program is already listening on 127.0.0.1:${port} (metrics.port).\ntry: stop it, or choose a different port: set metrics.port in rankd.yaml\n`,
   );
 });
 

@@ -165,7 +165,7 @@ test('doctor reports missing permissions; doctor, reload and reading commands cr
   for (const args of [['reload'], ['status'], ['backup', 'x.db'], ['db', 'migrate'], ['db', 'check']])
     expect((await at.here(args, as('postgres'))).code, args.join(' ')).toBeGreaterThan(0);
   expect(await onServer(address, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
-  const create = `GRANT CREATE ON DATABASE ${address.database} TO ${plain}`;
+  const create = `GRANT CREATE ON DATABASE "${address.database}" TO "${plain}"`;
   expect(await lack(plain)).toEqual([[`the user ${plain} cannot create a schema in the database`, create]]);
   expect(await at.here(['key', 'create', 'x'], as(plain))).toMatchObject({
     code: 77,

@@ -168,7 +168,7 @@ describe('serve', () => {
     const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
     expect(result.code).toBe(69);
     expect(result.stderr).toContain(`127.0.0.1:${port}`);
-    expect(result.stderr).toContain('try: stop it, or choose another port');
+    expect(result.stderr).toContain('try: stop it, or choose a different port');
   });
 
   test('with an invalid setting, it exits with 78 and names it; with an invalid flag, with 2', async () => {

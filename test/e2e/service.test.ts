@@ -55,7 +55,7 @@ test.concurrent('install writes a world-readable unit, makes systemd load it, an
   );
   expect(stderr).toContain(`
   install -D -m 600 --owner=rankd /dev/stdin /etc/rankd/roblox.key   # paste the Roblox key, then press Ctrl-D
-  put the settings into /etc/rankd/rankd.yaml
+  # put the settings into /etc/rankd/rankd.yaml
   systemctl enable --now rankd
 `);
   const calls = '--inline u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd\ndaemon-reload\n';
@@ -325,7 +325,7 @@ try: compare it with \`rankd service print\`, then replace it with --force
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
 });
 
-test.concurrent('install exits with 77 without root, and with 3 without systemd', async () => {
+test.concurrent('install exits with 77 without root, and with 3 if the folder is missing', async () => {
   using home = new CliHome();
   const dir = home.path('units');
   mkdirSync(dir, { mode: 0o500 });
@@ -344,7 +344,9 @@ test.concurrent('install exits with 77 without root, and with 3 without systemd'
   });
   const result = await home.here(['service', 'install', '--dir', home.path('none')]);
   expect(result).toMatchObject({ code: 3, stdout: '' });
-  expect(result.stderr).toContain(`${home.path('none')} does not exist.`);
+  expect(result.stderr).toContain(
+    `${home.path('none')} is not a folder.\ntry: create it, or name a different folder with --dir\n`,
+  );
 });
 
 test.concurrent('the daemon notifies systemd when it is ready, regularly while it works, and when it stops', async ({

@@ -218,13 +218,17 @@ test.concurrent('check answers yes for any place if the key needs none, and no i
   await home.here(['key', 'revoke', 'game', '--yes']);
   const revoked = await home.here(['whitelist', 'check', '1', '--key', 'game']);
   expect(revoked).toMatchObject({ code: 5, stdout: 'no\n' });
-  expect(revoked.stderr).toContain('Key "game" is revoked.\ntry: rankd key create NAME');
+  expect(revoked.stderr).toMatch(/^Games can't use the key "game": .*revoked.*\.\ntry: rankd key create NAME\n$/);
+  await home.here(['key', 'create', 'staff', '--for-discord']);
+  const discord = await home.here(['whitelist', 'check', '1', '--key', 'staff']);
+  expect(discord.stderr).toContain('Key "staff" is for Discord, so no game can use it.');
+  expect(discord.code).toBe(4);
 });
 
-test.concurrent('hints name the key: for a list without places, and for a key that has expired', async () => {
+test.concurrent('a list without places names only this key, and a place added to an expired key is reported as useless', async () => {
   using home = await homeWithKey();
   const { stderr } = await home.here(['whitelist', 'list', '--key', 'game']);
-  expect(stderr).toContain('No place is whitelisted for this key.\ntry: rankd whitelist add PLACE --key game\n');
+  expect(stderr).toContain('No place is whitelisted for this key.\n');
   await home.here(['key', 'create', 'brief', '--expires', '1s']);
   await setTimeout(1100);
   const late = await home.here(['whitelist', 'add', '1', '--key', 'brief']);

@@ -38,7 +38,7 @@ interface BadDirectory {
   /** Creates the bad directory at the path. If it is at a different path, returns that path. */
   make: (path: string) => string | undefined;
   code: number;
-  /** Parts of the error message, in which `DIR` stands for the directory's path. */
+  /** Parts of the error message. The test replaces `DIR` with the directory's path. */
   says: string[];
 }
 

@@ -76,5 +76,5 @@ test('the breaker counts members with a privileged role, whatever the direction,
   for (const member of members) codes.push(codeOf(await system.rank(member, { newRankId: 50 })));
   expect(codes).toEqual([...Array(5).fill(undefined), 'key_paused', 'key_paused']);
   const [pause] = await system.app.store.listAudit({ action: 'key.pause', limit: 1 });
-  expect(pause?.detail['reason']).toContain('more than 5 different members from or to a privileged role');
+  expect(pause?.detail['reason']).toContain('more than 5 different members who have or would get a privileged role');
 });

@@ -64,7 +64,7 @@ test('daemons that differ, or whose clocks are at least 2 s off the server’s, 
   ]);
 });
 
-test('a printed command quotes a PostgreSQL user whose name needs it', () => {
+test('a printed command quotes the names of PostgreSQL users and databases', () => {
   const found = serverFindings({ ...sound, user: 'my-user', lacks: 'database' });
-  expect(found.map(({ fix }) => fix)).toContain('GRANT CREATE ON DATABASE rankd TO "my-user"');
+  expect(found.map(({ fix }) => fix)).toContain('GRANT CREATE ON DATABASE "rankd" TO "my-user"');
 });

@@ -47,8 +47,8 @@ export const completionCommand = command({
   args: [oneOf('<shell>', 'the shell that will read it', Object.keys(scripts) as Shell[])],
   help: `
 zsh reads the script only if ~/.zshrc has this line: fpath=(~/.zsh/completions $fpath); autoload -U compinit; compinit
-PowerShell needs the folder of its profile: mkdir -Force (Split-Path $PROFILE)
-It must also be allowed to run the profile: Set-ExecutionPolicy -Scope CurrentUser RemoteSigned
+PowerShell needs the folder of its profile: New-Item -ItemType Directory -Force (Split-Path $PROFILE)
+On Windows, PowerShell must also be allowed to run its profile: Set-ExecutionPolicy -Scope CurrentUser RemoteSigned
 `,
   examples: [
     'mkdir -p ~/.local/share/bash-completion/completions && rankd completion bash > ~/.local/share/bash-completion/completions/rankd',

@@ -84,8 +84,8 @@ Each event contains a SHA-256 hash of itself and of the event before it. If an e
 moved, the command prints its number and exits with 5.
 
 The chain alone can't reveal everything: anyone who can write to the database can compute the whole chain again, or cut
-off its newest events and lower the stored number of the newest one. So store the hashes somewhere else: with the setting
-audit.head_file, the daemon and the commands add the hash of each event to a file, and \`--head-file FILE\` checks all of
+off its newest events and lower the stored number of the last event. So store the hashes somewhere else: with the
+setting audit.head_file, the daemon and the commands add the hash of each event to a file, and \`--head-file FILE\` checks all of
 them. \`--head HASH\` checks one that this command printed. Events that retention (audit.keep) has removed can no longer
 be checked.
 `,
@@ -119,15 +119,8 @@ async function list(cli: Cli, options: ValuesOf<typeof listOptions>): Promise<vo
       table(['at', 'by', 'action', 'subject', 'detail'], events.map(cellsOf)),
     );
     if (events.length === 0) cli.say('No recorded event matches.');
-    if (events.length === limit) cli.say(limitText(limit));
+    if (events.length === limit) cli.say('There may be older ones; --limit shows more.');
   });
-}
-
-/** Returns the message after a list that may go on. */
-export function limitText(limit: number): string {
-  return limit === 1
-    ? 'Only the newest one is shown; --limit shows more.'
-    : `The newest ${limit} are shown; --limit shows more.`;
 }
 
 /** Rejects an unknown action, because an empty list of events would look like good news. */

@@ -283,9 +283,7 @@ const tokenHint = 'copy the token again: Developer Portal, Bot page, Reset Token
 /** Parses a bot token. The error must not repeat the text, which may be the token. */
 function asToken(text: string): string {
   if (tokenShape.test(text)) return text;
-  throw new InvalidArgumentError(
-    'This is not a bot token. Copy the token again: Developer Portal, Bot page, Reset Token.',
-  );
+  throw new InvalidArgumentError(`This is not a bot token: ${tokenHint}.`);
 }
 
 function asDiscordId(text: string): string {

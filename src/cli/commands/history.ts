@@ -21,7 +21,6 @@ import { queryOf, selection, state } from '../input/selection.ts';
 import { type Cell, facts, table, when } from '../output/table.ts';
 import { whileStreaming } from '../output/terminal.ts';
 import { csvLine, jsonLine, refuseJson } from '../output/text.ts';
-import { limitText } from './audit.ts';
 import { undoCommand } from './undo.ts';
 
 const listOptions = {
@@ -89,7 +88,7 @@ async function list(cli: Cli, { limit, ...options }: ValuesOf<typeof listOptions
     );
     if (changes.length === 0)
       cli.say(Object.values(options).some(Boolean) ? 'No rank change matches.' : 'There is no rank change yet.');
-    if (changes.length === limit) cli.say(limitText(limit));
+    if (changes.length === limit) cli.say('There may be older ones; --limit shows more.');
   });
 }
 

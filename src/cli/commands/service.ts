@@ -64,7 +64,7 @@ async function install(cli: Cli, { dir, force }: { dir?: string; force: boolean 
     });
   }
   const isWritten = current !== marked(unit, encoding);
-  if (isWritten) write(cli, { file, unit, dir }, manager);
+  if (isWritten) write(cli, { file, unit, dir, force }, manager);
   cli.print(
     { unit: file, written: isWritten },
     facts({ [kind]: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
@@ -118,7 +118,7 @@ function fileOf(cli: Cli, dir: string | undefined): string {
 
 function write(
   cli: Cli,
-  { file, unit, dir }: { file: string; unit: string; dir: string | undefined },
+  { file, unit, dir, force }: { file: string; unit: string; dir: string | undefined; force: boolean },
   { encoding, isOwnFolder, kind }: ServiceManager,
 ): void {
   const unfinished = `${file}.unfinished`;
@@ -130,9 +130,12 @@ function write(
   } catch (cause) {
     const code = codeOf(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') {
-      const why = dir === undefined ? 'this machine does not seem to use systemd' : `${dir} does not exist`;
+      const why = dir === undefined ? 'this machine does not seem to use systemd' : `${dir} is not a folder`;
       throw new RankdError('not_found', `There is no folder for ${file}: ${why}.`, {
-        hint: `name the folder of its ${kind}s with --dir, or see \`rankd service print\``,
+        hint:
+          dir === undefined
+            ? `name the folder of its ${kind}s with --dir, or see \`rankd service print\``
+            : 'create it, or name a different folder with --dir',
         cause,
       });
     }
@@ -140,13 +143,15 @@ function write(
       throw asFileError(cause, file);
     }
     throw new RankdError('no_permission', `This user has no permission to write ${file}.`, {
-      hint: isOwnFolder ? `give this user write access to ${dirname(file)}` : asRoot(cli, 'install', dir),
+      hint: isOwnFolder
+        ? `give this user write access to ${dirname(file)}`
+        : asRoot(cli, force ? 'install --force' : 'install', dir),
       cause,
     });
   }
 }
 
-function asRoot({ io }: Cli, does: 'install' | 'remove', dir: string | undefined): string {
+function asRoot({ io }: Cli, does: 'install' | 'install --force' | 'remove', dir: string | undefined): string {
   return `sudo rankd service ${does}${dir === undefined ? '' : ` --dir ${io.system.quote(dir)}`}`;
 }
 

@@ -149,7 +149,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
         ['game', 'its Rankd module is older than this daemon'],
         (daemon?.olderModules ?? []).map(({ placeId, version }) => [
           `place ${placeId}`,
-          `${version}: write it again with rankd game write --force (and --min-rank RANK, if you use it), insert it, and publish`,
+          `${version}: write it again with rankd game write --force and the other options that you used before, insert it, and publish`,
         ]),
         { wrapsLast: true },
       ),

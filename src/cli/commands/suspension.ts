@@ -211,7 +211,7 @@ function extension({ for: length, until }: HoldOptions): { forMs: number } | { e
       'usage',
       'An extension needs an end; --for ever is only for a new suspension or temporary rank.',
       {
-        hint: 'add --for 2d or --until 2027-01-31 instead',
+        hint: 'use --for 2d or --until 2027-01-31 instead',
       },
     );
   throw new RankdError('usage', 'Give either a duration or a new end time.', {

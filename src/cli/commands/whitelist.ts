@@ -1,4 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
+import { describeRefusal } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
@@ -151,7 +152,7 @@ async function list(cli: Cli, { key }: { key?: string }): Promise<void> {
   cli.say(
     key === undefined
       ? 'No place is whitelisted.\ntry: rankd whitelist add PLACE'
-      : `No place is whitelisted for this key.\ntry: rankd whitelist add PLACE --key ${key}`,
+      : 'No place is whitelisted for this key.',
   );
 }
 
@@ -169,16 +170,16 @@ async function change(
 
 async function check(cli: Cli, placeId: number, options: { key?: string }): Promise<void> {
   const verdict = await cli.withStore((ports) => checkPlace(ports, { key: options.key, placeId }));
-  const { key, state, entry, isAllowed } = verdict;
-  cli.print(placeVerdictDocument(verdict), isAllowed ? 'yes' : 'no');
-  if (isAllowed) return;
-  if (state === 'revoked' || state === 'expired') {
-    cli.say(`Key "${key.name}" is ${state}.\ntry: rankd key create NAME`);
-    throw new ExitCode(5);
-  }
+  const { key, entry, refusal } = verdict;
+  cli.print(placeVerdictDocument(verdict), refusal === undefined ? 'yes' : 'no');
+  if (refusal === undefined) return;
   const what = entry === undefined ? 'not on the whitelist of' : 'disabled for';
-  cli.say(`Place ${placeId} is ${what} key "${key.name}".`);
-  cli.say(`try: rankd whitelist ${entry === undefined ? 'add' : 'enable'} ${placeId} --key ${key.name}`);
+  cli.say(
+    refusal.code === 'place_not_whitelisted' || refusal.details === undefined
+      ? `Place ${placeId} is ${what} key "${key.name}".`
+      : `Games can't use the key "${key.name}": ${describeRefusal(refusal.details)}.`,
+  );
+  cli.say(`try: ${refusal.hint}`);
   throw new ExitCode(5);
 }
 

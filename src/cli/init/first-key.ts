@@ -25,10 +25,12 @@ export function secretFile({ io }: Cli, name: string | undefined, out: string | 
 
 /** Throws `already_exists` if an unrevoked key has this name. */
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
-  if (!(await isTaken(cli, name))) return;
-  const key = await cli.withStore(({ store }) => store.findKey(name));
-  const use = key?.isSimulated
-    ? `let it work on the real group: rankd key adopt ${name}`
+  const key = await cli.withStore(async (ports) =>
+    (await isNameTaken(ports, name)) ? ports.store.findKey(name) : undefined,
+  );
+  if (key === undefined) return;
+  const use = key.isSimulated
+    ? `adopt that one afterwards: rankd key adopt ${name}`
     : `use that one: rankd key show ${name}`;
   throw new RankdError('already_exists', `A key named ${name} already exists.`, {
     hint: `choose a different name with --key, or leave out --key and ${use}`,

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { thisSystem } from '../../base/system.ts';
+import type { System } from '../../base/system.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Cli } from '../cli.ts';
 import type { Io } from '../io.ts';
@@ -82,7 +82,7 @@ const keyFile = '/etc/rankd/roblox.key';
  */
 async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
-  const steps = [...databaseSteps(cli), keyStep(loaded), settingsStep(loaded)];
+  const steps = [...databaseSteps(cli), keyStep(loaded, cli.io.system), settingsStep(loaded, cli.io.system)];
   return `next:
 ${steps.map((step) => `  ${step}`).join('\n')}
   systemctl enable --now rankd
@@ -100,7 +100,7 @@ function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
   ];
 }
 
-function keyStep(loaded: LoadedConfig | undefined): string {
+function keyStep(loaded: LoadedConfig | undefined, system: System): string {
   if (loaded?.file !== undefined && loaded.config.platform.kind === 'simulated') {
     return `install -D -m 600 --owner=rankd /dev/null ${keyFile}   # the group is simulated and needs no key, but the unit requires the file`;
   }
@@ -111,14 +111,14 @@ function keyStep(loaded: LoadedConfig | undefined): string {
   const current = resolve(dirname(loaded.file), named.value);
   return current === keyFile
     ? `chown rankd ${keyFile} && chmod 600 ${keyFile}`
-    : `install -D -m 600 --owner=rankd ${thisSystem.quote(current)} ${keyFile}`;
+    : `install -D -m 600 --owner=rankd ${system.quote(current)} ${keyFile}`;
 }
 
-function settingsStep(loaded: LoadedConfig | undefined): string {
-  if (loaded?.file === undefined) return `put the settings into ${configFile}`;
+function settingsStep(loaded: LoadedConfig | undefined, system: System): string {
+  if (loaded?.file === undefined) return `# put the settings into ${configFile}`;
   if (loaded.file === configFile) return `chmod 644 ${configFile}`;
   const named = loaded.origins.get('platform.api_key_file');
   const isFoundThere = named?.source !== 'file' || resolve(dirname(configFile), String(named.value)) === keyFile;
   const note = isFoundThere ? '' : `   # then set platform.api_key_file to ${keyFile} there`;
-  return `install -D -m 644 ${thisSystem.quote(loaded.file)} ${configFile}${note}`;
+  return `install -D -m 644 ${system.quote(loaded.file)} ${configFile}${note}`;
 }

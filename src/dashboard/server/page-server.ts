@@ -251,7 +251,7 @@ function noAddress(): RankdError {
 
 function stopping(): RankdError {
   return RankdError.withoutStack('shutting_down', 'rankd is stopping.', {
-    hint: 'wait until it has stopped, then start it again: `rankd serve`',
+    hint: 'try again in a few seconds; if it does not restart by itself: `rankd serve`',
     retryAfterMs: 5_000,
   });
 }

@@ -76,7 +76,7 @@ const changeAnswer = z.strictObject({
   workspaceId,
   robloxUserId: z.int().min(1).describe('The user id of the member.'),
   oldRank: roleRank.describe(
-    "The member's highest rank number before the change, counting only the ladder if there is one; null if unknown.",
+    "The member's highest rank number before the change, counting only the base role and the ladder if there is one; null if unknown.",
   ),
   newRank: roleRank.describe("The member's highest rank number now, counted in the same way."),
   roleName: z.string().nullable().describe('The role with that rank.'),

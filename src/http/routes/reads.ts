@@ -23,7 +23,9 @@ const memberAnswer = z.strictObject({
     .int()
     .min(0)
     .max(255)
-    .describe('The highest rank number, counting only the ladder if there is one; 0 if the user is not in the group.'),
+    .describe(
+      'The highest rank number, counting only the base role and the ladder if there is one; 0 if the user is not in the group.',
+    ),
   roleId: z.int().min(1).nullable().describe('The role with that rank.'),
   roleName: z.string().nullable(),
   roles: z.array(z.strictObject(roleFields)).describe('Every role of the member, ascending by rank.'),

@@ -500,7 +500,7 @@ function allAtOnce(now: number): Schedule {
  * only the deadline is the reason.
  */
 function tooLate(name: string, waitMs: number): RankdError {
-  if (waitMs > 0) return limited(` for ${name}`, waitMs);
+  if (waitMs > 0) return limited(waitMs, name);
   const message = `This request had no time left to call Roblox (${name}); nothing was sent. Try again.`;
   return new RankdError('platform_unavailable', message);
 }

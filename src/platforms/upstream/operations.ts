@@ -51,11 +51,11 @@ export class WriteReservation implements Reservation {
   }
 
   /**
-   * Reserves a slot for each of `kinds`. The writes follow one another and each takes `answerMs`, so each must start
-   * that long before the next, and the last that long before the deadline. Throws `platform_busy`, and reserves
-   * nothing, if not all slots become free in time; `platform_unavailable` if no time is left. If slots are scarce,
-   * every change reserves them one by one in the same order, so that no two changes each hold a slot that the other
-   * waits for.
+   * Reserves a slot for each of `kinds`. The writes run in sequence, and each takes `answerMs`, so their slots are at
+   * least `answerMs` apart, and the last one is at least `answerMs` before the deadline. Throws `platform_busy`, and
+   * reserves nothing, if not all slots become free in time; `platform_unavailable` if no time is left. If slots are
+   * scarce, every change reserves them one by one in the same order, so that no two changes each hold a slot that the
+   * other waits for.
    */
   static async of(
     gates: Gates,

@@ -140,14 +140,15 @@ function forbiddenWrite(refusal: Refusal): RankdError {
 }
 
 function busy({ retryAfterMs }: Refusal): RankdError {
-  return limited('', retryAfterMs ?? recoveryMs);
+  return limited(retryAfterMs ?? recoveryMs);
 }
 
-/** Returns the error for a call beyond Roblox's rate limit. `on` is empty or names the calls, e.g. ` for giving roles`. */
-export function limited(on: string, waitMs: number): RankdError {
+/** Returns the error for calls beyond Roblox's rate limit. `calls` names them, e.g. `giving roles`. */
+export function limited(waitMs: number, calls?: string): RankdError {
+  const which = calls === undefined ? '' : ` for ${calls}`;
   const retryAfterMs = Math.ceil(waitMs);
   const seconds = Math.ceil(retryAfterMs / 1000);
-  const message = `Roblox's rate limit${on} is used up; rankd can try again in ${seconds} s.`;
+  const message = `Roblox's rate limit${which} is used up; rankd can try again in ${seconds} s.`;
   return new RankdError('platform_busy', message, { retryAfterMs });
 }
 

@@ -16,8 +16,8 @@ const gatherMs = 100;
 /** The platform refuses more names in one request: "Too many usernames". */
 const maxNames = 50;
 /**
- * At most thirty requests a minute, which is the gate's limit: fifteen without a pause, then one every four seconds, so
- * that a flood never blocks lookups for the rest of a minute.
+ * At most thirty requests a minute, which is the gate's limit: fifteen without a pause, then one every four seconds.
+ * After a flood, lookups thus continue within seconds, not in the next minute.
  */
 const pace = { atOnce: 15, spacingMs: 4_000, windowMs: 60_000 };
 const knownForMs = 300_000;

@@ -71,8 +71,8 @@ export class WaitQueue {
 }
 
 /**
- * First come, first served within a lane; lanes take turns. An item's round is fixed when the item is added, so an item
- * that leaves early delays no other.
+ * First come, first served within a lane; lanes take turns. An item's round is fixed when the item is added, so
+ * removing one does not move the others.
  */
 export class FairQueue<T> {
   /** In the order of service. Each round has at most one item from each lane. */

@@ -3,8 +3,8 @@ import type { Clock } from '../../ports/index.ts';
 /** Other nodes end a node whose beat has not changed for this long. */
 export const endAfterMs = 6_000;
 /**
- * The number of its own heartbeats that the observing node needs answered within `endAfterMs`, so that a stalled server
- * does not make other nodes look dead.
+ * A node counts as dead only if the server has answered this many of the observing node's heartbeats in the meantime.
+ * Otherwise, a stalled server would make the other nodes look dead.
  */
 const beatsToSee = 3;
 

@@ -104,12 +104,15 @@ async function report(db: Database, schema: number): Promise<Omit<StoreReport, '
  * newer, events were lost.
  */
 async function headFlaw(db: Reader): Promise<string[]> {
-  const [flaw] = await db.all<{ headId: number; eventId: number }>(`
+  const [flaw] = await db.all<{ headId: number | null; eventId: number }>(`
     SELECT head.last_id AS "headId", newest.id AS "eventId"
-    FROM rankd.audit_head AS head, rankd.audit_anchor AS anchor,
-         LATERAL (SELECT coalesce((SELECT max(id) FROM rankd.audit_events), anchor.last_id) AS id) AS newest
-    WHERE newest.id <> head.last_id`);
-  return flaw === undefined ? [] : [`its head is event ${flaw.headId}, its newest event is ${flaw.eventId}`];
+    FROM rankd.audit_anchor AS anchor LEFT JOIN rankd.audit_head AS head ON true
+         CROSS JOIN LATERAL (SELECT coalesce((SELECT max(id) FROM rankd.audit_events), anchor.last_id) AS id) AS newest
+    WHERE newest.id IS DISTINCT FROM head.last_id`);
+  if (flaw === undefined) return [];
+  return [
+    flaw.headId === null ? 'it has no head' : `its head is event ${flaw.headId}, its newest event is ${flaw.eventId}`,
+  ];
 }
 
 function missing(address: ServerAddress): RankdError {

@@ -68,25 +68,34 @@ function ofSimulation({ name }: Key): Finding {
   return warn('keys', `${name} was created on the simulated group and is not accepted on the real one`, fix);
 }
 
-function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, retiring }: KeyInspection): Finding[] {
+function ofKey({ key, isUnused, expiresSoon, retiring }: KeyInspection): Finding[] {
+  const { name, expiresAt, pausedAt } = key;
   const findings: Finding[] = [];
   if (retiring?.lastUsedAt !== undefined && retiring.expiresAt !== undefined) {
-    const text = `the old secret of ${name} expires at ${isoTime(retiring.expiresAt)}; place ${retiring.lastPlaceId} last used it at ${isoTime(retiring.lastUsedAt)}`;
+    const isPlace = retiring.lastPlaceId !== undefined;
+    const text = `the old secret of ${name} expires at ${isoTime(retiring.expiresAt)}; it was last used ${isPlace ? `from place ${retiring.lastPlaceId} ` : ''}at ${isoTime(retiring.lastUsedAt)}`;
     findings.push(
       warn(
         'keys',
         text,
-        'restart the servers of that game (Creator Dashboard: Restart servers): running ones still use the old secret',
+        isPlace
+          ? 'restart the servers of that game (Creator Dashboard: Restart servers): running ones still use the old secret'
+          : 'give the new secret to the program that uses it',
       ),
     );
   }
   if (pausedAt !== undefined) findings.push(warn('keys', `${name} is paused`, `rankd key resume ${name}`));
   if (isUnused) findings.push(warn('keys', `${name} was never used`, `if nothing needs it: rankd key revoke ${name}`));
   if (expiresSoon && expiresAt !== undefined) {
-    const fix = 'create a new key (rankd key create NAME), whitelist the same places for it, then put it into the game';
-    findings.push(warn('keys', `${name} expires on ${isoDay(expiresAt)}`, fix));
+    findings.push(warn('keys', `${name} expires on ${isoDay(expiresAt)}`, replacementOf(key)));
   }
   return findings;
+}
+
+function replacementOf({ isForDiscord, isAnyPlace }: Key): string {
+  if (isForDiscord) return 'rankd key create NAME --for-discord, then name it in discord.commands';
+  if (isAnyPlace) return 'rankd key create NAME --any-place, then give the new key to the program that uses it';
+  return 'create a new key (rankd key create NAME), whitelist the same places for it, then put it into the game';
 }
 
 function ofWhitelist({ key: { name, isAnyPlace }, hasPlace, unlistedPlaces }: KeyInspection): Finding[] {

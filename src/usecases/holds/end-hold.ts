@@ -211,13 +211,14 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
  */
 function refuseForfeit(hold: Hold, { holds }: HoldUpdate): void {
   if (!holds.some(({ state }) => state === 'forfeited')) return;
-  const what = hold.kind === 'suspension' ? 'the suspension' : 'the temporary rank';
+  const what = hold.kind === 'suspension' ? 'the suspension' : 'the temporary rank or role';
   const until = hold.endsAt === undefined ? 'until the operator ends it' : 'until its end';
   throw new RankdError('member_not_found', `${memberTitle(hold)} has left the group, so ${what} continues ${until}.`);
 }
 
-function commandOf({ as }: HoldCheck): string {
-  return as === 'lifted' ? 'rankd rank unsuspend' : 'the end of a suspension';
+function commandOf({ as, hold }: HoldCheck): string {
+  if (as === 'lifted') return 'rankd rank unsuspend';
+  return hold.kind === 'suspension' ? 'the end of a suspension' : 'the end of a temporary rank or role';
 }
 
 /** Updates the stored hold. Re-evaluates it, because a command may have extended it while the member was read. */

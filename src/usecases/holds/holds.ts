@@ -114,7 +114,7 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
     });
   if (isOpenHold(hold) || hold.state === 'forfeited')
     return new RankdError('member_not_found', hold.message || `${memberTitle(hold)} is not in the group.`);
-  const what = hold.kind === 'suspension' ? 'is no longer suspended' : 'no longer has a temporary rank';
+  const what = hold.kind === 'suspension' ? 'is no longer suspended' : 'no longer has a temporary rank or role';
   return new RankdError('not_suspended', `${memberTitle(hold)} ${what}.`);
 }
 
@@ -129,7 +129,7 @@ export async function extendHold(
   const hold = await openHold(app, rankeeId);
   if (hold === undefined) throw notSuspended(rankeeId);
   if (hold.endsAt === undefined) {
-    const what = hold.kind === 'suspension' ? 'is suspended' : 'has a temporary rank';
+    const what = hold.kind === 'suspension' ? 'is suspended' : 'has a temporary rank or role';
     throw new RankdError('usage', `${memberTitle(hold)} ${what} without an end date.`, {
       hint: `to end it: rankd rank unsuspend ${rankeeId}`,
     });

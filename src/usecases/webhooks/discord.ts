@@ -202,19 +202,21 @@ function rolesOf({ change }: ChangeView, strong: string): string {
 /** Returns the title of an event that is not about a change. */
 function titleOf(type: WebhookEventType, detail: Record<string, unknown>): string {
   const hold = detail['kind'] === 'temporary' ? 'temporary rank or role' : 'suspension';
-  return titles[type] ?? holdTitles[type]?.replace('HOLD', hold) ?? type;
+  return titles[type] ?? holdTitles(hold)[type] ?? type;
 }
 
-const holdTitles: Partial<Record<WebhookEventType, string>> = {
-  'suspension.begun': 'A HOLD has begun',
-  'suspension.extended': 'The end of a HOLD was changed',
-  'suspension.reopened': 'A HOLD is in force again',
-  'suspension.ended': 'A HOLD is over',
-  'suspension.lifted': 'A HOLD was ended early',
-  'suspension.superseded': 'A HOLD is over: someone else changed the member',
-  'suspension.forfeited': 'A member left, and will not get back any roles',
-  'suspension.stuck': 'A member cannot get back the roles from before a HOLD',
-};
+function holdTitles(hold: string): Partial<Record<WebhookEventType, string>> {
+  return {
+    'suspension.begun': `A ${hold} has begun`,
+    'suspension.extended': `The end of a ${hold} was changed`,
+    'suspension.reopened': `A ${hold} is in force again`,
+    'suspension.ended': `A ${hold} is over`,
+    'suspension.lifted': `A ${hold} was ended early`,
+    'suspension.superseded': `A ${hold} is over: someone else changed the member`,
+    'suspension.forfeited': 'A member left, and will not get back any roles',
+    'suspension.stuck': `A member cannot get back the roles from before a ${hold}`,
+  };
+}
 
 const titles: Partial<Record<WebhookEventType, string>> = {
   'undo.finished': 'Changes were undone',

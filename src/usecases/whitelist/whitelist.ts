@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { isoTime } from '../../base/time.ts';
-import { keyState } from '../../core/access.ts';
-import type { Key, KeyState, Place, WhitelistEntry } from '../../core/model.ts';
+import { refusalOf } from '../../core/access.ts';
+import type { Key, Place, WhitelistEntry } from '../../core/model.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../core/whitelist.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { chooseKey, requireKey } from '../keys/find-key.ts';
@@ -96,20 +96,29 @@ interface PlaceVerdict {
   key: Key;
   /** `undefined` if the place is not on the key's whitelist. */
   entry: WhitelistEntry | undefined;
-  state: KeyState;
-  isAllowed: boolean;
+  /** The reason that games can't use the key from the place; `undefined` if they can. */
+  refusal: RankdError | undefined;
 }
 
-/** Checks whether games can use a key from a place. Throws the same errors as `chooseKey`. */
+/**
+ * Checks whether games can use a key from a place. Throws `conflict` for a key for Discord, or the same errors as
+ * `chooseKey`.
+ */
 export async function checkPlace(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeId }: { key: string | undefined; placeId: number },
 ): Promise<PlaceVerdict> {
   const key = await chooseKey({ store, clock }, idOrName);
-  const entry = (await store.listEntries({ keyId: key.id })).find((one) => one.placeId === placeId);
-  const state = keyState(key, clock.now());
-  const isAccepted = state === 'active' || state === 'rotating';
-  return { key, state, entry, isAllowed: isAccepted && (key.isAnyPlace || entry?.active === true) };
+  if (key.isForDiscord) {
+    throw new RankdError('conflict', `Key "${key.name}" is for Discord, so no game can use it.`, {
+      hint: 'name a key for a game with --key',
+    });
+  }
+  const [workspace, entries] = await Promise.all([store.getWorkspace(), store.listEntries({ keyId: key.id })]);
+  const entry = entries.find((one) => one.placeId === placeId);
+  const [scope = 'verify'] = key.scopes;
+  const question = { scope, placeId, group: undefined, now: clock.now() };
+  return { key, entry, refusal: refusalOf({ key, workspace, entry }, question) };
 }
 
 function refuseRevoked({ name, revokedAt }: Key): void {
@@ -132,8 +141,8 @@ export function entryDocument(key: Key, { placeId, active, note, addedAt, declar
 }
 
 /** Returns the JSON document for a checked place. `entry` is null if the place is not on the whitelist. */
-export function placeVerdictDocument({ key, entry, isAllowed }: PlaceVerdict) {
-  return { allowed: isAllowed, entry: entry === undefined ? null : entryDocument(key, entry) };
+export function placeVerdictDocument({ key, entry, refusal }: PlaceVerdict) {
+  return { allowed: refusal === undefined, entry: entry === undefined ? null : entryDocument(key, entry) };
 }
 
 export function changedEntryDocument(key: Key, entry: WhitelistEntry & { outcome: string }) {

@@ -193,7 +193,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(beginHere(promotion(6, 100), [high])).rejects.toMatchObject({
         code: 'key_paused',
         message: expect.stringMatching(
-          /more than 2 different members from or to rank 100 or above.*policy\.breaker\.high_changes/,
+          /more than 2 different members who have or would get rank 100 or above.*policy\.breaker\.high_changes/,
         ),
       });
       expect(await isPaused('key_main')).toBe(true);

@@ -173,3 +173,17 @@ test('doctor names the settings of the user that rankd overrides, and the one th
   );
   expect(found).toContainEqual(expect.stringMatching(/^warn idle_session_timeout closes rankd's connections/));
 });
+
+test('a missing head of the audit chain is reported by a check, and by the next write with a hint to run one', async () => {
+  const { address } = await postgresDatabase();
+  const clusters = { find: () => undefined, record: () => undefined };
+  await onServer(address, 'SET session_replication_role = replica; DELETE FROM rankd.audit_head');
+  const { checks } = await postgresOperations({ address, clock: systemClock, clusters }).check();
+  expect(checks.find(({ name }) => name === 'audit')).toMatchObject({ ok: false, detail: 'it has no head' });
+  const db = new Database(address);
+  onTestFinished(() => db.close());
+  await expect(db.write((transaction) => transaction.head())).rejects.toMatchObject({
+    code: 'store_unavailable',
+    hint: expect.stringContaining('rankd db check'),
+  });
+});

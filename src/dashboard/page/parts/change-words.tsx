@@ -70,7 +70,7 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
     end: 'time is up: earlier roles restored',
     lift: `${isTemporary ? 'ended' : 'lifted'} early: earlier roles restored`,
     override: 'ends the suspension',
-    undo: 'undoes a change to a suspension or temporary rank',
+    undo: 'undoes a change to a suspension, temporary rank or temporary role',
   };
   return words[does];
 }

@@ -121,7 +121,7 @@ function KeysTable({ list, onMinted }: { list: Key[]; onMinted: (minted: Minted)
           </th>
           <td>
             <KeyState of={key} />
-            {key.expiresAt !== null && (
+            {key.expiresAt !== null && key.state !== 'revoked' && (
               <p class="small soft">
                 {key.state !== 'expired' && 'expires '}
                 <Time at={key.expiresAt} />

@@ -97,7 +97,7 @@ function Linked() {
       {asked.value !== undefined && asked.value !== 'new' && (
         <Confirm
           title={`Unlink ${asked.value.userName ?? asked.value.userId}?`}
-          lead="Their commands in Discord will no longer count as this Roblox user’s. If policy.ranker_check is on or self_rank is deny, rankd refuses them."
+          lead="Their commands in Discord will no longer count as this Roblox user’s. If ranker_check is not off, or self_rank is deny, rankd refuses these commands."
           verb="Unlink"
           act={act('people/unlink', () => ({ discord: (asked.value as Person).discordId }))}
           onClose={close}

@@ -98,11 +98,11 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
         <Notice>{left.length === 1 ? '1 member was' : `${left.length} members were`} not reached.</Notice>
       )}
       {undosLeftOut > 0 && <Notice>Skipped {counted(undosLeftOut, 'change')} made by an undo.</Notice>}
-      {members.length === 0 && (
+      {members.length === 0 && left.length === 0 && (
         <p class="soft">
           {undosLeftOut > 0
             ? 'There is nothing else to undo.'
-            : 'There is nothing to undo: none of these changes was applied.'}
+            : 'There is nothing to undo: none of these changes took effect.'}
         </p>
       )}
     </MemberOutcomes>

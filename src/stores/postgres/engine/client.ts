@@ -5,6 +5,7 @@ import pg from 'pg';
 import { RankdError } from '../../../base/errors.ts';
 import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts';
 import { ownUid } from '../../../base/system.ts';
+import { sqlName } from '../../../base/text.ts';
 import { types } from './statements.ts';
 
 const connectTimeoutMs = 3_000;
@@ -52,9 +53,9 @@ export function makeClient(address: ServerAddress): pg.Client {
 }
 
 /**
- * Connects. With a password but no verified certificate, throws `store_unavailable` unless the server proves with SCRAM
- * that it knows the password. On a socket without a password, throws it if another user could have replaced the socket.
- * The driver verifies the server's SCRAM signature, but does not notice if it never arrives.
+ * Connects. Throws `store_unavailable` in two cases: there is a password but no verified certificate, and the server
+ * does not prove with SCRAM that it knows the password; or there is no password, and another user could have replaced
+ * the socket. The driver verifies the server's SCRAM signature, but does not notice if it never arrives.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();
@@ -107,7 +108,7 @@ function asksForPassword(address: ServerAddress, form: string): RankdError {
   return distrusted(
     `The PostgreSQL server asks for the password ${form}, which rankd sends only over TLS with a verified certificate.`,
     {
-      hint: `make ${hostAndPort(address)} use SCRAM for ${address.user}: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${alternative(address)}`,
+      hint: `make ${hostAndPort(address)} use SCRAM for ${address.user}: password_encryption = scram-sha-256, ALTER ROLE ${sqlName(address.user)} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${alternative(address)}`,
     },
   );
 }

@@ -349,8 +349,8 @@ export class WriteTransaction extends Transaction {
   async head(): Promise<ChainLink> {
     const head = this.#newHead ?? (await this.#head);
     if (head === undefined) {
-      throw new RankdError('store_unavailable', "The database lacks the newest entry of rankd's audit chain.", {
-        hint: 'run rankd db check, then restore the missing parts from a backup of the server',
+      throw new RankdError('store_unavailable', "The head of rankd's audit chain is missing from the database.", {
+        hint: 'run rankd db check, then restore the missing parts from a server backup',
       });
     }
     return head;

@@ -137,11 +137,11 @@ export function databaseReadOnly(address: ServerAddress, source: string): RankdE
   const isOfDatabase = source === 'database';
   const scope = isOfDatabase ? 'database' : 'server';
   const lift = isOfDatabase
-    ? `SET default_transaction_read_only = off; ALTER DATABASE ${sqlName(database)} RESET default_transaction_read_only`
-    : 'ALTER SYSTEM SET default_transaction_read_only = off; SELECT pg_reload_conf()'; // also overrides postgresql.conf
+    ? `SET default_transaction_read_only = off; ALTER DATABASE ${sqlName(database)} RESET default_transaction_read_only;`
+    : 'ALTER SYSTEM SET default_transaction_read_only = off; SELECT pg_reload_conf();'; // also overrides postgresql.conf
   return unavailable(
     `The PostgreSQL ${scope} is read-only: default_transaction_read_only is on for the whole ${scope}.`,
-    { hint: `to allow writes again, run in psql: ${lift}` },
+    { hint: `to allow writes again, run in psql as a superuser: ${lift}` },
   );
 }
 
@@ -158,7 +158,7 @@ export function triggersDisabled({ user }: ServerAddress): RankdError {
 
 export function otherEncoding({ database, user }: ServerAddress, encoding: string): RankdError {
   return new RankdError('config_invalid', `PostgreSQL's database ${database} uses ${encoding}; rankd needs UTF8.`, {
-    hint: `create a UTF8 database, and name it in store.url: createdb --template=template0 --encoding=UTF8 --owner ${user} NAME`,
+    hint: `create a UTF8 database with \`createdb --template=template0 --encoding=UTF8 --owner ${user} NAME\`, and name it in store.url`,
   });
 }
 
