@@ -154,11 +154,11 @@ const emptyAgain = `
   SET session_replication_role = replica;
   DO $$ DECLARE t regclass; BEGIN
     FOR t IN SELECT oid::regclass FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'r'
-      AND relname NOT IN ('schema_steps', 'workspace', 'access_version', 'audit_head', 'audit_anchor')
+      AND relname NOT IN ('schema_steps', 'workspace', 'access_version', 'audit_anchor')
     LOOP EXECUTE 'DELETE FROM ' || t; END LOOP;
   END $$;
   UPDATE rankd.workspace SET name = 'default', plan = 'top', active = true, created_at = ${new ManualClock().now()};
-  UPDATE rankd.audit_head SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
+  INSERT INTO rankd.audit_head (last_id, hash) VALUES (0, decode(repeat('00', 32), 'hex'));
   UPDATE rankd.audit_anchor SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';
   RESET session_replication_role`;
