@@ -3,8 +3,11 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { codeOf } from '../../support/answers.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
-import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
+import { clientOf, onServer, postgresDatabase } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
+
+/** Other tests run on the same server at the same time. */
+const waitingHere = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 test('a request that failed with its connection can be retried with its Idempotency-Key once the server responds', async () => {
   const { address } = await postgresDatabase();
@@ -20,9 +23,7 @@ test('a request that failed with its connection can be retried with its Idempote
   onTestFinished(() => admin.end());
   await admin.query('BEGIN; SELECT FROM rankd.audit_head FOR UPDATE'); // prevents the change from beginning
   const cutOff = rank();
-  await expect
-    .poll(async () => (await admin.query(`SELECT FROM pg_locks WHERE NOT granted`)).rowCount)
-    .toBeGreaterThan(0);
+  await expect.poll(async () => (await onServer(address, `SELECT pid ${waitingHere}`)).length).toBeGreaterThan(0);
   proxy.mode = 'hold';
   proxy.cut();
   expect([(await cutOff).status, codeOf(await cutOff)]).toEqual([503, 'store_unavailable']);
@@ -58,8 +59,8 @@ test('claims and positions that a live node failed to release, or never got, are
   onTestFinished(() => admin.end());
   await admin.query('BEGIN; LOCK rankd.idempotency_claims, rankd.member_queue IN EXCLUSIVE MODE');
   const lost = Promise.allSettled([one.releaseIdempotencyKey(slot), one.leave(position), one.enqueue(9)]);
-  const blocked = `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted`;
-  await expect.poll(async () => (await admin.query(blocked)).rowCount).toBeGreaterThan(0);
+  const cut = async () => (await onServer(address, `SELECT pg_terminate_backend(pid) ${waitingHere}`)).length;
+  await expect.poll(cut).toBeGreaterThan(0);
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   // Simulates an enqueue whose response was lost.
   await admin.query('INSERT INTO rankd.member_queue (rankee_id, node) SELECT 10, node FROM rankd.member_queue LIMIT 1');
