@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 import { builtinModules } from './config/build/builtin-modules.ts';
+import { leftOut } from './config/build/left-out.ts';
 import { oneStart } from './config/build/one-start.ts';
 import { writeNotices } from './config/build/third-party-notices.ts';
 import { readGameScripts, toModel } from './src/cli/game-models.ts';
@@ -20,7 +21,9 @@ export default defineConfig([
     minifyWhitespace: true,
     minifySyntax: true,
     removeNodeProtocol: false, // the plugin recognizes Node.js's modules by the prefix
-    esbuildPlugins: [oneStart('src/cli/process-io.ts'), builtinModules],
+    // Fastify loads semver for plugins that require a version of Fastify, and prom-client loads OpenTelemetry for exemplars.
+    // rankd has neither.
+    esbuildPlugins: [oneStart('src/cli/process-io.ts'), builtinModules, leftOut('semver', '@opentelemetry/api')],
     metafile: true,
     // CommonJS packages use `require`, which ES modules do not have.
     banner: {
