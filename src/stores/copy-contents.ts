@@ -6,8 +6,7 @@ import { type ChainLink, chainStart, linkHash } from '../core/audit.ts';
 import type { CopiedContents, StoreContents, StoredRow } from '../ports/index.ts';
 
 /**
- * The key columns of the copied tables. Each table comes after the tables that it references, so they can be copied in
- * this order.
+ * The tables to copy, with their key columns, in an order in which every table follows the tables that it references.
  */
 export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   workspace: ['one_row'],
@@ -31,7 +30,7 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   webhook_deliveries: ['webhook_id', 'sequence'],
 };
 
-/** Columns that are not copied, because they only make sense in one database. */
+/** Columns that are not copied, because they are only meaningful in the original database. */
 const localColumns: Readonly<Record<string, readonly string[]>> = {
   rank_changes: ['node', 'takeovers'],
 };
@@ -39,8 +38,8 @@ const localColumns: Readonly<Record<string, readonly string[]>> = {
 const pageRows = 1_000;
 
 /**
- * Yields a table's rows in pages, in key order. `query` runs a statement, `source` is the table's name in SQL, and
- * `asKey` returns the SQL expression by which a key column is sorted and compared.
+ * Yields a table's rows in pages, in key order. `source` is the table's name in SQL, and `asKey` returns the SQL
+ * expression that sorts and compares a key column.
  */
 export async function* pagesOf(
   table: string,
@@ -74,12 +73,11 @@ function withoutColumns(row: StoredRow, columns: readonly string[]): StoredRow {
   return Object.fromEntries(Object.entries(row).filter(([column]) => !columns.includes(column)));
 }
 
-/** The target of a copy, with empty tables. */
+/** The target of a copy. Its tables must be empty. */
 export interface CopyTarget {
   insert(table: string, rows: readonly StoredRow[]): Promise<void>;
-  /** Stores the highest row numbers and the head of the audit chain. */
+  /** Stores the highest row number of each table, and the head of the audit chain. */
   finish(numbers: ReadonlyMap<string, number>, head: ChainLink): Promise<void>;
-  /** The contents of the target, to verify the copy. */
   contents: StoreContents;
 }
 
@@ -113,7 +111,6 @@ export async function copyContents(from: StoreContents, to: CopyTarget): Promise
   return { tables: new Map([...sent].map(([table, { count }]) => [table, count])), head: chain.head };
 }
 
-/** The number of rows in a table, and their hash. */
 class TableSum {
   count = 0;
   readonly #hash: Hash = crypto().createHash('sha256');
@@ -135,7 +132,7 @@ class TableSum {
   }
 }
 
-/** Verifies the audit chain while it is copied. */
+/** Verifies the audit chain as its rows are copied. */
 class Chain {
   head: ChainLink = chainStart;
 

@@ -8,19 +8,17 @@ import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
 export { loadSqlite };
 
-/** The location of rankd's database, and the clock for its records. */
 export interface StorePlace {
-  /** The data directory. It contains the daemon lock and, without a server, the database. */
+  /** Contains the daemon lock and, if there is no server, the SQLite database. */
   dataDir: string;
   clock: Clock;
   /**
-   * The PostgreSQL server, or a function that finds it. If there is none, the database is an SQLite file in the data
+   * The PostgreSQL server, or a function that looks it up. Without a server, the database is an SQLite file in the data
    * directory.
    */
   server?: ServerAddress | (() => Promise<ServerAddress | undefined>) | undefined;
 }
 
-/** Returns the engine for a location: PostgreSQL if `server` names or finds a server, otherwise SQLite. */
 export function engineOf({ server, ...where }: StorePlace): StoreEngine {
   if (server === undefined) return sqliteEngine(where);
   const find = typeof server === 'function' ? server : async () => server;
@@ -37,10 +35,7 @@ function sqliteEngine(where: LocalPlace): StoreEngine {
   };
 }
 
-/**
- * Returns an engine that chooses between SQLite and PostgreSQL on first use. It loads PostgreSQL's code only if
- * necessary.
- */
+/** Returns an engine that calls `find` on first use, and loads PostgreSQL's code only if there is a server. */
 function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | undefined>): StoreEngine {
   let chosen: Promise<Pick<StoreEngine, 'openStore' | 'place'> & { operations: Lazy<StoreOperations> }> | undefined;
   const choose = async () => {
@@ -83,7 +78,7 @@ function serverEngine(where: LocalPlace, address: ServerAddress) {
       import('./postgres/postgres-store.ts'),
       import('./postgres/known-cluster.ts'),
     ]);
-    privateFile(dataDir, daemonLockName); // creates the directory, which holds this machine's files
+    privateFile(dataDir, daemonLockName); // creates the data directory
     const nodeFile = options?.isServed ? privateFile(dataDir, nodeFileName) : undefined;
     return openPostgresStore({ address, clock, nodeFile, clusters: clusterMemory(dataDir, address), ...options });
   };
@@ -104,14 +99,15 @@ function serverEngine(where: LocalPlace, address: ServerAddress) {
   return { openStore, place: async () => ({ text: placeOf(address), isServer: true }), operations };
 }
 
-/** Returns the daemon lock's operations. Only one daemon can use a data directory, wherever the database is. */
+/**
+ * Returns the operations of the daemon lock: only one daemon can use a data directory, even if the database is on a
+ * server.
+ */
 function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon' | 'isDaemonRunning'> {
   return { lockDaemon: () => acquireDaemonLock(dataDir), isDaemonRunning: () => isDaemonRunning(dataDir) };
 }
 
-/**
- * Returns the source or target of a copy: a data directory, a file made by `rankd backup`, or a database on a server.
- */
+/** Returns the source or target of a copy. `file` is a backup made by `rankd backup`. */
 export async function copyPlaceOf(
   where: { dataDir: string } | { file: string } | { server: ServerAddress },
   clock: Clock,

@@ -2,7 +2,9 @@ import type { KeyRecord, KeyStore } from '../ports/index.ts';
 
 interface Source {
   lookUp(query: KeyQuery): KeyRecord | undefined;
-  /** Returns a value that changes whenever a result of `lookUp` may have changed. Throws if it can't be read. */
+  /**
+   * Returns a token that changes whenever the result of a lookup may have changed. Throws if the store can't be read.
+   */
   changeToken(): string | number;
 }
 
@@ -41,12 +43,14 @@ export interface KeyQuery {
   placeId: number;
 }
 
-/** Enough for every key of a group at each of its places. Limited because callers can send made-up secrets. */
+/**
+ * Enough for every key of a group in each of its places. The cache needs a limit because callers can send made-up
+ * secrets.
+ */
 const maxEntries = 10_000;
 
-/** Cached results of `lookUpKey`. */
 export class KeyRecords {
-  /** By hash, then by place. Joining the two into one key would cost more than the second lookup. */
+  /** Keyed by hash, then by place: building a combined key would cost more than a second lookup. */
   readonly #records = new Map<string, Map<number, KeyRecord | null>>();
   #size = 0;
 

@@ -1,9 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import { version as rankdVersion } from '../base/version.ts';
 
-/** Errors about the schema version of the database at `place`, for both engines. */
-
-/** Returns the error for a command or daemon that would have to migrate a database in use. */
 export function usedByOthers(place: string, { version, newest }: { version: number; newest: number }): RankdError {
   const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and other rankd processes are using it.`;
   return new RankdError('conflict', message, {
@@ -11,7 +8,6 @@ export function usedByOthers(place: string, { version, newest }: { version: numb
   });
 }
 
-/** Returns the error for a command that would have to migrate a database on a read-only file system. */
 export function unmigrated(place: string, { version, newest }: { version: number; newest: number }): RankdError {
   const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and the file system is read-only.`;
   return new RankdError('conflict', message, {
@@ -19,10 +15,6 @@ export function unmigrated(place: string, { version, newest }: { version: number
   });
 }
 
-/**
- * Returns the error for a running daemon after a newer version of rankd has migrated its database to an unsupported
- * schema.
- */
 export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',

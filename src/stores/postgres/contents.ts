@@ -9,7 +9,6 @@ import { toParameter } from './engine/statements.ts';
 import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
 import { migrateWithin, newestSchema, schemaVersion } from './schema/migrate.ts';
 
-/** Returns a PostgreSQL database as the source or target of a copy. */
 export function databasePlace(address: ServerAddress, clock: Clock, clusters?: ClusterMemory): CopyPlace {
   const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   return {
@@ -31,7 +30,7 @@ export function databasePlace(address: ServerAddress, clock: Clock, clusters?: C
   };
 }
 
-/** Counts rankd's other connections to the database: a running daemon has at least one open. */
+/** Counts rankd's other connections to the database. A running daemon always has at least one. */
 const othersSql = `
   SELECT count(*) AS others FROM pg_stat_activity
   WHERE datname = current_database() AND (application_name = 'rankd' OR application_name LIKE 'rankd %') AND pid <> pg_backend_pid()`;
@@ -51,7 +50,6 @@ function contentsOf(reader: Reader): StoreContents {
   };
 }
 
-/** True for the text columns among the keys of `copiedTables`. */
 function isText(column: string): boolean {
   return ['key_id', 'field', 'group_title', 'webhook_id', 'discord_id'].includes(column);
 }
@@ -125,7 +123,7 @@ function targetOn(transaction: Transaction): CopyTarget {
   };
 }
 
-/** Returns a value that PostgreSQL can read from JSON. */
+/** Converts a cell to a value that PostgreSQL can read from JSON. */
 function fromCell(value: unknown): unknown {
   return value instanceof Uint8Array ? `\\x${hexOf(value)}` : toParameter(value);
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** Other nodes end a node whose beat has not changed for this long. */
+/** Other nodes deregister a node whose beat has not changed for this long. */
 export const endAfterMs = 6_000;
 /**
- * A node counts as dead only if the server has answered this many of the observing node's heartbeats in the meantime.
- * Otherwise, a stalled server would make the other nodes look dead.
+ * A node counts as dead only if the observing node has had this many heartbeats answered in the meantime. Without this
+ * rule, a stalled server would make all other nodes look dead.
  */
 const beatsToSee = 3;
 
@@ -17,11 +17,11 @@ interface Seen {
   beat: number;
   /** The time on `Clock.monotonic()` when this beat was first seen. */
   since: number;
-  /** The number of the observing node's heartbeats that were answered since then. */
+  /** The number of the observing node's heartbeats that the server has answered since then. */
   answered: number;
 }
 
-/** Detects nodes whose heartbeats have stopped, by this node's clock. A new connection restarts the observation. */
+/** Detects nodes whose heartbeats have stopped, according to this node's clock. Starts over on a new connection. */
 export class FailureDetector {
   readonly #own: Pick<Clock, 'monotonic'>;
   readonly #seen = new Map<string, Seen>();
@@ -31,7 +31,7 @@ export class FailureDetector {
     this.#own = own;
   }
 
-  /** Records the other nodes that a heartbeat returned. Returns those whose beats have not changed for too long. */
+  /** Records the other nodes that a heartbeat returned, and returns those that are dead. */
   observe<Other extends Numbered>(others: readonly Other[], session: number): Other[] {
     if (session !== this.#session) this.#seen.clear();
     this.#session = session;

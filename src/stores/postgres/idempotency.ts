@@ -4,15 +4,16 @@ import type { Database } from './engine/database.ts';
 import { hasEnded } from './engine/statements.ts';
 import type { Nodes } from './nodes.ts';
 
-/** A claim's row. Its version changes with each new claim on the slot. */
+/** A claim's row, with a version that changes with each new claim on the slot. */
 type ClaimedRow = IdempotencySlot & { version: string };
 
 /**
- * Stores all nodes' claims. Ended nodes' claims are void, and so are claims that no request holds: a failed release or
- * a lost response leaves such a row, until the next request takes it over or the next heartbeat removes it.
+ * Stores the claims of all nodes. A claim is void once its node has ended, or once no request holds it: a failed
+ * release or a lost response can leave its row behind until another request takes it over or the next heartbeat removes
+ * it.
  */
 export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
-  /** The slots that requests of this process hold or are claiming, with the row's version once it is known. */
+  /** The slots that this process's requests hold or are claiming, each with its row's version once known. */
   const held = new Map<string, string | undefined>();
   const remove = (row: ClaimedRow) => db.work(removeSql, { ...row });
 
@@ -27,7 +28,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
     if (isFreeHere) held.set(slot, undefined);
     let isClaimed = false;
     try {
-      // The order matters: once the claim is granted, a change that its previous holder began is visible.
+      // The order matters: once the claim is granted, the lookup finds any change that the previous holder began.
       const [[claimed], change, [running]] = await Promise.all([
         db.work<{ version: string }>(claimSql, { ...claim, node, isFreeHere }),
         findByIdempotencyKey(db.behindWork, claim),
@@ -55,7 +56,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
 
     async releaseIdempotencyKey(slot) {
       const version = held.get(nameOf(slot));
-      // Deletes the entry before the row, because a claim made during the removal sets a new entry.
+      // Deletes the entry first, because a new claim may set it again while the row is being removed.
       held.delete(nameOf(slot));
       if (version !== undefined) await remove({ ...slot, version });
     },
@@ -82,5 +83,5 @@ const ofNodeSql = `
   SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", group_title AS "group", xmin::text AS version
   FROM rankd.idempotency_claims WHERE node = @node`;
 
-/** Leaves a row that another request has claimed in the meantime, because its version differs. */
+/** Does nothing if another request has claimed the slot in the meantime, because the row's version differs. */
 const removeSql = `DELETE FROM rankd.idempotency_claims WHERE ${ofSlot} AND xmin::text = @version`;

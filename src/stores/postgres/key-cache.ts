@@ -5,12 +5,12 @@ import type { Database } from './engine/database.ts';
 import { busy } from './engine/postgres-error.ts';
 import { postgresDialect as sql } from './engine/statements.ts';
 
-/** The timeout for a key lookup, which is shorter than for other queries. */
+/** The timeout for a key lookup, shorter than for other queries. */
 const maxWaitMs = 2_000;
 
 /**
- * Caches the results of `lookUpKey` until `freshen` finds a different access version. A new connection may reach a
- * different server, so it also clears the cache.
+ * Caches the results of `lookUpKey` until `freshen` finds a different access version. A new connection also clears the
+ * cache, because it may reach a different server.
  */
 export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #db: Database;
@@ -52,7 +52,7 @@ function inTime<T>(answer: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Finds a secret's key, in any state, together with the access version at that moment. */
+/** Finds the key with the given secret, whatever its state, and the access version at that moment. */
 async function lookUpKey(
   db: Database,
   query: KeyQuery & { now: number },
@@ -65,7 +65,7 @@ async function lookUpKey(
 
 type VersionedRow = { version: number } & (RecordRow | { secretId: null });
 
-/** Returns the access version even if there is no such secret. */
+/** Returns the access version even if no key has this secret. */
 const bySecretSql = `
   SELECT v.version, ${recordColumns(sql)}
   FROM rankd.access_version AS v
@@ -75,8 +75,8 @@ const bySecretSql = `
   LEFT JOIN rankd.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId`;
 
 /**
- * Reads the access version, which increases with each change to keys, secrets, places or the workspace, and the id of
- * the session that reported it.
+ * Reads the access version, which every change to keys, secrets, whitelisted places or the workspace increments,
+ * together with the id of the session that read it.
  */
 async function accessVersion(db: Database): Promise<{ version: number; sessionId: number }> {
   const { rows, sessionId } = await db.ask<{ version: number }>('SELECT version FROM rankd.access_version');

@@ -5,19 +5,15 @@ import { RankdError } from '../../base/errors.ts';
 import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
-/**
- * The placeholder for the identifier of a cluster that does not report the real one, e.g. because the user lacks
- * permission.
- */
+/** The value used for a cluster that does not report its identifier, for example because the user lacks permission. */
 export const unreported = 'unreported';
 
-/** Stores the `system_identifier` of an address's cluster for later processes. */
+/** Stores the `system_identifier` of the cluster at an address, so that later processes can check it. */
 export interface ClusterMemory {
   find(): string | undefined;
   record(cluster: string): void;
 }
 
-/** Returns the memory for an address: its entry in the data directory's file of known clusters. */
 export function clusterMemory(dataDir: string, address: ServerAddress): ClusterMemory {
   const name = 'rankd.clusters';
   const file = join(dataDir, name);
@@ -35,7 +31,7 @@ export function clusterMemory(dataDir: string, address: ServerAddress): ClusterM
   };
 }
 
-/** Reads the recorded clusters, by place. */
+/** Reads the recorded clusters, keyed by database address. */
 function readNotes(file: string): Record<string, string> {
   try {
     const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -54,9 +50,9 @@ function readNotes(file: string): Record<string, string> {
 }
 
 /**
- * Checks that all connections reach the same cluster: the recorded one, or else that of the first connection. A
- * promoted standby has the identifier of its former primary; any other cluster is rejected until the operator accepts
- * it.
+ * Checks that all connections reach the same cluster: the recorded one or, if none is recorded, that of the first
+ * connection. A promoted standby has the identifier of its former primary; any other cluster is rejected until the
+ * operator accepts it.
  */
 export class KnownCluster {
   readonly #address: ServerAddress;
@@ -68,7 +64,7 @@ export class KnownCluster {
     this.#memory = memory;
   }
 
-  /** The connected cluster; `undefined` before the first connection. */
+  /** The cluster's identifier; `undefined` before the first connection. */
   get found(): string | undefined {
     return this.#known;
   }
@@ -82,7 +78,6 @@ export class KnownCluster {
     this.#known = found; // the operator accepted it while this process was running
   }
 
-  /** Records the cluster for later processes. */
   remember(): void {
     if (this.#known !== undefined && this.#memory?.find() !== this.#known) this.#memory?.record(this.#known);
   }

@@ -4,12 +4,12 @@ import { hasEnded } from './engine/statements.ts';
 import type { Nodes } from './nodes.ts';
 
 /**
- * Stores the queues of all members. After heartbeats, removes this node's positions that no request holds: a failed
- * release or a lost response leaves them behind.
+ * Stores every member's queue. After a heartbeat, removes this node's positions that no request holds, such as those
+ * left behind by a failed release or a lost response.
  */
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   const held = new Set<string>();
-  /** By member: the number of this process's changes that are joining the queue. */
+  /** The number of this process's changes that are joining each member's queue, keyed by user id. */
   const joining = new Map<number, number>();
   const count = (rankeeId: number, by: number) => {
     const left = (joining.get(rankeeId) ?? 0) + by;
@@ -52,7 +52,7 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   };
 }
 
-/** Takes the number while holding a lock for the member, so that no lower number is committed later. */
+/** Allocates the number while holding a lock on the member, so that no lower number can be committed later. */
 const enqueue = `
   INSERT INTO rankd.member_queue (rankee_id, node)
   SELECT @rankeeId, @node FROM (SELECT pg_advisory_xact_lock(@rankeeId::bigint) OFFSET 0) AS locked

@@ -2,13 +2,13 @@ import type { NodeCommand } from '../../ports/index.ts';
 import { isOpenChange } from '../sql/rows.ts';
 import { serverTime } from './server-clock.ts';
 
-/** The duration of a node's lease, from the time when the node sent its last answered heartbeat. */
+/** The duration of a node's lease, counted from when the node sent its last answered heartbeat. */
 export const leaseMs = 5_000;
 
 /**
- * Adds a node. Ends the node of the directory's previous daemon and releases its queue positions and claims. Moves the
- * declarations of this daemon's previous node to the new one. Removes ended nodes that joined over a day ago, except
- * nodes that hold open changes, and daemons seen within the last day.
+ * Registers a node. Deregisters the directory's previous daemon, and releases its queue positions and claims. Moves the
+ * declarations of this daemon's previous node to the new one. Deletes ended nodes that joined over a day ago, unless
+ * they still have open changes or are daemons that sent a heartbeat in the last day.
  */
 export const joinSql = `
   WITH forgotten AS (
@@ -38,8 +38,8 @@ export interface NodeRow {
 }
 
 /**
- * Selects all live daemons. Also selects those that other nodes ended, if their last heartbeat is less than a day old
- * and no later daemon has the same name.
+ * Selects all live daemons, and those that other nodes have deregistered, if their last heartbeat is less than a day
+ * old and no newer daemon has the same name.
  */
 export const listSql = `
   SELECT id, name, status, ended_by IS NOT NULL AS "isEnded", ${serverTime} - beaten_at > ${leaseMs} AS "isSilent"
@@ -54,14 +54,15 @@ export interface BeatRow {
   beat: number;
   isCounted: boolean;
   isDaemon: boolean;
-  /** The oldest schema version whose rankd can use the database. */
+  /** The lowest schema version that a rankd must support to use the database. */
   livesWith: number;
   /** The server's time, in epoch milliseconds. */
   serverAt: number;
-  /** The newest audit event. */
   headId: number;
   headHash: string;
-  /** The stored hash of the newest event that this node has seen; null if there is none, or if the event is gone. */
+  /**
+   * The stored hash of the newest event that this node has seen. `null` if it has seen none, or if the event is gone.
+   */
   seenHash: string | null;
   /** True if this node has claims or queue positions. */
   holdsRows: boolean;
@@ -72,9 +73,9 @@ export interface BeatRow {
 export type StoredCommand = NodeCommand & { seq: number };
 
 /**
- * Increments this node's beat, and returns all nodes that have not ended. Adds missing rows for nodes that hold changes
- * or queue positions: other nodes soon end them, because their beats never change. The commit is asynchronous, because
- * a lost heartbeat does no harm.
+ * Increments this node's beat, and returns all nodes that have not ended. Adds rows for unknown nodes that hold changes
+ * or queue positions; because their beats never change, other nodes soon deregister them. Commits asynchronously,
+ * because a lost heartbeat does no harm.
  */
 export const beatSql = `
   WITH counted AS (
@@ -114,7 +115,10 @@ export const endSql = `
        given_back AS (DELETE FROM rankd.idempotency_claims WHERE node IN (SELECT id FROM ended))
   DELETE FROM rankd.member_queue WHERE node IN (SELECT id FROM ended)`;
 
-/** Ends the node and releases its queue positions and claims, so that no node has to wait for its lease to expire. */
+/**
+ * Deregisters the node and releases its queue positions and claims, so that no other node has to wait for its lease to
+ * expire.
+ */
 export const leaveSql = `
   WITH gone AS (DELETE FROM rankd.member_queue WHERE node = @id),
        given_back AS (DELETE FROM rankd.idempotency_claims WHERE node = @id)

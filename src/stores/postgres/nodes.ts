@@ -27,13 +27,12 @@ import { newestSchema, schemaVersion } from './schema/migrate.ts';
 
 const beatEveryMs = 1_000;
 
-/** The clock for a node's lease, and for detecting dead nodes. */
 export type LeaseClock = Pick<Clock, 'monotonic' | 'sleep'>;
 
 /**
- * The node of this handle. It exists from the first write that other nodes must know about until the handle is closed.
- * Each heartbeat increments the node's beat and reads the others': a node whose beat stops changing is dead. Machines'
- * clocks are never compared, because each node measures elapsed time itself.
+ * This handle's node. It is registered from the first write that other nodes must know about until the handle is
+ * closed. Each heartbeat increments the node's beat and reads the beats of the others: a node whose beat stops changing
+ * is dead. Each node measures the elapsed time itself, so no machine's clock is compared with another's.
  */
 export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
@@ -42,17 +41,17 @@ export class Nodes implements NodeStore, OwnNode {
   readonly #file: string | undefined;
   /** The other daemons that were alive at the last heartbeat. */
   #daemons = new Set<string>();
-  /** By task, the id of this node when it took the task. */
+  /** The id that this node had when it took each task, keyed by task. */
   readonly #tasks = new Map<string, string>();
   #shown: ShownNode | undefined;
   #mine: { id: string; leaseUntil: number } | undefined;
-  /** The latest id of this handle's node, even if others have ended that node. */
+  /** The last id of this handle's node, even if other nodes have deregistered it. */
   #last: string | undefined;
   #joining: Promise<string> | undefined;
   #outgrown: RankdError | undefined;
   readonly #closing = new AbortController();
   #beating: Promise<void> | undefined;
-  /** The commands that this node is carrying out. */
+  /** The `seq` of each command that this node is carrying out. */
   readonly #inProgress = new Set<number>();
   readonly #failures: FailureDetector;
   readonly #sweeps: Array<(node: string) => Promise<void>> = [];
@@ -70,8 +69,8 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * Resolves with the id of this handle's node. The first call joins the other nodes; later calls rejoin if others have
-   * ended the node. Throws `store_unavailable` without a lease.
+   * Resolves with the id of this handle's node. Registers the node on the first call, and again if other nodes have
+   * deregistered it. Throws `store_unavailable` if the node has lost its lease.
    */
   async id(): Promise<string> {
     if (this.#mine === undefined) {
@@ -130,8 +129,8 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * Registers `sweep`, which runs after each heartbeat that finds claims or queue positions of this node. It must
-   * remove those that no request holds.
+   * Registers a function that runs after each heartbeat that finds claims or queue positions of this node. The function
+   * must remove those that no request holds.
    */
   releaseOrphansWith(sweep: (node: string) => Promise<void>): void {
     this.#sweeps.push(sweep);
@@ -146,7 +145,6 @@ export class Nodes implements NodeStore, OwnNode {
     if (this.#shown !== undefined) await this.id();
   }
 
-  /** The result of `Store.outgrown` as of the last heartbeat. */
   get outgrown(): RankdError | undefined {
     return this.#outgrown;
   }
@@ -160,15 +158,15 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * Returns a function that returns the time left in the current node's lease, in milliseconds: 0 once that node has
-   * ended, even if this handle has rejoined.
+   * Returns a function that reports the milliseconds left in the current node's lease: 0 once that node has ended, even
+   * if this handle has registered a new one.
    */
   leaseLeft(): () => number {
     const mine = this.#mine;
     return () => (mine === undefined || mine !== this.#mine ? 0 : Math.max(0, mine.leaseUntil - this.#own.monotonic()));
   }
 
-  /** Ends this node, so that no other node has to wait for its lease to expire. */
+  /** Deregisters this node, so that no other node has to wait for its lease to expire. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#joining?.catch(() => undefined);
@@ -177,7 +175,7 @@ export class Nodes implements NodeStore, OwnNode {
     const mine = this.#mine;
     this.#mine = undefined;
     if (mine === undefined) return;
-    await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // otherwise, other nodes end it
+    await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // if it fails, others deregister the node
   }
 
   async #join(): Promise<string> {
@@ -205,7 +203,7 @@ export class Nodes implements NodeStore, OwnNode {
     while ((this.#mine !== undefined || this.#shown !== undefined) && !signal.aborted) {
       await this.#own.sleep(beatEveryMs, signal).catch(() => undefined);
       if (signal.aborted) return;
-      if (this.#mine === undefined) await this.id().catch(() => undefined); // a daemon that others have ended rejoins
+      if (this.#mine === undefined) await this.id().catch(() => undefined); // re-registers if others ended the node
       await this.#beat();
     }
   }
@@ -226,7 +224,7 @@ export class Nodes implements NodeStore, OwnNode {
       finishComparison();
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
-        this.#mine = undefined; // others have ended it, and may take over its changes
+        this.#mine = undefined; // others have deregistered the node and may take over its changes
         return;
       }
       mine.leaseUntil = sentAt + leaseMs;
@@ -254,13 +252,13 @@ export class Nodes implements NodeStore, OwnNode {
 
   /**
    * Compares the server's head with the newest event that this node has seen. If that event is missing or differs, a
-   * standby without the latest commits has become the primary, and the shared budget is unknown too.
+   * standby without the latest commits has become the primary, and the shared budget can't be trusted either.
    */
   async #compareHead(row: BeatRow | undefined, seen: ChainLink | undefined): Promise<void> {
     if (row === undefined) return;
     const head = { id: row.headId, hash: row.headHash };
     const isLost = seen !== undefined && (head.id < seen.id || (row.seenHash !== null && row.seenHash !== seen.hash));
-    if (isLost) await this.#db.work('DELETE FROM rankd.platform_budget'); // a failure is retried after the next heartbeat
+    if (isLost) await this.#db.work('DELETE FROM rankd.platform_budget'); // the next heartbeat retries a failure
     if (isLost || (this.#db.lastHead?.id ?? 0) < head.id) this.#db.lastHead = head;
     if (isLost) this.#shown?.onLost?.({ fromId: Math.min(head.id + 1, seen.id), toId: seen.id });
   }
@@ -293,8 +291,8 @@ export class Nodes implements NodeStore, OwnNode {
 }
 
 /**
- * Records the node's id. A failure is harmless: the next daemon of the directory then waits for this node's lease to
- * expire.
+ * Records the node's id for the next daemon of this directory. A failure is harmless: that daemon then waits for this
+ * node's lease to expire.
  */
 function noteNode(file: string, id: string): void {
   try {
@@ -304,7 +302,10 @@ function noteNode(file: string, id: string): void {
   }
 }
 
-/** Returns the node of the directory's previous daemon, which is gone: the caller holds the directory's lock. */
+/**
+ * Returns the node id of the directory's previous daemon, which can't be running, because the caller holds the
+ * directory's lock.
+ */
 export function nodeIn(file: string | undefined): string | undefined {
   if (file === undefined || !existsSync(file)) return undefined;
   try {

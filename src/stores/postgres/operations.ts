@@ -128,8 +128,8 @@ function notHere(file: string): RankdError {
 }
 
 /**
- * Reads the server's details. Ordinary users can see only the number of standbys, so all count as synchronous if
- * synchronous_standby_names is set.
+ * Reads the server's details. Ordinary users can see how many standbys there are, but not which of them are
+ * synchronous, so all count as synchronous if synchronous_standby_names is set.
  */
 export async function serverFacts(
   db: Database,
@@ -167,7 +167,7 @@ interface Row
   /** Epoch milliseconds. */
   now: number;
   mayCreate: boolean;
-  /** null if there is no schema yet. */
+  /** `null` if there is no schema yet. */
   isOwner: boolean | null;
 }
 
@@ -187,19 +187,17 @@ const factsSql = `
          (SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = 'rankd') AS "isOwner"`;
 
 /**
- * Returns the command that dumps rankd's data. It has no password, because PostgreSQL's tools prompt for it. No option
- * follows `--schema=rankd`, because `asTyped` would take `rankd --` for a rankd command.
+ * Returns the command that dumps rankd's data. It contains no password, because PostgreSQL's tools prompt for it.
+ * `--schema=rankd` must be the last option, because `asTyped` would mistake `rankd --` for a rankd command.
  */
 function dumpLine(address: ServerAddress): string {
   return `pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd ${urlOf(address)}`;
 }
 
-/** Returns the command that restores the dump into a database without rankd's schema. */
 function restoreLine(address: ServerAddress): string {
   return `pg_restore --exit-on-error --single-transaction --dbname=${urlOf(address)} rankd.dump`;
 }
 
-/** Returns the URL for PostgreSQL's tools, quoted for the shell. */
 function urlOf({ host, port, database, user }: ServerAddress): string {
   const place = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return thisSystem.quote(`postgres://${encodeURIComponent(user)}@${place}:${port}/${encodeURIComponent(database)}`);

@@ -15,21 +15,19 @@ import { budgetLedger, limitStore } from './shared-counts.ts';
 
 export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
-  /** `systemClock` selects the server's clock; tests pass their own. */
+  /** Passing `systemClock` selects the server's clock; tests pass a fake clock. */
   clock: Clock;
-  /** The clock for this handle's lease, `systemClock` by default. */
   leaseClock?: LeaseClock;
   /**
-   * The file with the node id of the directory's daemon. The next daemon ends that node without waiting for its lease
-   * to expire.
+   * The file that stores the node id of the directory's daemon. The next daemon deregisters that node without waiting
+   * for its lease to expire.
    */
   nodeFile?: string | undefined;
-  /** Stores the address's cluster for later processes. */
   clusters?: ClusterMemory | undefined;
 }
 
 /**
- * Opens a PostgreSQL database, and creates or migrates rankd's schema in it. Throws the same errors as
+ * Opens a PostgreSQL database, and creates or migrates rankd's schema if necessary. Throws the same errors as
  * `StoreEngine.openStore`.
  */
 export async function openPostgresStore({

@@ -1,22 +1,22 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** A reading of the server's clock (epoch milliseconds), and the time of its request on `Clock.monotonic()`. */
+/** A reading of the server's clock in epoch milliseconds, and the time on `Clock.monotonic()` when it was requested. */
 export interface ClockReading {
   askedAt: number;
   serverAt: number;
 }
 
-/** Clocks drift apart by less than this between two readings; a larger difference is a jump. */
+/** Clocks drift apart by less than this between two readings; a larger difference means that a clock has jumped. */
 const maxDriftMs = 250;
 
 /**
- * The database server's clock, which all daemons of a database use instead of their own. Each new connection and
- * heartbeat reads it. Between readings, it advances with this process's monotonic clock, which also measures durations
- * and waits.
+ * The database server's clock, which all daemons that share a database use instead of their own. Each new connection
+ * and heartbeat reads it. Between readings, it advances with this process's monotonic clock, which also measures
+ * durations and waits.
  */
 export class ServerClock implements Clock {
   readonly #own: Clock;
-  /** The server clock's lead over `monotonic()`, and its maximum error due to network delay. */
+  /** The offset of the server's clock from `monotonic()`, and its maximum error due to network delay. */
   #ahead: { ms: number; errorMs: number } | undefined;
   #jumpedAt: number | undefined;
 
@@ -35,7 +35,7 @@ export class ServerClock implements Clock {
     const byMs = before === undefined ? 0 : Math.abs(reading.ms - before.ms);
     const hasJumped = before !== undefined && byMs > reading.errorMs + before.errorMs + maxDriftMs;
     if (hasJumped) this.#jumpedAt = now;
-    // Skips a reading that agrees with the stored one within its own error.
+    // Ignores a reading that differs from the stored one by no more than its own error.
     if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading;
   }
 
@@ -57,5 +57,5 @@ export class ServerClock implements Clock {
   }
 }
 
-/** In SQL: the server's time, in epoch milliseconds. */
+/** SQL for the server's time, in epoch milliseconds. */
 export const serverTime = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';

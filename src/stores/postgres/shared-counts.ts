@@ -20,9 +20,9 @@ interface Row {
 }
 
 /**
- * Returns the ledger that all nodes with the same platform key share. Each account is one row, updated by
- * compare-and-set: no lock is held across a round trip, so a stalled node blocks no other. The loser of a race receives
- * the newer account in the response, and retries.
+ * Returns the ledger shared by all nodes with the same platform key. Each account is one row, updated by
+ * compare-and-set: no lock is held across a round trip, so a stalled node never blocks another. The loser of a race
+ * receives the newer account in the response, and retries.
  */
 export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential: string): BudgetLedger {
   const bases = new Map<string, Basis>();
@@ -30,7 +30,7 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
   let tries = 0;
 
   /**
-   * Changes the account unless another node has changed it since it was last read. In that case, caches the new account
+   * Changes the account unless another node has changed it since it was last read. If one has, caches the new account
    * and resolves with `undefined`.
    */
   async function tryChange<Account extends object, Result>(
@@ -61,14 +61,14 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
 }
 
 /**
- * The increase in version when an account is reopened. It exceeds the number of versions that any other node can be
- * ahead, so only one node reopens the account.
+ * Reopening an account raises its version by this much. No other node can be that many versions ahead, so only one node
+ * reopens the account.
  */
 const versionsSkipped = 1_000_000;
 
 /**
- * Returns the basis after a statement returned the row `kept`. If the row is missing or not newer than `known`, the
- * server has lost data, possibly including other nodes' changes to the account.
+ * Returns the basis for the next change, given the row `kept` that a statement returned. If the row is missing or not
+ * newer than `known`, the server has lost data, possibly including other nodes' changes to the account.
  */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
@@ -87,8 +87,8 @@ function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number):
 }
 
 /**
- * Reads the basis of an account. If it has no row, no call has used it since the key's ledger was opened, so only calls
- * before then may still count against the budget.
+ * Reads an account's basis. If the account has no row, no call has used it since the key's ledger was opened, so only
+ * older calls may still count against the budget.
  */
 async function readBasis(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
   const [, [kept], [opened]] = await Promise.all([
@@ -102,8 +102,7 @@ async function readBasis(db: Database, row: { credential: string; operation: str
 }
 
 /**
- * A pseudo-operation. Its row stores the time of the last rank change that was requested before the key's ledger was
- * opened.
+ * A pseudo-operation whose row stores the time of the last rank change requested before the key's ledger was opened.
  */
 const opening = 'opening';
 
@@ -118,9 +117,9 @@ const readSql = `
   WHERE credential = @credential AND operation = @operation`;
 
 /**
- * Sets the row unless another node has set it in the meantime. Returns the current row, or none if the row is gone. The
- * commit is asynchronous: a crash loses less than a second of commits, which a node that remembers a newer version
- * detects.
+ * Sets the row unless another node has set it in the meantime. Returns the current row, or none if the row is gone.
+ * Commits asynchronously: a crash loses less than a second of commits, and a node that remembers a newer version
+ * detects the loss.
  */
 const compareAndSet = `
   INSERT INTO rankd.platform_budget AS kept (credential, operation, version, account, set_by)
@@ -178,7 +177,7 @@ function perMs({ perMinute }: SharedLimit): number {
   return perMinute / 60_000;
 }
 
-/** Ignores a stored time that is over a minute ahead: the clock that set it must have jumped. */
+/** Ignores a stored time more than a minute in the future, because the clock that set it must have jumped. */
 const countedUntil = '(CASE WHEN kept.at > @now::bigint + 60000 THEN excluded.at ELSE kept.at END)';
 const refilled = `least(excluded.burst, kept.tokens + greatest(0, excluded.at - ${countedUntil}) * excluded.per_ms)`;
 const moved = `at = greatest(excluded.at, ${countedUntil}), burst = excluded.burst, per_ms = excluded.per_ms`;

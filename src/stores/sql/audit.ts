@@ -25,7 +25,7 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
     },
 
     async lastBackupAt() {
-      // The engine uses the index `backups` only if the action is a literal.
+      // The engine uses the `backups` index only if the action is a literal.
       const query = `SELECT at FROM ${db.sql.schema}.audit_events WHERE action = 'database.backup' ORDER BY id DESC LIMIT 1`;
       return (await db.get<{ at: number }>(query))?.at;
     },
@@ -53,12 +53,11 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
   };
 }
 
-/** Returns the events that match an SQL condition, with the people that they mention. */
 export async function auditRows(db: Reader, condition: string, bindings: Bindings): Promise<AuditEvent[]> {
   return (await rowsWhere(db, condition, bindings)).map(eventOf);
 }
 
-/** Appends events to the audit chain, in the same transaction as the change that they report. */
+/** Appends events to the audit chain in the transaction of the change that they report. */
 export async function appendEvents(transaction: WriteTransaction, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;
   let last = await transaction.head();
@@ -83,7 +82,7 @@ const insertPerson = perEngine(
     `INSERT INTO ${schema}.audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)`,
 );
 
-/** Returns the link before the oldest stored row. */
+/** Returns the link before the oldest stored event. */
 async function chainAnchor(db: Reader): Promise<ChainLink> {
   const query = `SELECT last_id AS id, ${db.sql.hexOf('hash')} AS hash FROM ${db.sql.schema}.audit_anchor`;
   return (await db.get<ChainLink>(query)) ?? chainStart;
@@ -93,7 +92,7 @@ function chainRows(db: Reader, page: { afterId: number; limit: number }): Promis
   return rowsWhere(db, 'id > @afterId ORDER BY id LIMIT @limit', page);
 }
 
-/** Returns the link of the newest row ever written, even if the row was removed. */
+/** Returns the link of the newest event ever written, even if that event has been pruned. */
 export async function chainEnd(db: Reader): Promise<ChainLink> {
   return (await db.get<ChainLink>(db.sql.chainEnd)) ?? chainStart;
 }
@@ -110,7 +109,6 @@ async function rowsWhere(db: Reader, condition: string, bindings: Bindings): Pro
   return rows.map(({ people, ...row }) => ({ ...row, people: parse(people) as AuditRow['people'] }));
 }
 
-/** The SQL condition for each field of a filter. */
 const conditions = {
   since: 'at >= @since',
   until: 'at < @until',

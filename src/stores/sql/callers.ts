@@ -5,8 +5,8 @@ import { type KeyRow, keyColumns, toKey } from './keys.ts';
 import { perEngine } from './rows.ts';
 
 /**
- * Finds a key by its id, in any state, with its workspace and its whitelist entry for the place. `secretId` identifies
- * the request's secret.
+ * Finds a key by its id, whatever its state, together with the workspace and the key's whitelist entry for the place.
+ * `secretId` identifies the secret that the request used.
  */
 export async function findCaller(
   db: Reader,
@@ -31,8 +31,8 @@ const selectCaller = perEngine(
 );
 
 /**
- * Returns the columns of a `RecordRow`. The query must name its tables `key_secrets AS secret`, `keys AS k`, `workspace
- * AS w` and `whitelist AS e`.
+ * Returns the select list of a `RecordRow`. The query must alias its tables as `key_secrets AS secret`, `keys AS k`,
+ * `workspace AS w` and `whitelist AS e`.
  */
 export function recordColumns(sql: Dialect): string {
   return `secret.seq AS "secretId", ${callerColumns(sql)}`;

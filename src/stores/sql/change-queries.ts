@@ -27,8 +27,8 @@ type ChangeQueries = Pick<
 >;
 
 /**
- * Returns the history queries. The newest change is the one with the highest `seq`, not the latest time, because the
- * wall clock can jump.
+ * Returns the history queries. They treat the change with the highest `seq` as the newest, not the one with the latest
+ * time, because the wall clock can jump.
  */
 export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): ChangeQueries {
   const { schema } = db.sql;
@@ -103,7 +103,7 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
   };
 }
 
-/** An open change. `isHeld` is true if a node holds it and has not ended. */
+/** An open change. `isHeld` is true if a live node holds it. */
 type OpenRow = ChangeRow & { isHeld: boolean | number };
 
 export function isHeld({ hasEnded }: Dialect): string {
@@ -111,8 +111,8 @@ export function isHeld({ hasEnded }: Dialect): string {
 }
 
 /**
- * Matches a member's changes that rankd has, or may have, written to the platform. Repeats the condition of the index
- * `written_to_a_member` word for word; otherwise, SQLite would not use it.
+ * Matches a member's changes that rankd has, or may have, written to the platform. Must repeat the condition of the
+ * `written_to_a_member` index verbatim, because SQLite would not use the index otherwise.
  */
 const writtenTo =
   "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
@@ -128,7 +128,6 @@ const selectRankedOthersAt = perEngine(
   ORDER BY seq DESC LIMIT 1`,
 );
 
-/** Returns the SQL condition for each field of a filter. */
 export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
   const named = `SELECT user_id FROM ${schema}.user_names WHERE ${startsWith('name', '@rankeeName')}`;
   return {
@@ -148,8 +147,8 @@ export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
 }
 
 /**
- * Reads a page, newest arrival first. Prevents SQLite from using the time index, with which it would sort the whole
- * period for each page.
+ * Reads a page in reverse order of insertion. Prevents SQLite from using the time index, because it would then have to
+ * sort the whole period for each page.
  */
 async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage> {
   const at = db.sql.unindexed('requested_at');
@@ -187,7 +186,6 @@ export async function findByIdempotencyKey(
   return row && toChange(row);
 }
 
-/** Returns the ids of a member's newest change and open change, in one read. */
 export async function standingOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
   const row = await db.get<{ latestId: string | null; openId: string | null }>(selectStanding(db.sql), { rankeeId });
   return withoutNulls(row ?? {});
@@ -206,7 +204,8 @@ const selectStanding = perEngine(
 interface Order {
   column: 'seq' | 'requested_at';
   /**
-   * Returns the lower end of a range of about `count` changes below `at`. Can return `undefined` if there are fewer.
+   * Returns the lower end of the range below `at` that contains about `count` changes. Can return `undefined` if fewer
+   * are left.
    */
   rangeEnd(db: Reader, range: { at: number; count: number }): Promise<number | undefined>;
   /** Matches the changes after the cursor `@at`, `@seq`. */
@@ -223,7 +222,7 @@ const byArrival: Order = {
   conditions: conditionsOf,
 };
 
-/** Makes SQLite use the time index, because with any other index it would re-sort all matches for each range. */
+/** Makes SQLite use the time index, because with any other index it would sort all matches again for each range. */
 const byTime: Order = {
   ...{ column: 'requested_at', orderBy: 'requested_at DESC, seq DESC' },
   async rangeEnd(db, range) {
@@ -243,20 +242,20 @@ const byTime: Order = {
 };
 
 /**
- * A page reads at most two ranges of these sizes: the first suffices for common changes, the second finds rare ones in
- * few pages.
+ * A page reads at most two ranges, of these sizes. The first is enough for common changes; the second finds rare ones
+ * within a few pages.
  */
 const rangeSizes = [5_000, 20_000];
 
-/** The end of a page. `seq` is 0 if the page ends with a range instead of a change. */
+/** The end of a page. `seq` is 0 if the page stops at the end of a range instead of at a change. */
 interface Cursor {
   at: number;
   seq: number;
 }
 
 /**
- * Implements `ChangeStore.searchChanges`. A page reads only a limited range of changes, so even a page before the last
- * one can have fewer than `limit`.
+ * Implements `ChangeStore.searchChanges`. Reads only a limited range of changes for each page, so any page can have
+ * fewer than `limit`, not only the last.
  */
 async function searchChanges(
   db: Reader,

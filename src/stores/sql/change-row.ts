@@ -18,7 +18,7 @@ const insertSql = perEngine(
   ({ schema }) => `INSERT INTO ${schema}.rank_changes ${inserted({ ...columns, node: 'node' })}`,
 );
 
-/** A change's row, with its sequence number in the order of arrival, and the node that holds the change. */
+/** A change's row, with its number in order of insertion and the node that holds it. */
 export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };
 
 export function toChange({
@@ -60,7 +60,7 @@ function toBindings(change: RankChange, more?: Bindings): Bindings {
 }
 
 /**
- * Writes only the columns that differ, so that the indexes of the others are not updated. Removes the holder unless
+ * Writes only the columns that differ, so that the indexes on other columns need no update. Clears the holder unless
  * `isHeld`.
  */
 export function updateChange(

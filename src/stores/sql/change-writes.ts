@@ -114,8 +114,8 @@ function insert(transaction: Transaction, { change, node }: { change: RankChange
 }
 
 /**
- * Frees an idempotency key if the change that has it was requested before the current window. Otherwise, inserting the
- * new change throws `conflict`.
+ * Frees an idempotency key if the change that used it was requested before the current window. If it was requested
+ * since then, inserting the new change throws `conflict`.
  */
 function freeIdempotencyKey(transaction: Transaction, { keyId, idempotencyKey, group, requestedAt }: RankChange): void {
   transaction.run(
@@ -127,7 +127,7 @@ function freeIdempotencyKey(transaction: Transaction, { keyId, idempotencyKey, g
 }
 
 /**
- * Reads the facts for the judge, in the transaction that stores the verdict, so that no other write can change them in
+ * Reads the facts for the judge in the transaction that stores the verdict, so that no other write can change them in
  * between.
  */
 async function beginFacts(
@@ -152,7 +152,7 @@ function changedMembers(db: Reader, { window: { of, since }, now }: { window: Me
 }
 
 const selectChanged = {
-  // A suspension counts as a demotion even if it changes no role, as for a member with only the base role.
+  // A suspension counts as a demotion even if it changes no roles, which happens if the member has only the base role.
   demotions: perEngine(
     ({ schema }) => `${changedWhere(schema, 'demotion')}
     UNION ALL

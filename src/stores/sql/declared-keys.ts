@@ -6,8 +6,8 @@ import { type Database, type DeclarationsOf, noDeclarations, type Reader, type T
 import { addSecret, keysWhere, setRules } from './keys.ts';
 
 /**
- * Returns the store for keys that the configuration declares. They are stored like all other keys, so that lookups, the
- * history and the audit log treat them alike.
+ * Returns the store for keys declared in the configuration. They are stored like any other key, so lookups, the history
+ * and the audit log need no special case.
  */
 export function declaredKeyStore(
   db: Database,
@@ -111,7 +111,7 @@ async function applyDeclaration(
     transaction.run(`DELETE FROM ${schema}.whitelist WHERE key_id = @id AND place_id = @placeId`, { id, placeId });
 }
 
-/** Makes this secret the only one that the key accepts, and takes it from a different declared key if necessary. */
+/** Makes this secret the only one that the key accepts, moving it from another declared key if necessary. */
 async function acceptOnly(
   transaction: Transaction,
   { keyId, hash, now }: { keyId: string; hash: string | undefined; now: number },

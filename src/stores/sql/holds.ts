@@ -69,7 +69,7 @@ const selectOfMember = perEngine((sql) => {
 
 /**
  * Reads the holds that a change may affect. Needs only the change's id, so the caller can read the change at the same
- * time; the returned function then sorts the holds by their relation to the change.
+ * time, then pass it to the returned function, which classifies the holds.
  */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
   const holds = await holdsFrom(db, selectOfChange(db.sql), { changeId });
@@ -93,7 +93,7 @@ function concerning(holds: readonly Hold[], change: RankChange): HoldsOfMember {
   };
 }
 
-/** Inserts or replaces holds. Callers pass ended holds first, because a member can have only one open hold. */
+/** Inserts or replaces holds. Callers must pass ended holds first, because a member can have only one open hold. */
 export function upsertHolds(transaction: Transaction, holds: readonly Hold[]): void {
   for (const { rolesBefore, rolesDuring, ...hold } of holds)
     transaction.run(`INSERT INTO ${transaction.sql.schema}.holds ${putHold}`, {
@@ -114,8 +114,8 @@ export function holdsNaming(db: Reader, person: { userId: number; byPerson: read
 }
 
 /**
- * Matches changes and holds that concern the member `@userId`, or that the ranker `@userId` or one of the actors
- * `@byPerson` requested.
+ * Matches changes and holds whose member or ranker is `@userId`, or that were requested by one of the actors
+ * `@byPerson`.
  */
 export function namesPerson({ anyOf }: Dialect): string {
   return `(rankee_id = @userId OR ranker_id = @userId OR ${anyOf('done_by', '@byPerson')})`;

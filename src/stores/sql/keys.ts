@@ -66,7 +66,7 @@ export function keyStore(
   };
 }
 
-/** Returns the statement that stores a secret's use, unless another node has stored a later one. */
+/** Returns the SQL that stores a secret's use, unless another node has already stored a more recent one. */
 function recordUse(schema: string): string {
   return `
     INSERT INTO ${schema}.secret_uses AS stored (secret_seq, last_used_at, last_place_id) VALUES (@secretId, @at, @placeId)
@@ -74,7 +74,6 @@ function recordUse(schema: string): string {
     WHERE excluded.last_used_at >= stored.last_used_at`;
 }
 
-/** Returns the SQL condition for each field of a selection. */
 function conditionsOf({ schema, anyOf }: Dialect) {
   return {
     ids: anyOf('k.id', '@ids'),
@@ -85,7 +84,10 @@ function conditionsOf({ schema, anyOf }: Dialect) {
   } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 }
 
-/** Writes the changed fields, rules and secret of a key. A new secret limits the lifetime of the older ones. */
+/**
+ * Writes a key's changed fields, rules and secret. If there is a new secret, the older ones expire no later than
+ * `olderUntil`.
+ */
 export function editKey(
   transaction: Transaction,
   { keyId, edit, now }: { keyId: string; edit: KeyEdit; now: number },
@@ -110,7 +112,6 @@ export function editKey(
   addSecret(transaction, { keyId, secret, now });
 }
 
-/** Returns the key with this id. Throws `not_found` if there is none. */
 export async function requireKey(db: Reader, id: string, now: number): Promise<Key> {
   const [key] = await keysWhere(db, 'k.id = @id', { id, now });
   if (key !== undefined) return key;
@@ -142,7 +143,6 @@ export function addSecret(
 
 export type KeyRow = RowOf<Key>;
 
-/** The columns of a key's rules from `keys AS k`. */
 const ruleColumns = ruleNames.map((rule) => `k.${keyRuleColumns[rule]} AS "${rule}"`).join(', ');
 
 const secretFields = {
@@ -154,7 +154,10 @@ const secretFields = {
   lastPlaceId: 'u.last_place_id',
 } satisfies Record<keyof KeySecret, string>;
 
-/** Returns the columns of a `KeyRow` from `keys AS k`, with the secrets that are accepted at `@now`, newest first. */
+/**
+ * Returns the select list of a `KeyRow` for a query on `keys AS k`, with the secrets that are valid at `@now`, newest
+ * first.
+ */
 export function keyColumns({ schema, jsonRows }: Dialect): string {
   return `
     k.id, k.name, k.mode, k.scopes, ${ruleColumns},
@@ -181,7 +184,7 @@ export function toKey(
   return { ...withoutNulls(row), ...flags, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }
 
-/** Sets the given rules of a key. Null removes a rule. */
+/** Sets the given rules of a key. `null` removes a rule, and `undefined` leaves it unchanged. */
 export function setRules(transaction: Transaction, keyId: string, change: KeyRulesChange): void {
   for (const rule of ruleNames) {
     const value = change[rule];

@@ -6,10 +6,9 @@ export const noNames: Names = { keys: [], places: [], roles: [], users: [] };
 
 /** A longer list would not help the operator. */
 const maxNames = 200;
-/** The number of newest changes to search for user names. */
+/** The number of recent changes to search for user names. */
 const maxChanges = 5000;
 
-/** Implements `StoreOperations.findNames`. */
 export async function findNames(db: Reader, { placesLike, placesOf, usersLike }: NamesQuery): Promise<Names> {
   const { schema, byBytes, startsWith } = db.sql;
   const [keys, places, roles, users] = await Promise.all([
@@ -68,7 +67,6 @@ export function rowsCheck({ keys, whitelist, changes, auditEvents }: RowCounts):
 
 const maxShown = 3;
 
-/** Returns a check that fails if there are flaws. `fine` is the check's detail if there are none. */
 export function flawsCheck(name: string, flaws: string[], fine: string): StoreCheck {
   if (flaws.length === 0) return { name, ok: true, detail: fine };
   const more = flaws.length > maxShown ? [`and ${flaws.length - maxShown} more`] : [];

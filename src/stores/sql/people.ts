@@ -23,7 +23,7 @@ import {
  * changes.
  */
 const maxRowsOfName = 100;
-/** The number of a user's newest changes to search for a name. */
+/** The number of a user's recent changes to search for the user's name. */
 const maxRowsOfUser = 100;
 
 export function personStore(db: Database): PersonStore {
@@ -163,7 +163,7 @@ export function discordStore(db: Database): DiscordStore {
 
     async linkedNames(userIds) {
       const { schema, anyOf, startsWith } = db.sql;
-      // A change that was requested in Discord has the ranker's Discord name instead of the Roblox name.
+      // A change requested on Discord stores the ranker's Discord name instead of the Roblox name.
       const namesAs = (person: 'rankee' | 'ranker', isName: string) =>
         `SELECT name, seq FROM (SELECT seq, done_by, ${person}_name AS name FROM ${schema}.rank_changes
                                 WHERE ${person}_id = user_id ORDER BY seq DESC LIMIT ${maxRowsOfUser}) AS ${person}
@@ -193,7 +193,6 @@ export function discordStore(db: Database): DiscordStore {
   };
 }
 
-/** Returns the Discord users who are linked to this Roblox user. */
 function discordPeopleOf(db: Reader, userId: number): Promise<DiscordPerson[]> {
   return peopleWhere(db, 'user_id = @userId', { userId });
 }

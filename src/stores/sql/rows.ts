@@ -21,7 +21,7 @@ export type RowOf<Model> = {
 
 type Column<Value> = Value extends boolean ? boolean | number : Value extends object ? string : Value;
 
-/** A row whose NULL columns are absent fields. */
+/** A row type without NULL: nullable columns are optional fields instead. */
 export type Present<Row> = {
   [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
 } & {
@@ -33,8 +33,6 @@ export function withoutNulls<Row extends object>(row: Row): Present<Row> {
   for (const name in row) if (row[name] !== null) present[name] = row[name];
   return present as Present<Row>;
 }
-
-/** The column of each model field, in both engines. */
 
 export const changeColumns = {
   id: 'id',
@@ -180,8 +178,8 @@ export const discordColumns = {
 } as const satisfies Record<keyof DiscordPerson, string>;
 
 /**
- * Builds SQL once per engine, because the statement cache finds a prepared statement faster by the same string object
- * than by an equal one.
+ * Builds SQL once per engine, because looking up a prepared statement is faster with the same string object than with
+ * an equal one.
  */
 export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => string {
   const built = new Map<Dialect, string>();
@@ -195,7 +193,7 @@ export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => st
   };
 }
 
-/** Returns the end of an INSERT with one parameter per field. */
+/** Returns the part of an INSERT after the table name, with one parameter per field. */
 export function inserted(columns: Record<string, string>): string {
   const values = Object.keys(columns).map((field) => `@${field}`);
   return `(${Object.values(columns).join(', ')}) VALUES (${values.join(', ')})`;
@@ -231,10 +229,12 @@ export const isOpenChange = inStates(openChangeStates);
 /** Matches changes whose writes the platform may have accepted. */
 export const mayHaveChanged = inStates(effectiveStates);
 
-/** Matches rows by the actor `@by`: a whole name, or the part before a colon. */
+/** Matches rows by actor: `@by` is a full name, or the part before its colon. */
 export const isDoneBy = "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')";
 
-/** Returns the allowed change and its events. Throws the verdict's refusal, which rolls back the transaction. */
+/**
+ * Returns the verdict's change and events. If the verdict is a refusal, throws it, which rolls back the transaction.
+ */
 export function allowed<Change>(verdict: Verdict<Change>): { change: Change; events: DomainEvent[] } {
   if ('refusal' in verdict) throw verdict.refusal;
   return verdict;

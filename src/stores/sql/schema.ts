@@ -1,32 +1,31 @@
-/** The SQL that differs between the tables of the two engines. */
+/** The parts of the table definitions that differ between the engines. */
 export interface TableForms {
-  /** The type of a row number that follows the order of arrival. */
+  /** The column type for a row number in insertion order. */
   seq: string;
-  /** The type of an audit event's number. */
   eventId: string;
-  /** The type of the key in a table with one row. */
+  /** The column type for the primary key of a single-row table. */
   oneRow: string;
-  /** The type of a time in epoch milliseconds, or of a platform id. */
+  /** The column type for epoch milliseconds and platform ids. */
   long: string;
   bytes: string;
   flag(column: string): string;
   json(column: string): string;
-  /** The options of an ordinary table. */
+  /** Options for an ordinary table. */
   rows: string;
-  /** The options of a table that is stored in order of its primary key. */
+  /** Options for a table that is stored in primary-key order. */
   byKey: string;
-  /** The column that ends an index ordered by arrival; empty for SQLite, which adds it to each index. */
+  /** The trailing column of an index in insertion order; empty for SQLite, where every index already ends with it. */
   bySeq: string;
-  /** An index column that ignores case. */
+  /** An index column for case-insensitive comparison. */
   anyCase(column: string): string;
   /** 32 zero bytes. */
   noHash: string;
 }
 
 /**
- * Returns the SQL of both engines' first migration, which creates the tables.
+ * Returns the SQL that creates the tables, which is part of both engines' first migration.
  *
- * Times are epoch milliseconds. Rows with an order of arrival have a sequence number, because the clock can jump.
+ * Times are epoch milliseconds. Rows that need an order have a sequence number, because the clock can jump.
  */
 export function tables(forms: TableForms): string {
   const { seq, eventId, oneRow, long, bytes, flag, json, rows, byKey, bySeq, anyCase, noHash } = forms;

@@ -12,7 +12,6 @@ import { discordStore, personStore } from './people.ts';
 import { webhookStore } from './webhooks.ts';
 import { whitelistStore, workspaceStore } from './workspace.ts';
 
-/** Returns the parts of the store that are the same for both engines. */
 export function commonStore(
   db: Database,
   { clock, node, declarations }: { clock: Clock; node: OwnNode; declarations: DeclarationsOf },

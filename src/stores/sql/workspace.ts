@@ -34,7 +34,7 @@ export function workspaceStore(db: Database): WorkspaceStore {
   };
 }
 
-/** Returns the statement that adds the only workspace to a new database. */
+/** Returns the statement that creates a new database's only workspace. */
 export function newWorkspace({ schema }: Dialect, clock: Pick<Clock, 'now'>): [sql: string, bindings: Bindings] {
   return [
     `INSERT INTO ${schema}.workspace (one_row, id, name, plan, active, created_at)

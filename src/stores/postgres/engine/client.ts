@@ -11,7 +11,7 @@ import { types } from './statements.ts';
 const connectTimeoutMs = 3_000;
 const answerTimeoutMs = 5_000;
 
-/** Fields of a connection that the driver's types omit. */
+/** Fields of `pg.Client` that its type declarations omit. */
 interface Internals {
   processID: number | null;
   binary: boolean;
@@ -34,7 +34,7 @@ export function makeClient(address: ServerAddress): pg.Client {
   const ca = tls !== false && tls !== 'unchecked' ? tls.ca : undefined;
   const client = new pg.Client({
     ...{ host, port, database, user, types, pipeline: true, sslnegotiation: 'postgres' },
-    password: () => password?.() ?? '', // a function: for an empty string, the driver reads PGPASSWORD
+    password: () => password?.() ?? '', // a function, because the driver reads PGPASSWORD if given an empty string
     ssl: tls && { rejectUnauthorized: tls !== 'unchecked', ...(ca !== undefined && { ca }) },
     enableChannelBinding: tls !== false,
     connectionTimeoutMillis: address.connectTimeoutMs ?? connectTimeoutMs,
@@ -53,9 +53,9 @@ export function makeClient(address: ServerAddress): pg.Client {
 }
 
 /**
- * Connects. Throws `store_unavailable` in two cases: there is a password but no verified certificate, and the server
- * does not prove with SCRAM that it knows the password; or there is no password, and another user could have replaced
- * the socket. The driver verifies the server's SCRAM signature, but does not notice if it never arrives.
+ * Connects. Throws `store_unavailable` if there is a password but no verified certificate, and the server does not
+ * prove with SCRAM that it knows the password. Also throws it if there is no password, and another user could have
+ * replaced the socket. The driver verifies the server's SCRAM signature, but does not notice if there is none.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();
@@ -72,8 +72,8 @@ const [others, sticky] = [0o002, 0o1000];
 
 /**
  * Returns a directory through which another user of this machine could have replaced the socket; `undefined` if there
- * is none. Root, this process's user and the owner of the socket's directory are trusted. libpq asks the kernel which
- * user bound the socket (`requirepeer`), but Node.js has no such call.
+ * is none. Trusts root, this process's user and the owner of the socket's directory. libpq asks the kernel which user
+ * bound the socket (`requirepeer`), but Node.js has no API for that.
  */
 export function openDirectory({ host, port }: { host: string; port: number }): string | undefined {
   const own = ownUid();
@@ -95,7 +95,6 @@ function mustProve({ password, tls }: ServerAddress): boolean {
   return password !== undefined && (tls === false || tls === 'unchecked');
 }
 
-/** The driver's events for requests that would reveal the password, and how error messages describe them. */
 const insecureRequests = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
 function alternative({ host }: ServerAddress): string {
@@ -127,7 +126,6 @@ function unguarded(address: ServerAddress, directory: string): RankdError {
   });
 }
 
-/** Returns the error for a server that began SCRAM, but did not prove that it knows the password. */
 export function unproven(address: ServerAddress, cause?: unknown): RankdError {
   return distrusted('The PostgreSQL server does not prove that it knows the password, so it may be another program.', {
     hint: `check which program is listening on ${hostAndPort(address)}; the password was not sent`,

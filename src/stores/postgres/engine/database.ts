@@ -22,9 +22,9 @@ export interface DatabaseOptions {
 type Job = 'read' | 'snapshot' | 'write' | 'work' | 'beat';
 
 /**
- * A handle on a database. Each kind of work has a separate connection, made on first use: no read waits behind a
- * transaction, and no transaction behind a statement that waits for a lock. The handle relies on no session state, and
- * throws only RankdErrors.
+ * A handle on a database. Each kind of job has its own connection, opened on first use, so that no read waits for a
+ * transaction, and no transaction waits for a statement that is blocked on a lock. The handle does not rely on session
+ * state, and throws only RankdErrors.
  */
 export class Database implements StoreDatabase {
   readonly sql = postgresDialect;
@@ -33,19 +33,18 @@ export class Database implements StoreDatabase {
   /** The newest audit event that this handle has seen. */
   lastHead: ChainLink | undefined;
   /**
-   * The id of the session whose writes advance `lastHead`. A new session may reach a server that lacks commits, so its
-   * writes do so only after a heartbeat has compared the heads.
+   * The id of the session whose writes advance `lastHead`. A new session may reach a server that lacks some commits, so
+   * its writes do not advance it until a heartbeat has compared the heads.
    */
   #comparedOn = 0;
-  /** The id of the last write's session. */
+  /** The id of the session that made the last write. */
   #wroteOn = 0;
-  /** Set if a write fails, for example on a full disk. The caller resets it once writes succeed again. */
+  /** True after a failed write, for example because the disk is full. The caller resets it once a write succeeds. */
   hasFailedToWrite = false;
   readonly #links: Readonly<Record<Job, Link>>;
   #lastRead: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
-  /** `onTime` receives each reading of the server's clock. `cluster` checks the cluster of each connection. */
   constructor(address: ServerAddress, { onTime = () => undefined, cluster }: DatabaseOptions = {}) {
     this.address = address;
     this.onTime = onTime;
@@ -63,10 +62,7 @@ export class Database implements StoreDatabase {
     return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /**
-   * Returns the rows and the session's id. If the connection breaks within `tryAgainWithinMs`, retries once on a new
-   * one.
-   */
+  /** Runs a query, and retries it once on a new connection if the connection breaks within `tryAgainWithinMs`. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#links.read.session();
@@ -77,14 +73,13 @@ export class Database implements StoreDatabase {
     return this.#guard(() => ask().catch((error) => (isLost(error) && isSoon() ? ask() : Promise.reject(error))));
   }
 
-  /** Resolves with the names of the server settings that transactions override. */
   async overriddenSettings(): Promise<readonly string[]> {
     return (await this.#links.read.session()).overridden;
   }
 
   /**
-   * Resolves with true behind a pooler, where the server process that runs a statement is not the one reported when
-   * connecting.
+   * Resolves with true behind a pooler: the process id that a pooler reports to a new client is not that of the server
+   * process that runs the statements.
    */
   async isPooled(): Promise<boolean> {
     const session = await this.#links.read.session();
@@ -106,10 +101,7 @@ export class Database implements StoreDatabase {
     };
   }
 
-  /**
-   * Like `ask`, but on a separate connection, so that no other work delays a heartbeat, and without a retry if the
-   * connection breaks.
-   */
+  /** Runs a heartbeat's statement on a separate connection, so that no other work delays it. Does not retry. */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const session = await this.#links.beat.session();
     return this.#guard(async () => ({
@@ -118,7 +110,7 @@ export class Database implements StoreDatabase {
     }));
   }
 
-  /** Runs several reads on one snapshot. `work` may run more than once. */
+  /** Runs `work` on a single snapshot. May run it more than once. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
     const snapshot = () =>
       this.#guard(async () => {
@@ -131,9 +123,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction, under the lock on the audit chain's head. Every `write` on every node takes this
-   * lock, so no other `write` can change the data that `work` reads before the commit. Resolves once the commit is
-   * durable.
+   * Runs `work` in a transaction that locks the audit chain's head. Every `write` on every node takes this lock, so no
+   * other `write` can change the data that `work` has read until it commits. Resolves once the commit is durable.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     const tryToWrite = async () => {
@@ -158,8 +149,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Begins a comparison of the server's head with `lastHead`. Call this before the query, and the returned function
-   * after the comparison.
+   * Begins a comparison of the server's head with `lastHead`. Call it before querying the head, and call the returned
+   * function after comparing.
    */
   beginHeadComparison(): () => void {
     const wroteOn = this.#wroteOn;
@@ -175,8 +166,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction under an advisory lock, because the database may not yet contain the audit head that
-   * `write` locks. `work` may run more than once.
+   * Runs `work` in a transaction under an advisory lock, because the database may not yet contain the audit head that
+   * `write` locks. May run it more than once.
    */
   underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#guard(async () => {
@@ -192,9 +183,9 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * True if a write whose commit got no response was committed, i.e. if its last event is stored. The result is final,
-   * because the lock on the head is free only once that write has ended. A transaction id would prove nothing, because
-   * a server can reuse it after a crash. Throws if the server does not respond.
+   * Determines whether a write whose commit got no response was committed, by looking for its last event. The result is
+   * final, because the write holds the lock on the head until it ends. A transaction id would prove nothing, because a
+   * server can reuse it after a crash. Throws if the server does not respond.
    */
   async #isStored({ id, hash }: ChainLink): Promise<boolean> {
     const giveUpAt = systemClock.monotonic() + findOutForMs;
@@ -212,7 +203,6 @@ export class Database implements StoreDatabase {
     }
   }
 
-  /** Runs a query. Retries it after a conflict, and converts its error. */
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await retryCollisions(work);
@@ -226,7 +216,6 @@ const findOutForMs = 5_000;
 /** A query that has taken longer than this is not retried. */
 const tryAgainWithinMs = 1_000;
 
-/** Retries `work` if the server rolled it back because of a conflict with other transactions. */
 async function retryCollisions<T>(work: () => Promise<T>): Promise<T> {
   const since = systemClock.monotonic();
   for (let pauseMs = 5; ; pauseMs = Math.min(80, 2 * pauseMs)) {
@@ -235,7 +224,7 @@ async function retryCollisions<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!isCollision(error) || systemClock.monotonic() - since > tryAgainWithinMs) throw error;
     }
-    await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // random, to avoid retrying in step with the others
+    await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // jitter, to avoid retrying in lockstep
   }
 }
 
@@ -248,7 +237,6 @@ function unknownOutcome(): RankdError {
   });
 }
 
-/** Statements between BEGIN and COMMIT. */
 export class Transaction implements StoreTransaction {
   readonly sql = postgresDialect;
   readonly #session: Session;
@@ -284,7 +272,7 @@ export class Transaction implements StoreTransaction {
   }
 
   /**
-   * Commits the writes of `work`; rolls back if it throws, or if a statement fails. Throws the first error, as the
+   * Runs `work` and commits its writes; rolls back if it throws or a statement fails. Throws the first error, as the
    * driver reported it.
    */
   async complete<T>(work: (transaction: this) => Promise<T>): Promise<T> {
@@ -297,7 +285,7 @@ export class Transaction implements StoreTransaction {
     }
     const committed = this.#session.sendText('COMMIT');
     await Promise.allSettled([...this.#sent, committed]);
-    // If the connection broke, earlier responses may be lost along with the commit's.
+    // If the connection breaks, the responses to earlier statements may be lost along with the commit's.
     if (this.#failure !== undefined && !isLost(this.#failure.error)) throw this.#failure.error;
     try {
       const { command } = await committed;
@@ -334,7 +322,6 @@ class LostCommit extends Error {
   }
 }
 
-/** A transaction that writes under the lock on the audit chain's head. */
 export class WriteTransaction extends Transaction {
   readonly #head: Promise<ChainLink | undefined>;
   #newHead: ChainLink | undefined;
@@ -345,7 +332,7 @@ export class WriteTransaction extends Transaction {
     this.#head.catch(() => undefined);
   }
 
-  /** Resolves with the newest audit event, which may belong to this transaction. */
+  /** Resolves with the newest audit event, which may be one that this transaction has appended. */
   async head(): Promise<ChainLink> {
     const head = this.#newHead ?? (await this.#head);
     if (head === undefined) {
@@ -356,7 +343,7 @@ export class WriteTransaction extends Transaction {
     return head;
   }
 
-  /** Resolves with the newest audit event after the commit; `undefined` if the audit chain has no head. */
+  /** Like `head`, but resolves with `undefined` if the audit chain has no head. */
   async headSeen(): Promise<ChainLink | undefined> {
     return this.#newHead ?? this.#head;
   }
@@ -367,7 +354,7 @@ export class WriteTransaction extends Transaction {
   }
 
   protected override lost(error: unknown, result: unknown): unknown {
-    // Without an event, the outcome can't be looked up.
+    // Without an event, there is no way to look up the outcome.
     return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error);
   }
 }

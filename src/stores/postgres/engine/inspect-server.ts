@@ -13,23 +13,21 @@ import {
   triggersDisabled,
 } from './postgres-error.ts';
 
-/** Details about a new connection's server, and about its settings for the user and the database. */
 export interface Inspection {
-  /** The `system_identifier` of the cluster, or `unreported`. */
+  /** The cluster's `system_identifier`, or `unreported`. */
   cluster: string;
   /** The server's time, in epoch milliseconds. */
   time: number;
   /** SQL that begins a transaction for writing, with the settings that rankd requires. */
   begin: string;
-  /** SQL that begins a transaction for several reads on one snapshot, with the same settings. */
+  /** SQL that begins a read-only transaction on a single snapshot, with the same settings. */
   beginReading: string;
-  /** The names of the settings that these statements override. */
+  /** The names of the settings that `begin` and `beginReading` override. */
   overridden: string[];
-  /** True if statements outside of a transaction also run with suitable settings. */
+  /** True if the server's settings also suit statements outside a transaction. */
   isPlain: boolean;
 }
 
-/** Inspects a new connection's server. Throws if rankd can't use the server or the database. */
 export async function inspectServer(client: pg.Client, address: ServerAddress): Promise<Inspection> {
   const [facts, identity] = await Promise.all([ask<Facts>(client, factsSql), readIdentity(client)]);
   const { version, versionName, encoding, isStandby, time, settings } = facts;
@@ -53,23 +51,23 @@ interface Facts {
   settings: Settings;
 }
 
-/** A session's initial settings by name, each with its source. */
+/** A session's initial settings, keyed by name. */
 type Settings = Record<string, { value: string; source: string }>;
 
 /**
- * The sources of a read-only default that rankd overrides. A default for the whole database or server is assumed to be
- * deliberate.
+ * rankd overrides a read-only default only if it comes from one of these sources. It assumes that a default for the
+ * whole database or server is deliberate.
  */
 const overridableSources = new Set(['user', 'database user']);
 
-/** For each setting, the value that rankd requires, given the current one. */
+/** Maps each setting's current value to the value that rankd requires. */
 const needed: Record<string, (value: string) => string> = {
   statement_timeout: () => '0',
   lock_timeout: () => '0',
   transaction_timeout: () => '0',
   standard_conforming_strings: () => 'on',
   synchronous_commit: (value) => (['off', 'local'].includes(value) ? 'on' : value),
-  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // pg_catalog comes first if unlisted
+  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // if unlisted, it comes first
 };
 
 function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'time'> {
@@ -97,15 +95,15 @@ function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'ti
 }
 
 /**
- * The timeout limits how long a process that is suspended in a transaction blocks others. Statements find rows by key,
- * so one generic plan suits all values.
+ * The timeout limits how long a process that was suspended in the middle of a transaction can block others. A generic
+ * plan suits all values, because statements find rows by key.
  */
 const ownSettings = [
   'SET LOCAL idle_in_transaction_session_timeout = 3000',
   'SET LOCAL plan_cache_mode = force_generic_plan',
 ];
 
-/** Resolves with the first row of a query, which runs with the user's settings overridden. */
+/** Runs a query, overriding settings that could break it, and resolves with its first row. */
 async function ask<Row extends object>(client: pg.Client, sql: string): Promise<Row> {
   const results: unknown = await client.query(
     `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL search_path = pg_catalog; ${sql}`,
@@ -139,21 +137,24 @@ async function readIdentity(client: pg.Client): Promise<{ cluster: string; timel
   }
 }
 
-/** The codes of insufficient_privilege, undefined_function, feature_not_supported, object_not_in_prerequisite_state */
+/** Codes: insufficient_privilege, undefined_function, feature_not_supported, object_not_in_prerequisite_state. */
 const identityUnavailable = new Set(['42501', '42883', '0A000', '55000']);
 
-/** A primary's WAL file name begins with the timeline. The control file shows a promotion only after a checkpoint. */
+/**
+ * Reads a primary's timeline from its WAL file name, because the control file shows a promotion only after a
+ * checkpoint.
+ */
 const identitySql = `
   SELECT (SELECT system_identifier::text FROM pg_control_system()) AS cluster,
          CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
          ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END AS timeline`;
 
-/** By cluster: the highest timeline that this process has seen. */
+/** The highest timeline that this process has seen, keyed by cluster. */
 const seen = new Map<string, number>();
 
 /**
- * True if this process has already seen a later primary of the cluster, which means that this server was replaced.
- * Otherwise, records the server's timeline.
+ * Returns true if this process has already seen a newer primary of the cluster, which means that this server was
+ * replaced. Otherwise, records the server's timeline.
  */
 export function isSuperseded({ cluster, timeline }: { cluster: string; timeline: number }): boolean {
   const highest = seen.get(cluster) ?? 0;

@@ -19,20 +19,17 @@ export interface Session {
   readonly id: number;
   /** The id of the server process, as reported when the connection was made. */
   readonly serverPid: number | null;
-  /** SQL that begins a transaction for writing, with the settings that rankd requires. */
   readonly begin: string;
-  /** SQL that begins a transaction for several reads on one snapshot, with the same settings. */
   readonly beginReading: string;
-  /** The names of the server's settings that transactions override. */
   readonly overridden: readonly string[];
   send<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
-  /** Sends one statement as a separate transaction. */
+  /** Sends one statement in a separate transaction. */
   sendAlone<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
-  /** Sends one or more statements without parameters as one text. */
+  /** Sends one or more statements without parameters, as a single string. */
   sendText(sql: string): Promise<{ command: string }>;
-  /** Sends this turn's statements in one write: one system call on each side instead of one per statement. */
+  /** Batches the statements of this event-loop turn into one write, to save system calls on both sides. */
   gather(): void;
-  /** Closes the connection at once: the server rolls back its open transaction. */
+  /** Closes the connection immediately, which makes the server roll back any open transaction. */
   destroy(): void;
 }
 
@@ -42,9 +39,8 @@ export interface Answer<Row> {
 }
 
 export interface LinkOptions {
-  /** Receives each reading of the server's clock. */
   onTime: (reading: ClockReading) => void;
-  /** Receives the cluster's identifier. May throw, which rejects the connection. */
+  /** Receives the cluster's identifier. Throws to reject the connection. */
   checkCluster: (cluster: string) => void;
 }
 
@@ -67,9 +63,7 @@ export class Link {
     this.#checkCluster = checkCluster;
   }
 
-  /**
-   * Resolves with the open session, after connecting if necessary. Throws a RankdError if no connection can be made.
-   */
+  /** Resolves with the open session, connecting if necessary. Throws a RankdError if it can't connect. */
   session(): Promise<Session> {
     if (this.#isClosed) return Promise.reject(new RankdError('store_unavailable', "rankd's database is closed."));
     if (this.#client !== undefined && streamOf(this.#client).destroyed) this.#forget();
@@ -95,7 +89,7 @@ export class Link {
     const forget = () => {
       if (this.#client === client) this.#forget();
     };
-    client.on('error', forget); // the driver rejects each pending query
+    client.on('error', forget); // the driver rejects pending queries itself
     client.on('end', forget);
     try {
       await connectProven(client, this.#address);
@@ -125,7 +119,7 @@ let sessions = 0;
 function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: Inspection): Session {
   sessions += 1;
   /**
-   * Rethrows an error. If the server is read-only, is shutting down or did not respond, disconnects first, because the
+   * Rethrows an error. Disconnects first if the server is read-only, is shutting down or did not respond, because the
    * next connection may reach a primary.
    */
   const leaveServer = (error: unknown): never => {
@@ -164,7 +158,8 @@ function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain
 }
 
 /**
- * Returns the driver's socket, the only way to close a connection at once or to send several statements in one packet.
+ * Returns the driver's socket: only the socket can close a connection immediately, or send several statements in one
+ * packet.
  */
 function streamOf(client: pg.Client): Socket {
   return internalsOf(client).connection.stream;

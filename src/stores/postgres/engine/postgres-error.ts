@@ -27,8 +27,8 @@ export function toStoreError(error: unknown, address: ServerAddress): RankdError
 type Wording = (address: ServerAddress, cause: unknown) => RankdError;
 
 /**
- * True if the connection broke or a timeout expired: the server may have executed the statement. The driver's own
- * errors have no code; a RangeError or TypeError is about a value.
+ * True if the connection broke or a timeout expired, in which case the server may have executed the statement. The
+ * driver's own errors have no code. A RangeError or TypeError means that a value was invalid.
  */
 export function isLost(error: unknown): boolean {
   if (error instanceof RangeError || error instanceof TypeError) return false;
@@ -86,7 +86,7 @@ function byMessage(error: unknown): Wording | undefined {
   if (message === 'timeout expired') return unreachable; // while connecting
   if (message.includes('client password must be')) return noPassword;
   if (/^SASL: SCRAM-SERVER-(FINAL|FIRST)-MESSAGE: server (signature|nonce)/.test(message)) return unproven;
-  if (/^SASL: |^Unknown authentication/.test(message)) return loginRejected; // unsupported method, or impostor
+  if (/^SASL: |^Unknown authentication/.test(message)) return loginRejected; // unsupported method, or an impostor
   if (message.includes('establishing an SSL connection')) return unreachable; // another program is listening there
   if (message.includes('timeout')) return (_, cause) => busy(cause);
   return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
@@ -96,7 +96,6 @@ function isNetwork(code: string): boolean {
   return /^E[A-Z_]+$/.test(code) && !code.startsWith('ERR_');
 }
 
-/** Returns `config_invalid` if TLS failed, and `store_unavailable` for every other connection failure. */
 function unreachable(address: ServerAddress, error: unknown): RankdError {
   const failure = connectionFailure(error, { at: hostAndPort(address) });
   const { cause: connection, words } = failure;
@@ -117,7 +116,6 @@ const misconfigured: ReadonlySet<ConnectionCause> = new Set([
   'tls_failed',
 ]);
 
-/** Hints for TLS failures that a setting of rankd or PostgreSQL can fix. */
 const hints: Partial<Record<ConnectionCause, string>> = {
   certificate_untrusted: "set store.ca_file to the certificate of the server's CA",
   certificate_for_another_name: 'in store.url, use the host name that the certificate names',
@@ -131,7 +129,7 @@ export function standby(address: ServerAddress, cause?: unknown): RankdError {
   });
 }
 
-/** Returns the error for a database or server that is read-only. `source` is the column in `pg_settings`. */
+/** Returns the error for a read-only database or server. `source` comes from `pg_settings`. */
 export function databaseReadOnly(address: ServerAddress, source: string): RankdError {
   const { database } = address;
   const isOfDatabase = source === 'database';
@@ -189,7 +187,7 @@ function pooler(cause: unknown): RankdError {
   });
 }
 
-/** Converts a PgBouncer error. PgBouncer uses one code for all of its errors. */
+/** Converts a PgBouncer error. PgBouncer uses the same code for all of its errors. */
 function fromPooler(address: ServerAddress, cause: unknown): RankdError {
   const message = messageOf(cause);
   if (message.includes('statement pooling'))

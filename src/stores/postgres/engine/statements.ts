@@ -28,7 +28,7 @@ export function valuesOf({ parameters }: Statement, bindings: Bindings): unknown
   return parameters.map((name) => toParameter(bindings[name]));
 }
 
-/** Escapes U+0000, which PostgreSQL can't store in text, as U+001A and a digit, and also U+001A itself. */
+/** Escapes U+0000, which PostgreSQL can't store in text, as U+001A and a digit. Also escapes U+001A itself. */
 export function toParameter(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toParameter);
   if (typeof value !== 'string' || !(value.includes('\0') || value.includes('\x1a'))) return value;
@@ -41,7 +41,6 @@ function fromText(text: string): string {
 
 const [int8, text, int8Array, textArray] = [20, 25, 1016, 1009];
 
-/** Parses int8 as numbers, and unescapes text. */
 export const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === int8) return toNumber;

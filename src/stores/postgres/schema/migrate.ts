@@ -8,9 +8,9 @@ import type { Database, Transaction } from '../engine/database.ts';
 import { migrations } from './migrations.ts';
 
 /**
- * Migrates a database to the newest schema, or creates the schema, in one transaction. If several processes do this at
- * the same time, only one migrates. With `isTrial`, rolls back. Resolves with true if this call migrated. Throws the
- * same errors as `schemaVersion`.
+ * Creates rankd's schema, or migrates it to the newest version, in a single transaction; with `isTrial`, rolls it back.
+ * If several processes do this at once, only one migrates. Resolves with true if this call migrated the database.
+ * Throws the same errors as `schemaVersion`.
  */
 export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<boolean> {
   if ((await schemaVersion(db, db.address)) >= newestSchema) return false;
@@ -29,7 +29,6 @@ export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial
   }
 }
 
-/** Applies the migrations after schema version `from`. */
 export async function migrateWithin(
   transaction: Transaction,
   { from, clock }: { from: number; clock: Pick<Clock, 'now'> },
@@ -46,13 +45,11 @@ export async function migrateWithin(
   await transaction.get('SELECT 1 AS done FROM rankd.workspace');
 }
 
-/** The newest schema version that this version of rankd supports. */
 export const newestSchema = migrations.length;
 
 /**
- * Resolves with the number of migrations applied to the database; 0 if it has no schema `rankd`. Throws
- * `config_invalid` if rankd did not create that schema, and `schema_newer` if it requires a newer version of
- * rankd.
+ * Resolves with the number of migrations applied to the database; 0 if it has no `rankd` schema. Throws
+ * `config_invalid` if rankd did not create that schema, and `schema_newer` if it requires a newer version of rankd.
  */
 export async function schemaVersion(db: Reader, address: ServerAddress): Promise<number> {
   const found = await db.get<{ hasSchema: boolean; hasSteps: boolean }>(
@@ -81,7 +78,10 @@ function schemaNewer({ version, rankd }: { version: number; rankd: string }, add
   );
 }
 
-/** Lists the tables, indexes and triggers of the migrations up to `version` that are missing or disabled. */
+/**
+ * Lists the missing tables and indexes, and the missing or disabled triggers, out of those that the migrations up to
+ * `version` create.
+ */
 export async function missingObjects(db: Reader, version: number): Promise<string[]> {
   const rows = await db.all<{ name: string }>(`
     SELECT relname AS name FROM pg_class WHERE relnamespace = to_regnamespace('rankd')

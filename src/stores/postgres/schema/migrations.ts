@@ -4,7 +4,7 @@ import { tables } from '../../sql/schema.ts';
  * The migrations, one for each schema version. Append only: never edit a released migration. `livesWith` is the oldest
  * schema version whose rankd can still use the database after the migration.
  *
- * Rows with a `seq` in the shared `tables` are inserted under the lock on the audit chain's head, so their numbers are
+ * In the shared `tables`, rows with a `seq` are inserted under the lock on the audit chain's head, so their numbers are
  * in commit order.
  */
 export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
