@@ -9,7 +9,7 @@ export const controlCharacters =
 
 /** Escapes control characters in JSON's syntax, e.g. `\u001b`. */
 export function escapeControls(text: string): string {
-  if (/^[ -~…→]*$/.test(text)) return text; // most log lines
+  if (/^[ -~\u2026\u2192]*$/.test(text)) return text; // most log lines
   return text.replaceAll(controlCharacters, (control) =>
     control
       .split('')

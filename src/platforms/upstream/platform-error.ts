@@ -189,7 +189,7 @@ function isAboutGroup({ status, body }: Refusal): boolean {
   return status === 404 && /\bgroup\b/i.test(message) && !/\b(users?|members?|memberships?|roles?)\b/i.test(message);
 }
 
-const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['’o]t exist/i;
+const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['\u2019o]t exist/i;
 
 /** Returns the refusal as quoted in an error, e.g. `403 PERMISSION_DENIED: …`. */
 function quote({ status, body }: Refusal): string {
