@@ -11,15 +11,14 @@ import { placeOf } from './fields.ts';
 import { type Exchange, type FoundKey, familyOf } from './route.ts';
 import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf } from './throttle.ts';
 
-/** An accepted request's caller. */
 interface Admitted {
   caller: KeyRecord;
-  /** `undefined` if the request has none, which is possible only if the key does not require a place. */
+  /** `undefined` if the request names no place, which rankd allows only for keys that do not require one. */
   placeId: number | undefined;
 }
 
 /**
- * Authenticates and authorizes a caller whose request has the place in the query or in the Roblox-Id header. Throws the
+ * Authenticates and authorizes the caller, reading the place from the query or else from the Roblox-Id header. Throws a
  * refusal.
  */
 export async function admitCaller(exchange: Exchange): Promise<Admitted> {
@@ -36,7 +35,7 @@ export async function admitCaller(exchange: Exchange): Promise<Admitted> {
   return { caller, placeId };
 }
 
-/** Returns the record of a request's key, or the refusal. Returns a promise only if the store is asynchronous. */
+/** Returns the key's record or a refusal. Returns a promise only if the store is asynchronous. */
 export function authenticateRequest(
   app: Pick<DaemonContext, 'store'>,
   {
@@ -49,8 +48,8 @@ export function authenticateRequest(
 }
 
 /**
- * The fingerprint of each connection's latest Authorization header, which the next request usually repeats. Hashing a
- * key costs more than all other checks of a request.
+ * Caches the fingerprint of each connection's latest Authorization header, because the next request usually repeats it
+ * and hashing a key costs more than all other checks of a request.
  */
 const latest = new WeakMap<Duplex, { authorization: string; fingerprint: KeyFingerprint | RankdError }>();
 
@@ -73,7 +72,6 @@ const missing = RankdError.withoutStack(
   { details: { reason: 'no_key' } },
 );
 
-/** Returns the key in `x-api-key`, or else in `Authorization: Bearer`. */
 export function keyIn({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
   return headerText(headers['x-api-key']) ?? bearerOf(headers);
 }
@@ -84,14 +82,14 @@ function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefin
 
 const bearer = /^bearer +(\S+) *$/i;
 
-/** Returns a trimmed header; `undefined` if it is empty or missing. */
 export function headerText(given: string | string[] | undefined): string | undefined {
   return String(given ?? '').trim() || undefined;
 }
 
 /**
- * Returns `keyRecord` if the key has the route's scope, may be used from the place and is within its limits; otherwise,
- * returns the refusal. Callers can cause thousands of refusals a second, and throwing them would be slower.
+ * Returns `keyRecord` if the key has the route's scope, is allowed from the place and is within its limits. Otherwise,
+ * returns a refusal instead of throwing it, because callers can cause thousands of refusals a second and throwing is
+ * slower.
  */
 export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: number | undefined): FoundKey {
   const { api, app, request, reply, route } = exchange;
@@ -111,7 +109,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   app.keyUses.note({ secretId, placeId, at: now });
   app.gameModules.note(placeId, request.headers['x-rankd-client']);
   request.notes.facts = { keyId: key.id, keyName: key.name, placeId };
-  const isCountedByAll = scope !== 'verify' && throttle.isShared; // `authorizeChange` counts it
+  const isCountedByAll = scope !== 'verify' && throttle.isShared; // counted by `authorizeChange`
   const overLimit = isCountedByAll ? undefined : throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
   if (overLimit !== undefined) return overLimit;
   if (misplaced !== undefined) {
@@ -121,7 +119,10 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   return keyRecord;
 }
 
-/** Calls `authorize`. If daemons share a store, also counts the change against the shared limits in the store. */
+/**
+ * Authorizes a request like `authorize` and, if several daemons share the store, also counts the change against the
+ * limits in the store.
+ */
 export async function authorizeChange(
   exchange: Exchange,
   keyRecord: FoundKey,
@@ -135,8 +136,8 @@ export async function authorizeChange(
 }
 
 /**
- * Each caller's latest refusal for a place. A refused game retries constantly, and creating the error costs more than
- * all checks.
+ * Caches each caller's latest refusal for a place, because a refused game retries constantly and creating the error
+ * costs more than all checks.
  */
 const latestRefusals = new WeakMap<Caller, RankdError>();
 
@@ -149,9 +150,9 @@ function refusePlace(caller: Caller, placeId: number): RankdError {
 }
 
 /**
- * Counts a refusal for the audit log and returns it; returns `too_many_requests` instead if the network has sent too
- * many invalid keys, or the key too many wrong places. Only refusals are limited: game servers share addresses and
- * keys, so one caller's mistakes must not lock out others.
+ * Counts a refusal for the audit log and returns it, or returns `too_many_requests` if the network has sent too many
+ * invalid keys or the key has been used from too many wrong places. Only refused requests are limited, because game
+ * servers share addresses and keys: one caller's mistakes must not lock out the others.
  */
 export function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
   const limits = limitsOn(refusal, app.limits, { from: request.from, key });
@@ -170,7 +171,7 @@ function limitsOn(
   return [];
 }
 
-/** Returns headers with the time of the rotation (RFC 9745) and the old secret's expiry (RFC 8594). */
+/** Returns the headers that announce the rotation (RFC 9745) and the old secret's expiry (RFC 8594). */
 function retirementHeaders(
   retiring: NonNullable<KeyRecord['retiring']>,
   { expiresAt = Number.POSITIVE_INFINITY }: Key,

@@ -14,14 +14,13 @@ import { admitCaller } from './callers.ts';
 import { idempotencyKey } from './fields.ts';
 import type { Exchange } from './route.ts';
 
-/** A change requested by an admitted caller. */
 interface RequestedChange {
   placeId: number | undefined;
   caller: KeyRecord;
   asked: AskedChange;
   /**
-   * The content that a retry with the same Idempotency-Key must repeat. Excludes the place, because a game can have
-   * several.
+   * The part of the request that a retry with the same Idempotency-Key must repeat. It excludes the place, because a
+   * game can have several places.
    */
   content: unknown;
 }
@@ -32,8 +31,8 @@ export type AskedChange = Pick<
 >;
 
 /**
- * Admits the caller and makes the change that `read` returns. An Idempotency-Key is valid for one `operation`. If the
- * change is not applied, throws its error.
+ * Admits the caller and makes the change that `read` returns. An Idempotency-Key is valid for only one `operation`.
+ * Throws the error of a change that was not applied.
  */
 export async function changeFor(
   exchange: Exchange,
@@ -51,12 +50,14 @@ export function deadlineOf({ app: { clock, deadlineMs }, request: { notes } }: E
   return deadlineIn(clock, Math.max(0, notes.arrivedAt + deadlineMs - clock.monotonic()));
 }
 
-/** Returns the context for this caller's platform calls. */
 export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord): CallContext {
   return { signal, deadlineAt, lane: key.id };
 }
 
-/** Makes a change, and adds its data to the response and the log. If the change is not applied, throws its error. */
+/**
+ * Makes a change, and adds its id to the response headers and its details to the log line. Throws the error of a change
+ * that was not applied.
+ */
 export async function makeChange(
   exchange: Exchange,
   { caller, placeId, asked, content }: RequestedChange,
@@ -70,7 +71,10 @@ export async function makeChange(
   return appliedChange(exchange, await changeRank(exchange.app, command, deadline));
 }
 
-/** Adds a change's data to the response and the log. If the change was not applied, throws its error. */
+/**
+ * Adds a change's id to the response headers and its details to the log line. Throws the error of a change that was not
+ * applied.
+ */
 export function appliedChange({ app, request, reply }: Exchange, answer: ChangeAnswer): RankChange {
   warnOfPause(app.log, answer);
   request.notes.facts = {
@@ -85,8 +89,8 @@ export function appliedChange({ app, request, reply }: Exchange, answer: ChangeA
 }
 
 /**
- * Returns the member's highest role before a change, and the role that the change gave, or took as an extra role;
- * `undefined` if unknown.
+ * `before` is the member's highest role before the change; `now` is the role that the change gave or, for an extra
+ * role, gave or took. Each is `undefined` if unknown.
  */
 export function ranksOf({
   roleId,
@@ -122,8 +126,7 @@ export function callerOf({ key, secretId }: { key: Key; secretId: string }, plac
 }
 
 /**
- * Returns the hash of a request's Idempotency-Key, if it has one, and a fingerprint of the content. Throws
- * `invalid_request` if the key is too long.
+ * Hashes a request's Idempotency-Key, if it has one, and its content. Throws `invalid_request` if the key is too long.
  */
 export function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
   if (given === undefined || given === '') return {};
@@ -131,14 +134,15 @@ export function idempotencyOf(given: string | string[] | undefined, content: unk
   if (!success) {
     throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
   }
-  // Names can differ in a retry from a different game server, which knows only the names of its own players.
+  // Ignores names, because a retry can come from a different game server, which knows only the names of its own
+  // players.
   const withoutNames = (name: string, value: unknown) => (/^ranke[er]Name$/.test(name) ? undefined : value);
   const fingerprint = crypto().hash('sha256', JSON.stringify(content, withoutNames));
   return { idempotency: { key: crypto().hash('sha256', text), fingerprint } };
 }
 
 /**
- * Logs a warning if this change paused its key. Later changes that are refused because of the pause appear only in the
+ * Logs a warning if this change paused its key. Changes that are then refused because of the pause appear only in the
  * history.
  */
 export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
@@ -156,7 +160,6 @@ function appliedOrThrow({ change, error }: ChangeAnswer): RankChange {
   return { ...change, message: change.message + mark };
 }
 
-/** Returns the end of every message about a simulated group; empty for a real group. */
 export function simulatedMark(group: string): string {
   return isSimulatedGroup(group) ? ' (simulated group)' : '';
 }
@@ -174,7 +177,6 @@ export function withoutOmitted(
   return Object.fromEntries(given) as unknown as RankRequest;
 }
 
-/** Returns a request without a ranker, for clients that do not name one. */
 export function anonymousRequest({
   userId,
   newRankId = 0,
@@ -187,7 +189,7 @@ export function anonymousRequest({
   return withoutOmitted({ rankeeId: userId, rankeeName: '', rankerId: 0, rankerName: '', newRankId, reason });
 }
 
-/** Converts a rank or role from a request. Text that consists of digits becomes a number, as everywhere in rankd. */
+/** Converts a string of digits to a number, because rankd reads it as a rank number or a role id, never as a name. */
 export function asRoleName(rank: number | string): RoleName {
   return /^\d{1,16}$/.test(String(rank)) ? Number(rank) : rank;
 }

@@ -9,21 +9,21 @@ import { endWithError } from './node-answers.ts';
 import { networkOf } from './throttle.ts';
 import { CountedLines } from './token-buckets.ts';
 
-/** The share of `maxConnections` that one network may use. */
+/** The maximum share of `maxConnections` for one network. */
 const networkShare = 1 / 4;
 /**
- * At or above this share of `maxConnections`, a new connection ends a request that has taken longer than `slowMs` to
- * arrive.
+ * Once this share of `maxConnections` is in use, each new connection makes rankd end a request that has been arriving
+ * for longer than `slowMs`.
  */
 const crowdedShare = 3 / 4;
 const slowMs = 1_000;
 
 /**
- * The interval between checks for unread responses. A connection is closed after one to two intervals without progress.
+ * The interval between checks for unread responses. rankd closes a connection after one to two intervals without
+ * progress.
  */
 const unreadMs = 15_000;
 
-/** The log line for each limit. */
 const lines = {
   all: (most: string) => `closed a connection, because the listener was at or near ${most}`,
   network: (most: string) =>
@@ -36,15 +36,16 @@ interface Limits {
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
   section: string;
   maxConnections: number;
-  /** Addresses and networks. */
+  /** IP addresses and networks. */
   trustedProxies: readonly string[];
   headers?: () => Readonly<Record<string, string>>;
 }
 
 /**
- * Limits a server's connections, in total and per network. At a limit, ends the request that has taken longest to
- * arrive, or else the connection that has been idle longest. Closes the new connection only if all others within that
- * limit are waiting for rankd. Also closes connections whose callers do not read their responses.
+ * Limits a server's connections, in total and per network. At a limit, ends the request that has been arriving longest
+ * or, if none is arriving, closes the connection that has been idle longest. Closes the new connection only if all
+ * others that count against the limit are waiting for rankd. Also closes connections whose callers do not read their
+ * responses.
  */
 export function limitConnections(
   server: Server,
@@ -79,7 +80,7 @@ export function limitConnections(
     if (socket.destroyed) return;
     const opened = { network, openedAt, unread: 0, isNew: true };
     open.add(socket, opened);
-    // After the next turn of the event loop, the data that the caller has sent so far has been read.
+    // By the end of the next turn of the event loop, Node.js has read the data that the caller has sent so far.
     setImmediate(() =>
       setImmediate(() => {
         opened.isNew = false;
@@ -98,17 +99,20 @@ export function limitConnections(
   });
 }
 
-/** A connection that is not waiting for rankd. */
+/** A connection that rankd can close, because it is not waiting for rankd. */
 interface Expendable {
   socket: Socket;
   /**
-   * True if the connection's first request, or the body of its latest one, has not fully arrived. False if the
-   * connection is idle, or if its responses are not being read.
+   * True while the connection's first request, or the body of its latest one, is still arriving. False if the
+   * connection is idle or its caller is not reading the responses.
    */
   isSending: boolean;
-  /** True before the first read from the connection, which can be late if rankd is busy. */
+  /** True until rankd first reads from the connection, which can take a while if rankd is busy. */
   isNew: boolean;
-  /** The arrival of the latest request's headers, or else the opening of the connection, on `Clock.monotonic()`. */
+  /**
+   * The time at which the latest request's headers arrived or, before the first request, the connection opened, on
+   * `Clock.monotonic()`.
+   */
   since: number;
 }
 
@@ -145,8 +149,8 @@ class OpenConnections {
   }
 
   /**
-   * Returns the connection that has been sending longest, or else the one that has been idle longest, among one
-   * network's connections or all.
+   * Returns the connection that has been sending longest or, if none is sending, the one that has been idle longest. If
+   * `network` is given, considers only that network's connections.
    */
   leastNeeded(network?: string): Expendable | undefined {
     let least: Expendable | undefined;
@@ -158,7 +162,7 @@ class OpenConnections {
     return least;
   }
 
-  /** Closes connections with unread responses of which no part has been read since the previous check. */
+  /** Closes each connection whose caller has read nothing of its pending responses since the previous check. */
   endUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 export interface Connection {
-  /** The unsent responses in request order. */
+  /** The responses that have not been sent yet, in request order. */
   unanswered: ServerResponse[];
   /** The arrival time of the latest request's headers, on `Clock.monotonic()`; `undefined` before the first. */
   latestAt: number | undefined;
-  /** True once a response has announced the connection's end. Nothing may be sent after that response. */
+  /** True once a response has the header `connection: close`. Nothing must be sent after that response. */
   isClosing: boolean;
 }
 
@@ -21,14 +21,14 @@ export function connectionOf(socket: Duplex): Connection {
 }
 
 /**
- * The maximum number of unanswered requests on one connection. Games and proxies wait for each response before they
- * send the next request.
+ * The maximum number of unanswered requests on one connection. Games and proxies never reach it, because they wait for
+ * each response before they send the next request.
  */
 const maxUnanswered = 16;
 
 /**
- * Records a connection's next request. At the limit, returns false, ignores the rest of the input, and closes the
- * connection after the last response.
+ * Records a connection's next request. At the limit, returns false, ignores any further input, and closes the
+ * connection after the last pending response.
  */
 export function noteRequest(
   connection: Connection,
@@ -49,16 +49,16 @@ export function noteRequest(
 
 /**
  * Stops Node.js from parsing more pipelined requests. One packet can contain thousands, and their objects would stay in
- * memory until the earlier requests are answered. The undocumented return value 2 means that HTTP ends and a different
- * protocol follows.
+ * memory until the requests before them are answered. The undocumented return value 2 tells the parser that the
+ * connection switches to a different protocol.
  */
 function stopParsing(socket: Duplex & { parser?: { onIncoming: () => number } }): void {
   if (socket.parser) socket.parser.onIncoming = () => 2;
 }
 
 /**
- * Removes this response and all earlier ones. A pipelined response without a socket still waits for earlier ones, and
- * is removed on `close`.
+ * Removes a response and all responses before it. A pipelined response has no socket while it is waiting for those
+ * before it, and is removed on `close`.
  */
 export function dropAnswered(unanswered: ServerResponse[], response: ServerResponse): void {
   const drop = () => void unanswered.splice(0, unanswered.indexOf(response) + 1);
@@ -67,8 +67,7 @@ export function dropAnswered(unanswered: ServerResponse[], response: ServerRespo
 }
 
 /**
- * Closes a connection after a response, even if that response is waiting for earlier ones with its headers already
- * written.
+ * Closes a connection after a response, even if that response is queued behind others with its headers already written.
  */
 export function closeAfter(response: ServerResponse, socket: Duplex): void {
   if (!response.shouldKeepAlive) return; // Node will close it anyway

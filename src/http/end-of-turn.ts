@@ -3,8 +3,8 @@ import { asRankdError, type RankdError } from '../base/errors.ts';
 let waiting: Array<() => void> = [];
 
 /**
- * Runs `work` at the end of this turn of the event loop, after the turn's input has been received. All of a turn's work
- * runs synchronously in order of arrival. `work` must not throw, or the rest would not run.
+ * Runs `work` at the end of this turn of the event loop, after the turn's input has been received. All the work of one
+ * turn runs synchronously, in order of arrival. `work` must not throw, because the rest would not run.
  */
 export function atEndOfTurn(work: () => void): void {
   if (waiting.push(work) === 1) setImmediate(runAll);
@@ -19,9 +19,9 @@ function runAll(): void {
 type Request = (failure?: RankdError) => void;
 
 /**
- * Refreshes the store before requests are handled, so that each sees all changes made before its arrival. One refresh
- * serves all of a turn's requests, and starts after the last of them has arrived. Requests that arrive during a refresh
- * share the next refresh or, if this one fails, its error.
+ * Refreshes the store before requests are handled, so that each request sees all changes made before it arrived. One
+ * refresh serves all requests of a turn, and starts after the last of them has arrived. Requests that arrive during a
+ * refresh share the next one or, if the current one fails, its error.
  */
 export class Freshness {
   readonly #freshen: () => Promise<void> | undefined;
@@ -33,7 +33,7 @@ export class Freshness {
   }
 
   /**
-   * Calls `request` after the next refresh, with the error if the refresh failed. Requests continue in order of
+   * Calls `request` after the next refresh, with the error if the refresh failed. Calls waiting requests in order of
    * arrival.
    */
   wait(request: Request): void {
@@ -50,7 +50,7 @@ export class Freshness {
       let failure: RankdError | undefined;
       try {
         const freshened = this.#freshen();
-        if (freshened !== undefined) await freshened; // awaiting costs time, and most stores are synchronous
+        if (freshened !== undefined) await freshened; // most stores are synchronous, and awaiting costs time
       } catch (error) {
         failure = asRankdError(error);
         // a separate refresh for later requests would take as long and fail in the same way

@@ -3,8 +3,8 @@ import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 import type { Family } from './compat/family.ts';
 
 /**
- * The HTTP status of every code. Codes with status 500 are for the operator, except `internal`: a game receives
- * `internal` in their place, or `store_unavailable` for `config_invalid`, which only the store throws at run time.
+ * The HTTP status of each code. Except for `internal`, codes with status 500 are for the operator: a game receives
+ * `internal` instead or, for `config_invalid`, which only the store throws at run time, `store_unavailable`.
  */
 export const statuses = {
   missing_placeid: 400,
@@ -68,7 +68,6 @@ export const statuses = {
   too_many_streams: 500,
 } as const satisfies Record<ErrorCode, number>;
 
-/** A code that a caller can receive. */
 export type PublicCode = {
   [Code in ErrorCode]: Code extends 'internal' ? Code : (typeof statuses)[Code] extends 500 ? never : Code;
 }[ErrorCode];
@@ -138,14 +137,13 @@ interface ErrorAnswer {
   message: string;
   /** Seconds to wait, if waiting helps. */
   retryAfter: number | undefined;
-  /** The body. */
   json: string;
 }
 
-/** The maximum length of a message, to keep responses below 2 KB. */
+/** Keeps responses below 2 KB. */
 const maxMessageBytes = 1_500;
 
-/** Sends the public part of an error, and passes the rest to the log. */
+/** Sends the public part of an error, and adds the rest to the request's log line. */
 export function sendError({
   error,
   request,
@@ -172,19 +170,19 @@ function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorField
   return { ...translated, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(translated) }) };
 }
 
-/** Converts Fastify's 4xx errors to rankd's. */
+/** Converts Fastify's 4xx errors to `invalid_request`, and returns any other error unchanged. */
 export function fromFramework(error: unknown): unknown {
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode >= 500) return error;
   return new RankdError('invalid_request', 'rankd could not read the request; check its URL.', { cause: error });
 }
 
-/** Builds the response to an error, without any internals of rankd. */
+/** Builds the response to an error without revealing any internals of rankd. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   const { code, message, retryAfterMs } = publicPart(error) ?? internalError(requestId);
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const reason = reasons[code];
-  // Concatenation takes half the time of JSON.stringify; only the message can contain characters to escape.
+  // Concatenation takes half the time of JSON.stringify; only the message can contain characters that need escaping.
   const fits = fitting(message);
   const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fits)}`;
   const json = `${start},"requestId":"${requestId}"${retryAfter === undefined ? '' : `,"retryAfter":${retryAfter}`}}`;
@@ -192,8 +190,8 @@ export function answerTo(error: unknown, requestId: string): ErrorAnswer {
 }
 
 /**
- * Truncates a message to the limit. It can contain long names from callers, and one character can take six bytes in
- * JSON.
+ * Truncates a message to `maxMessageBytes`. A message can contain long names from callers, and one character can take
+ * six bytes in JSON.
  */
 function fitting(message: string): string {
   if (message.length * 6 <= maxMessageBytes) return message;
@@ -207,7 +205,7 @@ function fitting(message: string): string {
   return fits;
 }
 
-/** Returns the error that a caller may see; `undefined` for an internal error. */
+/** Returns the error that the caller is allowed to see, or `undefined` for an internal error. */
 function publicPart(error: unknown): RankdError | undefined {
   if (!(error instanceof RankdError)) return undefined;
   if (error.code !== 'config_invalid') return isPublic(error.code) ? error : undefined;

@@ -4,18 +4,17 @@ import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import { isUserName } from '../core/asked-user.ts';
 
-// The fields that requests share, and their schemas.
+// Schemas for the fields shared by several requests.
 
 const wholeNumber = `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
 const idError = ({ input }: { input?: unknown }) => (input === undefined ? 'is missing' : wholeNumber);
 
-/** Returns the error for a user id, with a hint for Studio's test players, which have negative ids. */
+/** Adds a hint for Studio's test players, which have negative ids. */
 const userIdError = ({ input }: { input?: unknown }) =>
   /^-\d{1,3}$/.test(String(input)) ? `${wholeNumber}; ${input} is a Studio test player` : idError({ input });
 
-/** An id: a whole JSON number up to 2^53-1, or a string of up to 16 digits. */
+/** A whole number up to 2^53-1, as a JSON number or a string of digits. */
 export const id = idWith(idError);
-/** A rank number or role id, for /v1. */
 export const rankOrRoleId = idWith(({ input }) =>
   input === undefined ? 'is missing' : 'must be a rank number or a role id',
 );
@@ -32,16 +31,14 @@ function idWith(error: ({ input }: { input?: unknown }) => string) {
 export const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
   .max(1_000, { error: 'must be at most 1000 characters' })
-  .overwrite((value) => withoutKeys(value.toWellFormed())); // masks a game key in the wrong field
+  .overwrite((value) => withoutKeys(value.toWellFormed())); // masks a game key that was sent in the wrong field
 
-/** A field that a client may omit or set to null. */
 export const optionalText = text.nullish().transform((value) => value ?? undefined);
 
 const userName = text.refine(isUserName, {
   error: 'must be 3 to 20 letters, digits and underscores: the user name, not the display name',
 });
 
-/** The fields that name the member in a /v2 request, by id or by name. */
 export const memberFields = {
   robloxUserId: memberId.nullish().describe('User id of the member, above 0; or send `username`.'),
   username: userName.nullish().describe("The member's current user name, instead of `robloxUserId`."),
@@ -63,7 +60,7 @@ export const notAnObject = { error: 'The body must be a JSON object' };
 
 export const idempotencyKey = z.string().max(128);
 
-/** Parses the fields with the schema. Throws an `invalid_request` that names every invalid field. */
+/** Throws an `invalid_request` that names every invalid field. */
 export function parseFields<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;
@@ -71,14 +68,17 @@ export function parseFields<Schema extends z.ZodType>(schema: Schema, given: unk
   throw new RankdError('invalid_request', `${problems.join('; ')}.`);
 }
 
-/** Returns the place id in a query or body, in either spelling. Throws `missing_placeid` or `invalid_request`. */
+/** Returns the place id from a query or body, in either spelling. Throws `missing_placeid` or `invalid_request`. */
 export function parsePlaceId(fields: unknown, where: 'query' | 'body'): number {
   const placeId = givenPlaceId(fields, where);
   if (placeId !== undefined) return placeId;
   throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
 }
 
-/** Returns a request's place id, from the query or else from the Roblox-Id header; `undefined` if it has none. */
+/**
+ * Returns a request's place id, from the query or else from the Roblox-Id header, or `undefined` if it has none. Throws
+ * `invalid_request`.
+ */
 export function placeOf({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): number | undefined {
   return givenPlaceId(query, 'query') ?? givenPlaceId({ placeid: headers['roblox-id'] }, 'Roblox-Id header');
 }

@@ -16,11 +16,11 @@ import { type Notes, nextRequestId, pathOf, requestLog } from './request-log.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     notes: Notes;
-    /** The caller's address: the connection's peer, or the address that a trusted proxy reports. */
+    /** The address of the connection's peer, or the caller's address as reported by a trusted proxy. */
     from: string;
   }
   interface FastifyInstance {
-    /** The methods that each path accepts, except for routes that a setting can disable. */
+    /** The methods that each path accepts. Excludes routes that a setting can disable. */
     allowedMethods: ReadonlyMap<string, readonly string[]>;
   }
 }
@@ -28,14 +28,14 @@ declare module 'fastify' {
 interface ListenerOptions {
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
-  /** The listener's section in the configuration. Its request lines in the log contain it, except for `server`. */
+  /** The listener's section in the configuration. The listener's request log lines contain it, except for `server`. */
   section: 'server' | 'dashboard' | 'metrics';
   maxConnections: number;
-  /** Addresses and networks of reverse proxies. */
+  /** IP addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
   /** Headers for every response, including the responses that replace Node.js's own. */
   headers?: () => Readonly<Record<string, string>>;
-  /** Time for requests to finish once the listener closes. */
+  /** The time that requests have to finish once the listener closes. */
   graceMs?: number;
   notFound: (path: string) => RankdError;
   sendError?: typeof sendError;
@@ -44,8 +44,8 @@ interface ListenerOptions {
 }
 
 /**
- * These options are not a literal in the call, because TypeScript checks literals for unknown options, and the types
- * for Node.js 22 lack some of these.
+ * Not a literal in the call, because TypeScript rejects unknown options in literals and the types for Node.js 22 lack
+ * some of these.
  */
 const nodeOptions = {
   requireHostHeader: false,
@@ -58,8 +58,8 @@ const nodeOptions = {
 };
 
 /**
- * Creates an HTTP listener with limits on connections, pipelining, unread responses and time, with JSON errors, and
- * with a request id in every response. `listenAt` opens the port.
+ * Creates an HTTP listener that limits connections, pipelining, unread responses and request times, sends errors as
+ * JSON, and adds a request id to every response. `listenAt` opens the port.
  */
 export function createListener(options: ListenerOptions): FastifyInstance {
   const { log, clock, trustedProxies, graceMs = 0, sendError: send = sendError } = options;
@@ -92,7 +92,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       return senderOf(socket.remoteAddress, headers['x-forwarded-for'], isTrusted);
     },
   });
-  // With async hooks, a key verification would take a tenth longer.
+  // The hooks are not async, because async hooks would make a key verification take a tenth longer.
   server.addHook('onRequest', (request, reply, done) => {
     if (begin(request, reply)) done();
   });
@@ -103,8 +103,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     logAnswer(request, reply);
     done();
   });
-  // Without this hook, a caller that does not read its response, or never completes its request, would delay the close
-  // forever.
+  // Without this hook, a caller that does not read its response or never completes its request could keep the listener
+  // from closing forever.
   server.addHook('preClose', async () => {
     if (graceMs === 0) return server.server.closeAllConnections();
     const late = setTimeout(() => server.server.closeAllConnections(), graceMs);
@@ -115,7 +115,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const methods = new Map<string, string[]>();
   server.decorate('allowedMethods', methods);
   server.addHook('onRoute', ({ url, method, config }) => {
-    // a wrong method gets 404 even while the route is enabled, because a disabled route must not list its methods
+    // even while such a route is enabled, a wrong method gets 404, because a disabled route must not list its methods
     if (config?.isServed !== undefined) return;
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });
@@ -129,7 +129,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   return server;
 }
 
-/** Listens on the first free port of `ports`. Throws `port_taken`, `no_permission` or `config_invalid`. */
+/** Listens on the first free port in `ports`. Throws `port_taken`, `no_permission` or `config_invalid`. */
 export async function listenAt(
   server: FastifyInstance,
   { section }: Pick<ListenerOptions, 'section'>,
@@ -156,8 +156,8 @@ export function closeWith(reply: FastifyReply): void {
 }
 
 /**
- * Returns a function that prepares a request's notes and its response's headers. That function returns false for a
- * request beyond the connection's limit, which must be ignored.
+ * Returns a function that sets a request's notes and its response headers. That function returns false if the request
+ * exceeds the connection's limit and must be ignored.
  */
 function beginning({
   clock,
@@ -179,12 +179,12 @@ function beginning({
   };
 }
 
-/** Replaces Fastify's validator and serializer, which rankd does not load because it uses zod. */
+/** Stops Fastify from loading its own validator and serializer, because rankd uses zod. */
 function withoutSchemas(): never {
   throw new Error("rankd's routes have no Fastify schemas");
 }
 
-/** Disables Fastify's body parsing, which would refuse bodies with a content type other than JSON. */
+/** Disables Fastify's body parsing, which would reject bodies whose content type is missing or unknown. */
 function leaveBodiesAlone(server: FastifyInstance): void {
   for (const method of server.supportedMethods) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true });

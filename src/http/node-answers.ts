@@ -10,7 +10,7 @@ import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-log.ts';
 import { CountedLines } from './token-buckets.ts';
 
-/** The protocols that a misconfigured proxy may use on a plain HTTP/1.1 port, and the fix for each. */
+/** The protocols that a misconfigured proxy might use on a plain HTTP/1.1 port, and the fix for each. */
 const foreignProtocols = {
   TLS: 'configure the caller, such as a reverse proxy or a tunnel, to use http:// for this port; games must call the proxy or the tunnel with https://',
   'HTTP/2': 'configure the proxy to use HTTP/1.1 for rankd',
@@ -20,8 +20,8 @@ const foreignProtocols = {
 const onceAMinute = { perMinute: 1, burst: 1 };
 
 /**
- * Answers invalid requests with rankd's JSON errors and headers, instead of the responses without a body that Node.js
- * itself would send.
+ * Answers invalid requests with rankd's JSON errors and headers, in place of Node.js's own responses, which have no
+ * body.
  */
 export function answerForNode(server: Server, { log, clock, section, headers, foreign }: NodeAnswers): void {
   // This undocumented option lets callers close their side after a complete request and wait for the response.
@@ -53,13 +53,12 @@ interface NodeAnswers {
 }
 
 interface ParseError extends NodeJS.ErrnoException {
-  /** The received data. */
   rawPacket?: Buffer;
 }
 
 /**
  * Detects the protocol from a connection's first bytes: a TLS handshake record, the HTTP/2 preface, or a header of the
- * PROXY protocol, version 1 or 2. Node.js's own parser detects the HTTP/2 preface, even in several packets.
+ * PROXY protocol, version 1 or 2. Node.js's own parser detects the HTTP/2 preface, even if it is split across packets.
  */
 function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof ForeignProtocols | undefined {
   if (code === 'HPE_PAUSED_H2_UPGRADE') return 'HTTP/2';
@@ -70,12 +69,12 @@ function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof Fo
 }
 
 /**
- * After invalid input, sends an error and closes the connection. If an earlier request is still unanswered, sends no
- * error and closes the connection after that response, because a change that is about to succeed must not look refused.
+ * Sends an error for invalid input and closes the connection. If a complete request is still unanswered, sends no error
+ * and closes the connection after that response, because a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<Record<string, string>>): void {
   const { unanswered, isClosing } = connectionOf(socket);
-  if (isClosing) return; // Node.js closes the connection after the response that announced this
+  if (isClosing) return; // Node.js closes the connection after the response with `connection: close`
   const response = unanswered.findLast(({ req }) => req.complete);
   if (response === undefined) endWithError(socket, error, headers);
   else closeAfter(response, socket);
@@ -94,14 +93,14 @@ function clientError({ code }: NodeJS.ErrnoException, protocol: keyof ForeignPro
   }
 }
 
-/** The methods that at least one address accepts, for CONNECT and `*`, which have no address. */
+/** The methods that at least one path accepts, for CONNECT and `*`, which name no path. */
 export const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
 
 export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
   return new RankdError('method_not_allowed', `${method} is not allowed here; send ${allowed.join(' or ')}.`);
 }
 
-/** Sends an error on a connection without a response object, and closes the connection. */
+/** Sends an error on a connection that has no response object, and closes the connection. */
 export function endWithError(socket: Duplex, error: RankdError, headers: Readonly<Record<string, string>> = {}): void {
   const requestId = nextRequestId();
   const { status, reason, json } = answerTo(error, requestId);

@@ -4,13 +4,13 @@ import { RankdError } from '../base/errors.ts';
 import { zlib } from '../base/node-modules.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
-/** The maximum body size in bytes, both compressed and decompressed. */
+/** In bytes, both before and after decompression. */
 const bodyLimit = 65_536;
 
 /**
- * Reads a request's body, whatever its content type: games send JSON as text/plain or without a type. Calls `then` with
- * all bytes, or with an error: at once if `content-length` exceeds the limit, otherwise at the end of this turn of the
- * event loop or later.
+ * Reads a request's body, whatever its content type, because games send JSON as text/plain or without a type. Calls
+ * `then` with the whole body or with an error: immediately if `content-length` exceeds the limit, otherwise at the end
+ * of this turn of the event loop or later.
  */
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void, limit = bodyLimit): void {
   if (Number(request.headers['content-length']) > limit) return void then(bodyTooLarge(limit));
@@ -48,8 +48,8 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
 }
 
 /**
- * Decompresses a body that may be gzip. Returns an error instead of throwing it, because a caller with an invalid key
- * must receive the error about the key. Synchronous, so that later requests can't overtake this one.
+ * Decompresses a gzip body. Returns an error instead of throwing it, because a caller with an invalid key must receive
+ * the error about the key. Synchronous, so that later requests cannot overtake this one.
  */
 export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
   const name = encoding.trim().toLowerCase();
@@ -69,7 +69,7 @@ function notUnpacked({ code }: NodeJS.ErrnoException): RankdError {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses a JSON body; `undefined` without a body. Throws `invalid_request` or `body_too_large`. */
+/** Parses a JSON body, or returns `undefined` if there is none. Throws `invalid_request` or `body_too_large`. */
 export function jsonBody({ body }: FastifyRequest): unknown {
   if (body instanceof RankdError) throw body;
   if (!Buffer.isBuffer(body) || body.length === 0) return undefined;

@@ -9,11 +9,11 @@ import { CountedLines, type Rate } from './token-buckets.ts';
 
 /** Random, so that different processes create different ids. */
 const idPrefix = newId('req').slice(0, -5);
-let count = 36 ** 4; // five base-36 digits from the start
+let count = 36 ** 4; // the smallest number with five base-36 digits
 
 /**
- * Returns a new request id, e.g. `req_8TqLx0v100k3`. It ends in a counter, because random characters would cost more
- * than the routing.
+ * Returns a new request id, e.g. `req_8TqLx0v100k3`. It ends in a counter, because generating random characters would
+ * cost more than routing the request.
  */
 export function nextRequestId(): string {
   count += 1;
@@ -22,24 +22,26 @@ export function nextRequestId(): string {
 
 /** Data about a request, for its log line. */
 export interface Notes {
-  /** The arrival of its headers, on `Clock.monotonic()`. The deadline counts from this time. */
+  /**
+   * The time at which the request's headers arrived, on `Clock.monotonic()`. The deadline is measured from this time.
+   */
   arrivedAt: number;
-  /** The unsent responses of its connection, in request order. */
+  /** The connection's unsent responses, in request order. */
   unanswered: ServerResponse[];
   level: 'debug' | 'info' | 'warn';
-  /** More fields for the log line. */
+  /** Additional fields for the log line. */
   facts: Record<string, unknown>;
   /** The reason for a refusal or failure. */
   error: RankdError | undefined;
   /** An unexpected error inside rankd. */
   failure: unknown;
-  /** A problem with an accepted request that the operator should check. */
+  /** A problem that the operator should check, although rankd accepted the request. */
   warning: string | undefined;
 }
 
 /**
  * The limit on log lines per error code and key, so that thousands of requests a second cannot fill the disk. The audit
- * log also counts callers that are refused because of their key or place.
+ * log also counts the callers refused because of their key or place.
  */
 const errorLines: Rate = { perMinute: 20, burst: 200 };
 /** The limit per address within `errorLines`, so that one noisy caller does not crowd out the others. */
@@ -55,7 +57,7 @@ export function requestLog({
   log: Logger;
   clock: Pick<Clock, 'monotonic'>;
 }): (request: FastifyRequest, reply: FastifyReply) => void {
-  // These lines contain no secret fields, and redaction would cost as much as the line itself.
+  // These lines contain no secret fields, and redaction would cost as much as writing the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
   const counted = new CountedLines(clock);
   return (request, { statusCode }) => {
@@ -66,7 +68,7 @@ export function requestLog({
     const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines, ofAddress(request)) : nothing;
     if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
     const level = due ? wanted : 'debug';
-    if (!log.isLevelEnabled(level)) return; // a child logger does not follow changes of its parent's level
+    if (!log.isLevelEnabled(level)) return; // a child logger does not follow changes to its parent's level
     const { method, id, routeOptions, url } = request; // getters, which Fastify computes on each access
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
@@ -85,7 +87,7 @@ function ofAddress({ from }: FastifyRequest) {
   return { network: networkOf(from), rate: errorLinesOfAddress };
 }
 
-/** Returns the log fields for an error. For refused callers and server errors, they include the reason. */
+/** Returns the log fields for an error, with the reason only for refused callers and server errors. */
 function factsOf(error: RankdError, status: number): Record<string, unknown> {
   const { code, details, message, connection, cause } = error;
   if (details !== undefined) return { code, why: describeRefusal(details) };
@@ -94,7 +96,7 @@ function factsOf(error: RankdError, status: number): Record<string, unknown> {
   return { code, why: cause instanceof Error ? `${message} (${cause.message})` : message };
 }
 
-/** Returns a URL's normalized path without the query. The URL may be in absolute form. */
+/** Returns the normalized path of a URL, without the query. Accepts a URL in absolute form. */
 export function pathOf(url: string): string {
   const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/';
   return path.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1');

@@ -14,18 +14,18 @@ declare module 'fastify' {
     needsKey?: boolean;
     /** The service that the route imitates. */
     family?: Family;
-    /** Returns false if the configuration disables the route. Requests to it then receive a 404. */
+    /** Returns false if the configuration disables the route, which then returns 404. */
     isServed?: (app: DaemonContext) => boolean;
   }
   interface FastifyInstance {
-    /** By path: the errors of each route, except of the routes that a setting can disable. */
+    /** The errors of each route, keyed by path. Excludes routes that a setting can disable. */
     refusals: ReadonlyMap<string, ReadonlyArray<{ code: PublicCode; status: number }>>;
   }
 }
 
 /**
- * A route with its description. rankd generates Fastify's routes, the OpenAPI document, the /docs page and the tables
- * in docs/api.md from one list of these.
+ * A route and its description. rankd generates Fastify's routes, the OpenAPI document, the /docs page and the tables in
+ * docs/api.md from a single list of routes.
  */
 export interface Route<
   Body extends z.ZodType = z.ZodType,
@@ -34,16 +34,16 @@ export interface Route<
 > {
   method: 'GET' | 'POST';
   path: string;
-  /** Absent for routes that imitate another service. */
+  /** Absent if the documentation omits the route, for example because the route imitates another service. */
   docs?: RouteDocs;
-  /** Absent if the route does not require a key. */
+  /** Absent if the route requires no key. */
   key?: KeyUse;
   /**
    * Returns false if the configuration disables the route. Routes that imitate a service depend on `compat` instead.
    */
   isServed?: (app: DaemonContext) => boolean;
   /**
-   * True if the route changes ranks: it then accepts an `Idempotency-Key`, and its response contains the change's id.
+   * True if the route changes ranks. It then accepts an `Idempotency-Key`, and its response contains the change's id.
    */
   changesRanks?: boolean;
   /** The query parameters, except the place. */
@@ -53,16 +53,12 @@ export interface Route<
   answers?: readonly [Content<Answer>, ...Content[]];
   /** Response headers, in addition to those that `key` and `changesRanks` imply. */
   answerHeaders?: readonly AnswerHeader[];
-  /** Error codes, in addition to those of every request and every key. */
+  /** Error codes, in addition to those that every request or every key can cause. */
   codes?: readonly PublicCode[];
-  /**
-   * Handles a request. rankd sends the returned object as JSON. A handler that sends the response itself returns the
-   * reply or nothing.
-   */
+  /** rankd sends the returned object as JSON. A handler that sends the response itself returns the reply or nothing. */
   handler: (exchange: Exchange<z.output<Body>, z.output<Query>>) => Result<z.input<Answer>>;
 }
 
-/** A route that appears in the OpenAPI document. */
 export type DescribedRoute = Route & { docs: RouteDocs };
 
 interface RouteDocs {
@@ -95,7 +91,7 @@ export interface Content<Schema extends z.ZodType = z.ZodType> {
 
 type Result<Answer> = Answer | Promise<Answer> | FastifyReply | Promise<FastifyReply> | Promise<undefined> | undefined;
 
-/** Defines a route. The types ensure that its handler and examples match its schemas. */
+/** Defines a route. The types check that its handler and examples match its schemas. */
 export function route<Body extends z.ZodType, Query extends z.ZodType, Answer extends z.ZodType>(
   definition: Route<Body, Query, Answer>,
 ): Route {
@@ -106,7 +102,7 @@ export function route<Body extends z.ZodType, Query extends z.ZodType, Answer ex
 interface ApiContext {
   live: LiveContext;
   throttle: Throttle;
-  /** Resolves key records in call order, because rankd changes members in order of arrival. */
+  /** Resolves key records in call order, because rankd makes changes in order of arrival. */
   inOrderOfArrival: (record: FoundKey | Promise<FoundKey>) => Promise<FoundKey>;
   /** Handles requests from Discord. Its code is loaded only if `discord` is configured. */
   answerDiscord: (exchange: Exchange) => Promise<object>;
@@ -133,12 +129,12 @@ export class Exchange<Body = unknown, Query = unknown> {
     this.reply = reply;
   }
 
-  /** Parses the body with the route's schema. Throws `invalid_request` or `body_too_large`. */
+  /** Throws `invalid_request` or `body_too_large`. */
   body(): Body {
     return parseFields(this.route.body?.schema ?? anything, jsonBody(this.request)) as Body;
   }
 
-  /** Parses the query with the route's schema. Throws `invalid_request`. */
+  /** Throws `invalid_request`. */
   query(): Query {
     return parseFields(this.route.query ?? anything, this.request.query) as Query;
   }
@@ -184,7 +180,6 @@ export const changeId = z.string().regex(/^chg_\w+$/);
 
 export const placeIdHelp = 'The place id (game.PlaceId). You can also write it `placeId`.';
 
-/** The response headers that the API's documentation describes. */
 export const answerHeaders = {
   'x-request-id': { description: 'The id of the request in the log.', schema: requestId },
   'x-simulated-group': {
@@ -223,7 +218,6 @@ export const answerHeaders = {
 
 export type AnswerHeader = keyof typeof answerHeaders;
 
-/** The errors that any HTTP request can cause. */
 const codesOfEveryRequest = [
   'invalid_request',
   'request_timeout',
@@ -276,7 +270,7 @@ export function allCodes({ key, codes = [] }: Route): PublicCode[] {
 
 export const commonHeaders = ['x-request-id', 'x-simulated-group'] as const satisfies AnswerHeader[];
 
-/** Returns the headers of a route's responses, in addition to those of every response. */
+/** Returns a route's response headers, except for those that every response has. */
 export function ownHeaders({ key, changesRanks = false, answerHeaders = [] }: Route): AnswerHeader[] {
   return [
     ...(key === undefined ? [] : (['RateLimit-Policy', 'RateLimit', 'Deprecation', 'Sunset'] as const)),

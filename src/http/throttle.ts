@@ -7,7 +7,7 @@ import type { Key, Scope } from '../core/model.ts';
 import type { Clock, LimitStore, SharedLimit } from '../ports/index.ts';
 import { type Rate, type Taken, TokenBuckets, taken } from './token-buckets.ts';
 
-/** The message for each limit's refusal, by the limit's name in the `RateLimit` headers. */
+/** Each limit's refusal message, keyed by the limit's name in the `RateLimit` headers. */
 const refusals = {
   verify: (perMinute) => `Verifications and reads with this key are limited to ${perMinute} a minute; slow down.`,
   place: (perMinute) => `Rank requests from one place with this key are limited to ${perMinute} a minute; slow down.`,
@@ -19,13 +19,13 @@ const refusals = {
 
 export interface Limit extends Rate {
   name: keyof typeof refusals;
-  /** The key, the key and place, the network or the Discord person whose requests are counted. */
+  /** Identifies the key, the key and place, the network or the Discord person whose requests are counted. */
   of: string;
 }
 
 type LimitsOf = (config: LimitsConfig, from: { key: Key; placeId: number | undefined }) => Limit[];
 
-// The place is first: if its limit refuses a request, the request does not count against the key's limit.
+// The place comes first, because a request that its limit refuses must not count against the key's limit.
 const limitsOfChanges: LimitsOf = ({ rankPerMinute, rankBurst, placePerMinute }, { key, placeId }) => {
   const { id, ratePerMinute = rankPerMinute } = key;
   const burstOf = (perMinute: number) => rankBurst || perMinute;
@@ -42,7 +42,7 @@ const limitsOfChanges: LimitsOf = ({ rankPerMinute, rankBurst, placePerMinute },
   ];
 };
 
-/** The limits on requests with an accepted key, by scope, in the order of the checks. */
+/** The limits on requests with an accepted key, keyed by scope, in the order in which rankd checks them. */
 export const limitsOf: Record<Scope, LimitsOf> = {
   verify: ({ verifyPerMinute }, { key: { id } }) => [
     { name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute },
@@ -52,19 +52,19 @@ export const limitsOf: Record<Scope, LimitsOf> = {
   roles: limitsOfChanges,
 };
 
-/** Returns the limit on one network's requests without an accepted key. */
+/** Returns the limit on requests without an accepted key, per network. */
 export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, address: string | undefined): Limit {
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
 }
 
-/** Returns the limit on one Discord person's commands, over all keys. */
+/** Returns the limit on one Discord person's commands, across all keys. */
 export function discordLimit(discordId: string): Limit {
   return { name: 'discord', of: discordId, perMinute: 30, burst: 30 };
 }
 
 /**
- * Returns the limit on one key's requests for places that are not on its whitelist, which prevents callers from trying
- * many places.
+ * Returns the limit on a key's requests for places that are not on its whitelist, so that callers cannot try out many
+ * places.
  */
 export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, { id }: Key): Limit {
   return { name: 'failed-place', of: id, perMinute, burst: perMinute };
@@ -72,10 +72,10 @@ export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfi
 
 /**
  * Returns the part of an address that identifies a caller: a whole IPv4 address, or the /64 network of an IPv6 address,
- * because one caller usually has that whole network. A caller that has disconnected has no address.
+ * because a single caller usually controls that whole network. `address` is undefined if the caller has disconnected.
  */
 export function networkOf(address = ''): string {
-  if (isIPv4(address)) return address; // parsing it would take as long as everything else in a refusal
+  if (isIPv4(address)) return address; // parsing it would take as long as the rest of a refusal
   const [withoutZone = ''] = address.split('%', 1);
   if (isIP(withoutZone) === 0) return withoutZone.slice(0, maxNameLength);
   const parsed = ipaddr.process(withoutZone);
@@ -88,18 +88,21 @@ export function networkOf(address = ''): string {
 const maxNameLength = 45;
 
 /**
- * The maximum number of buckets per limit. A group has fewer keys and places, and more networks than this mean an
- * attack.
+ * The maximum number of buckets per limit. No group has this many keys or places, and requests from more networks than
+ * this are an attack.
  */
 const maxBuckets = 10_000;
 
 interface Counter {
   buckets: TokenBuckets;
-  /** The latest policy header, which the next request usually needs again. Building it costs more than counting. */
+  /**
+   * Caches the latest policy header, because the next request usually needs it again and building it costs more than
+   * counting.
+   */
   latest: Rate & { policy: string };
 }
 
-/** Counts requests against the limits, on this node or over all nodes that share its store. */
+/** Counts requests against the limits, on this node or across all nodes that share its store. */
 export class Throttle {
   readonly #counters: Record<Limit['name'], Counter>;
   readonly #store: LimitStore | undefined;
@@ -148,15 +151,12 @@ export class Throttle {
     return answer.end();
   }
 
-  /** True if rankd must count changes over all nodes with `takeOfAll`. */
+  /** True if several nodes share the limits. Changes must then be counted with `takeOfAll`. */
   get isShared(): boolean {
     return this.#store !== undefined;
   }
 
-  /**
-   * Counts a request against the limits exactly, over all nodes, and otherwise works like `take`. Throws
-   * `store_unavailable`.
-   */
+  /** Works like `take`, but counts the request exactly, across all nodes. Throws `store_unavailable`. */
   async takeOfAll(
     limits: readonly Limit[],
     reply: Pick<FastifyReply, 'header'> | undefined,
@@ -172,22 +172,22 @@ export class Throttle {
     return answer.end();
   }
 
-  /** Stops the reports to the other nodes. */
+  /** Stops reporting to the other nodes. */
   async close(): Promise<void> {
     await this.#reporter?.close();
   }
 }
 
 const reportEveryMs = 250;
-/** The maximum number of limits in one report. */
+/** The maximum number of limits per report. */
 const maxReported = 1_000;
 /**
  * The maximum number of limits with unreported requests, because callers can send from any number of networks. Requests
- * under further limits count only on this node.
+ * under any other limit count only on this node.
  */
 const maxWaiting = 10_000;
 
-/** Reports the requests that this node has counted on its own to the nodes that share its store. */
+/** Reports the requests that this node has counted locally to the other nodes that share its store. */
 export class LimitReporter {
   readonly #store: LimitStore;
   readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>;
@@ -197,7 +197,7 @@ export class LimitReporter {
   #reporting: Promise<void> | undefined;
 
   /**
-   * After each report, calls `correct` for each limit with the tokens left, minus the requests counted in the meantime.
+   * After each report, calls `correct` with each limit's remaining tokens, minus the requests counted in the meantime.
    */
   constructor(
     { store, clock }: { store: LimitStore; clock: Pick<Clock, 'sleep' | 'monotonic'> },
@@ -242,7 +242,7 @@ export class LimitReporter {
         this.#correct(limit, (left[index] ?? limit.burst) - (this.#spent.get(limit.name)?.count ?? 0));
       }
     } catch {
-      // The store does not respond: this node continues on its own, and reports the counts later.
+      // While the store does not respond, this node counts on its own and reports the counts later.
       for (const { limit, count, since } of reported) {
         const later = this.#spent.get(limit.name)?.count ?? 0;
         this.#spent.set(limit.name, { limit, count: count + later, since });
@@ -268,7 +268,7 @@ class LimitAnswer {
     this.#details = details;
   }
 
-  /** Adds the result of one limit. Returns false if it refuses the request. */
+  /** Adds the result of one limit. Returns false if the limit refuses the request. */
   add(counter: Counter, limit: Limit, result: Taken): boolean {
     this.#policy = listed(this.#policy, policyItem(counter, limit));
     this.#state = listed(this.#state, stateItem(limit, result));

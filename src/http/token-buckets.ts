@@ -15,7 +15,6 @@ export interface Taken {
   msToFull: number;
 }
 
-/** Returns the result for a bucket with `left` tokens. */
 export function taken({ isAllowed, left }: { isAllowed: boolean; left: number }, { perMinute, burst }: Rate): Taken {
   const perMs = perMinute / 60_000;
   return {
@@ -33,15 +32,15 @@ interface Bucket {
 }
 
 /**
- * Token buckets by name, at most `maxBuckets`, because callers can make up names. They are in two generations, and the
- * older generation is dropped as a whole (the hashlru algorithm). This rarely loses anything, because a bucket that has
- * not been used recently is usually full again.
+ * At most `maxBuckets` token buckets, keyed by name; callers can make up any number of names. The buckets belong to two
+ * generations, and the older one is dropped as a whole (the hashlru algorithm). This rarely loses information, because
+ * a bucket that has not been used recently is usually full again.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #maxBuckets: number;
   #recent = new Map<string, Bucket>();
-  /** The previous generation. With a single list in order of use, moving buckets would cost more than counting. */
+  /** The previous generation. In a single list ordered by use, moving buckets would cost more than counting. */
   #older = new Map<string, Bucket>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, maxBuckets: number) {
@@ -64,7 +63,7 @@ export class TokenBuckets {
     return taken({ isAllowed, left: bucket.tokens }, { perMinute, burst });
   }
 
-  /** Sets a bucket's tokens to the number left after the requests to all nodes. */
+  /** Sets the number of tokens left after counting the requests to all nodes. */
   correct(name: string, tokens: number): void {
     const bucket = this.#recent.get(name) ?? this.#older.get(name);
     if (bucket === undefined) return;
@@ -72,7 +71,10 @@ export class TokenBuckets {
     bucket.at = this.#clock.monotonic();
   }
 
-  /** Adds the bucket to the recent generation. If the recent generation is full, first makes it the older one. */
+  /**
+   * Moves a bucket to the recent generation, or adds a full one. If the recent generation is full, it first becomes the
+   * older one.
+   */
   #remember(name: string, full: Bucket): Bucket {
     if (this.#recent.size >= this.#maxBuckets / 2) {
       this.#older = this.#recent;
@@ -85,10 +87,12 @@ export class TokenBuckets {
   }
 }
 
-/** The maximum number of separately limited addresses. */
+/** The maximum number of buckets, for kinds and for their addresses. */
 const maxSources = 10_000;
 
-/** Limits log lines that callers can cause, per kind and per address of each kind, and counts the omitted lines. */
+/**
+ * Limits the log lines that callers can cause, per kind and per address within each kind, and counts the omitted lines.
+ */
 export class CountedLines {
   readonly #buckets: TokenBuckets;
   readonly #leftOut = new Map<string, number>();
@@ -97,7 +101,9 @@ export class CountedLines {
     this.#buckets = new TokenBuckets(clock, maxSources);
   }
 
-  /** If a line of this kind is due, returns the number of lines omitted before it, if any; otherwise, `undefined`. */
+  /**
+   * Returns `undefined` if the line must be omitted; otherwise, returns the number of lines omitted before it, if any.
+   */
   take(kind: string, rate: Rate, ofAddress?: { network: string; rate: Rate }): { leftOut?: number } | undefined {
     const leftOut = this.#leftOut.get(kind);
     const isAllowed =

@@ -10,10 +10,10 @@ import { memberId, notAnObject, parseFields, text } from '../fields.ts';
 import { type Exchange, type Route, route } from '../route.ts';
 import type { Family } from './family.ts';
 
-/** The statuses of refusals for which a retry is useless. noblox.js-server returns 400 for all of them. */
+/** The statuses of refusals that a client should not retry. noblox.js-server returns 400 for all of them. */
 const finalStatuses = new Set<number>([403, 404, 405, 409, 413, 422]);
 
-/** noblox.js-server. Sources: noblox/noblox.js-server, and setRank and changeRank in noblox.js. */
+/** Sources: noblox/noblox.js-server, and setRank and changeRank in noblox.js. */
 const nobloxServer: Family = {
   name: 'noblox-server',
   secret: ({ headers }) => headerText(headers.authorization),
@@ -96,7 +96,7 @@ async function requireGroup({ group }: DaemonContext, asked: number, call: CallC
   throw new RankdError('invalid_request', `This rankd manages group ${id}, not group ${asked}.`);
 }
 
-/** Returns a role in the format of noblox.js, whose older versions use `ID`. */
+/** Returns a role in noblox.js's format. Older versions of noblox.js use `ID`. */
 function roleView(role: NamedRole | undefined) {
   if (role === undefined) return null;
   const { id, name, rank } = role;

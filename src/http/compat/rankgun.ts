@@ -10,8 +10,8 @@ import type { Family } from './family.ts';
 const refused = 400;
 
 /**
- * RankGun. Sources: www.rankgun.works/docs/developing/APIReference and, for the old addresses, headers and fields, the
- * page APIRefrence (sic).
+ * Sources: www.rankgun.works/docs/developing/APIReference and, for the old addresses, headers and fields, its page
+ * APIRefrence (sic).
  */
 const rankgun: Family = {
   name: 'rankgun',
@@ -34,7 +34,7 @@ const rankgun: Family = {
 
 const oldHeaders = ['staff-token', 'api-token', 'api_token'];
 
-/** `user_id` is the old name of `userId`. */
+/** `user_id` is the old name for `userId`. */
 const member = { userId: memberId.nullish(), user_id: memberId.nullish(), reason: optionalText };
 const rank = { rankId: id.nullish(), rank: id.nullish() };
 const stepBody = z.object(member, notAnObject).refine(hasMember, { error: 'userId is missing' });

@@ -31,10 +31,10 @@ interface CommandRequest {
   throttle: Throttle;
   interaction: Interaction;
   member: InteractionMember;
-  /** The name of the key that the person's Discord role may use. */
+  /** The key that the configuration assigns to the person's Discord role. */
   keyName: string;
   deadline: Deadline;
-  /** The fields for the command's log line. */
+  /** Fields for the command's log line. */
   facts: Record<string, unknown>;
 }
 
@@ -44,7 +44,7 @@ interface Asking extends CommandRequest {
   key: Key;
   caller: ChangeCaller;
   call: CallContext;
-  /** Returns an option's text; empty if the option was omitted. */
+  /** Returns an option's value, or an empty string if the option was omitted. */
   text: (name: string) => string;
 }
 
@@ -70,7 +70,7 @@ export function commandOf(name: string): CommandSpec | undefined {
   return Object.hasOwn(commands, name) ? commands[name as DiscordCommandName] : undefined;
 }
 
-/** Runs a command from Discord. Returns the reply, or throws the refusal. */
+/** Runs a command from Discord and returns the reply. Throws a refusal. */
 export async function runCommand(request: CommandRequest): Promise<string> {
   const { app, throttle, interaction, member, keyName, deadline } = request;
   const { scope, run } = commandOf(interaction.data.name) ?? commands.link;
@@ -96,7 +96,10 @@ export async function runCommand(request: CommandRequest): Promise<string> {
   }
 }
 
-/** Returns the key with this name. Throws a refusal if it can't be used, e.g. because it is not a key for Discord. */
+/**
+ * Returns the key with this name. Throws a refusal if the key cannot be used, for example because it is not for
+ * Discord.
+ */
 export async function usableKey({ store, group, clock }: DaemonContext, name: string, scope: Scope): Promise<Key> {
   const [key, workspace] = await Promise.all([store.findKey(name), store.getWorkspace()]);
   if (key?.name !== name || !key.isForDiscord) throw notUsable(name);
@@ -156,7 +159,7 @@ async function change(asking: Asking, asked: AskedChange): Promise<string> {
   return messageOf(asking, await changeRank(app, { ...asked, caller, ...idempotencyFor(interaction) }, deadline));
 }
 
-/** Returns an applied change's message. If the change was not applied, throws its error. */
+/** Returns an applied change's message. Throws the error of a change that was not applied. */
 function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
   const { change, error } = answer;
   warnOfPause(app.log, answer);
@@ -166,12 +169,11 @@ function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
   return change.message;
 }
 
-/** Returns an idempotency key for the interaction, so that a repeat returns the first outcome. */
+/** Returns an idempotency key for the interaction, so that a duplicate returns the first outcome. */
 function idempotencyFor({ id, data }: Interaction) {
   return idempotencyOf(`discord:${id}`, [data.name, data.options]);
 }
 
-/** Returns the user that the `user` option names. */
 async function rankeeOf({ app, call, text }: Asking): Promise<NamedUser> {
   const given = text('user');
   const [, discordId] = /^<@!?(\d+)>$/.exec(given) ?? [];
@@ -236,7 +238,7 @@ async function whoIs(asking: Asking): Promise<string> {
 
 const undoWithinMs = 10 * 60_000;
 
-/** Undoes the person's newest change through Discord, if it is at most `undoWithinMs` old. */
+/** Undoes the newest change that the person made through Discord, if it is at most `undoWithinMs` old. */
 async function undo(asking: Asking): Promise<string> {
   const { app, caller, interaction, facts } = asking;
   const idempotency = idempotencyFor(interaction).idempotency;

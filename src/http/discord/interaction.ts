@@ -21,13 +21,13 @@ const member = z.object({
   user: z.object({ id: snowflake, username: z.string(), global_name: name }),
 });
 
-/** A request from Discord, which may add fields at any time. */
+/** These schemas ignore unknown fields, because Discord can add fields at any time. */
 const anyInteraction = z.object({ type: z.int() });
 const interaction = z.object({
   id: snowflake,
   application_id: snowflake,
   guild_id: z.string().nullish(),
-  /** A secret that lets anyone write as the application for 15 minutes. */
+  /** Anyone who has this token can write as the application for 15 minutes. */
   token: z.string().regex(/^[\w.~-]{1,2000}$/),
   member: member.nullish(),
   data: z.object({ name: z.string(), options: z.array(option).default([]) }),
@@ -36,7 +36,7 @@ const interaction = z.object({
 export type Interaction = z.output<typeof interaction>;
 export type InteractionMember = z.output<typeof member>;
 
-/** Parses a request's type and, if rankd supports that type, the rest of the request. Throws `invalid_request`. */
+/** Parses a request's type and, for commands and autocomplete, the rest of the request. Throws `invalid_request`. */
 export function readInteraction(body: Buffer): { type: number; interaction: Interaction | undefined } {
   const content = parsed(body);
   const { type } = checked(anyInteraction, content);
@@ -69,13 +69,16 @@ export function shownName({ nick, user: { global_name, username } }: Interaction
 
 const maxSkewMs = 5 * 60_000;
 
-/** Returns Discord's public key from 64 hex digits. */
+/** Parses an Ed25519 public key in Discord's format: 64 hex digits. */
 export function publicKeyOf(hex: string): KeyObject {
   const x = Buffer.from(hex, 'hex').toString('base64url');
   return crypto().createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
 }
 
-/** Returns the refusal for a request without a recent Discord signature over the timestamp and the body. */
+/**
+ * Verifies Discord's signature over the timestamp and the body. Returns a refusal if the signature is missing, wrong or
+ * stale.
+ */
 export function refusalOfSignature(
   { headers, body }: { headers: IncomingHttpHeaders; body: unknown },
   { publicKey, now }: { publicKey: KeyObject; now: number },
@@ -89,7 +92,7 @@ export function refusalOfSignature(
   return Math.abs(now - Number(timestamp) * 1_000) > maxSkewMs ? refusals.stale_signature : undefined;
 }
 
-/** rankd creates these errors only once, because anyone can cause thousands of them. */
+/** Created once and shared, because anyone can cause thousands of these refusals. */
 const refusals = {
   no_signature: refusal('no_signature'),
   wrong_signature: refusal('wrong_signature'),

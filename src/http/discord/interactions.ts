@@ -25,10 +25,11 @@ import {
 /** The deadline for autocomplete choices, well below Discord's 3 s, because a person is typing. */
 const choicesWithinMs = 900;
 const maxChoices = 25;
-/** The deadline for a command. It can be longer than for other requests, because no HTTP response waits for it. */
+/**
+ * The deadline for a command. It can be longer than for other requests, because no HTTP response waits for the command.
+ */
 const commandWithinMs = 60_000;
 
-/** An accepted command. */
 interface Started {
   app: DaemonContext;
   discord: DiscordConfig;
@@ -54,12 +55,12 @@ export class Interactions {
     this.#throttle = throttle;
   }
 
-  /** Stops sending replies that Discord has not accepted yet, and logs each of them. */
+  /** Gives up on replies that Discord has not accepted yet, and logs each of them. */
   close(): void {
     this.#stopping.abort();
   }
 
-  /** Returns the response to a request. Acknowledges a command before any asynchronous work. */
+  /** Returns the response to a request. Acknowledges a command before doing any asynchronous work. */
   answer(exchange: Exchange): object | Promise<object> {
     const { app, request } = exchange;
     const { discord } = app;
@@ -68,7 +69,7 @@ export class Interactions {
     const refusal = refusalOfSignature(request, { publicKey: this.#publicKey(discord.publicKey), now });
     if (refusal !== undefined) {
       prove(exchange);
-      refuse(exchange, refusal); // only counts it: Discord tests with wrong signatures, and always expects a 401
+      refuse(exchange, refusal); // only counts it: Discord tests with wrong signatures and must always get a 401
       throw refusal;
     }
     app.discordSeen.lastAt = now;
@@ -98,7 +99,7 @@ export class Interactions {
     return this.#key.publicKey;
   }
 
-  /** Runs a command. Counts it as one of the daemon's requests until Discord has the reply. Never rejects. */
+  /** Runs a command, and counts it as one of the daemon's requests until Discord has the reply. Never rejects. */
   async #run(started: Started): Promise<void> {
     const { app, discord, interaction, requestId, arrivedAt } = started;
     const { requests, log } = app;
@@ -122,9 +123,9 @@ export class Interactions {
   }
 
   /**
-   * Resolves when a command may start: in order of arrival, after a turn of the event loop without a new command.
-   * Simultaneous commands are therefore all acknowledged before any of them runs. Otherwise, a third of the time until
-   * the last of 200 acknowledgements was spent on running commands.
+   * Resolves when a command is allowed to start: in order of arrival, after a turn of the event loop in which no
+   * command arrived. Simultaneous commands are therefore all acknowledged before any of them runs. Without this, a
+   * third of the time until the last of 200 acknowledgements was spent running commands.
    */
   #turn(): Promise<void> {
     this.#accepted += 1;
@@ -161,7 +162,7 @@ const unsent = 'a command from Discord got no reply; if it changed a rank, the h
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const ephemeral = 64;
 
-/** Returns a response that only the person sees. */
+/** Returns a response that only the person who sent the command can see. */
 function message(text: string): object {
   return { type: 4, data: { content: contentWith(text), flags: ephemeral, allowed_mentions: { parse: [] } } };
 }
@@ -175,7 +176,9 @@ function choices(found: Array<{ name: string; value: string }>): object {
   return { type: 8, data: { choices: found } };
 }
 
-/** Returns the ranks or roles that the key may give and that match the typed text; none if the read fails. */
+/**
+ * Returns the ranks or roles that the key is allowed to give and that match the typed text, or none if the read fails.
+ */
 async function ranksFor(app: DaemonContext, keyName: string, { data }: Interaction): Promise<object> {
   const focused = data.options.find((one) => one.focused);
   if (focused?.name !== 'rank' && focused?.name !== 'role') return choices([]);
@@ -197,7 +200,7 @@ async function ranksFor(app: DaemonContext, keyName: string, { data }: Interacti
   );
 }
 
-/** Shortens a name of more than 90 UTF-16 units: Discord allows 100 for the whole choice. */
+/** Shortens a name that has more than 90 UTF-16 code units, because Discord allows 100 for the whole choice. */
 function fitting(name: string): string {
   const whole = name.toWellFormed();
   return whole.length <= 90 ? whole : shorten(whole, 45);

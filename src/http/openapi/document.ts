@@ -63,7 +63,7 @@ export function openApiDocument(routes: readonly Route[]) {
   };
 }
 
-/** Converts a schema to JSON Schema, in the form before zod's transforms. Response schemas have no transforms. */
+/** Converts a schema to JSON Schema, as it is before zod's transforms. Response schemas have no transforms. */
 function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
   return json as JsonSchema;
@@ -105,7 +105,6 @@ interface Parameter {
   schema: JsonSchema;
 }
 
-/** Returns the query parameters and headers of a route's requests. */
 function parametersOf({ key, query, changesRanks = false }: Route): Parameter[] {
   const ofQuery = query instanceof z.ZodObject ? Object.entries<z.ZodType>(query.shape) : [];
   return [
@@ -141,7 +140,6 @@ const idempotency: Parameter = {
   schema: toJsonSchema(idempotencyKey),
 };
 
-/** Groups a route's error codes by status, ascending. */
 function codesByStatus(route: Route): Array<[number, PublicCode[]]> {
   return [...Map.groupBy(allCodes(route), (code) => statuses[code])].toSorted(([a], [b]) => a - b);
 }
@@ -178,14 +176,13 @@ function methodOf({ method }: Route): string {
   return method.toLowerCase();
 }
 
-/** Returns the anchor for a route's section in the documentation. */
 export function anchorOf(route: Route): string {
   return `${methodOf(route)}${route.path.replaceAll('/', '-')}`;
 }
 
-// These functions return table rows for /docs and docs/api.md, in Markdown.
+// The functions below return table rows in Markdown, for /docs and docs/api.md.
 
-/** Returns an object's fields with their types and meanings; none for other schemas. */
+/** Returns one row for each field of an object schema, and no rows for other schemas. */
 export function fieldRows(schema: z.ZodType): string[][] {
   const { properties = {}, required = [] } = toJsonSchema(schema);
   return Object.entries(properties).map(([name, field]) => {
@@ -203,7 +200,6 @@ export function headerRows(route?: Route): string[][] {
   return names.map((name) => [`\`${name}\``, answerHeaders[name].description]);
 }
 
-/** Returns a route's errors with status, code, reason and meaning. */
 export function errorRows(route: Route): string[][] {
   return codesByStatus(route).flatMap(([status, codes]) =>
     codes.map((code) => [String(status), `\`${code}\``, reasons[code], meanings[code]]),
@@ -230,11 +226,11 @@ const typeWords: Record<string, string> = {
   null: 'null',
 };
 
-/** Returns example requests for a shell and for a game script; none for a route without a body. */
+/** Returns a shell command and a game script as examples, or nothing for a route without a body. */
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));
-  const needsPlace = key?.place === 'query'; // for other routes, Roblox adds the place to a game server's requests
+  const needsPlace = key?.place === 'query'; // for other routes, the Roblox-Id header is enough, which Roblox adds
   const takesPlace = key !== undefined && key.place !== 'body';
   return [forShell(`${path}${takesPlace ? '?placeid=1' : ''}`, example), forGame(path, needsPlace, example)];
 }

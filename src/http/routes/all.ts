@@ -7,7 +7,7 @@ import { readRoutes } from './reads.ts';
 import { serviceRoutes } from './service.ts';
 import { v1Routes } from './v1.ts';
 
-/** Discord posts each slash command here. */
+/** Discord posts every interaction here, such as a slash command. */
 const interactions = route({
   method: 'POST',
   path: '/discord/interactions',

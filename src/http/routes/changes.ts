@@ -37,7 +37,7 @@ const duration = z
   .union([z.int({ error: durationError }), text.refine(isDuration, { error: durationError })], { error: durationError })
   .describe('The length of the suspension: `3d`, `12h`, `30m`, or whole seconds.');
 
-/** The fields that all changes of one member on /v2 share. */
+/** The fields shared by all /v2 requests that change one member. */
 const changeFields = {
   ...memberFields,
   reason: optionalText.describe('The reason, in any words; rankd stores its first 200 characters with the change.'),
@@ -47,7 +47,7 @@ const changeFields = {
   command: optionalText.describe('The command that led to the change; stored with it.'),
 };
 
-/** The fields of a change that can be made conditional on the member's current rank. */
+/** The fields of changes that can be conditional on the member's current rank. */
 const rankFields = {
   ...changeFields,
   ifRank: rank
@@ -284,7 +284,7 @@ export const changeRoutes: readonly Route[] = [
   }),
 ];
 
-/** A requested change. With a `username`, its `rankeeId` is 0 until rankd has found the user. */
+/** A requested change. If `username` is set, `rankeeId` is 0 until rankd has looked up the user. */
 interface Asked {
   request: RankRequest;
   username: string | undefined;
@@ -385,7 +385,6 @@ async function unsuspend(exchange: Exchange<z.output<typeof stepBody>>): Promise
   return suspensionOf(change, { workspaceId: caller.workspace.id, requestId: request.id }, hold);
 }
 
-/** Returns the request with the user id of the named member. */
 async function withMember(
   app: DaemonContext,
   { request, username }: Pick<Asked, 'request' | 'username'>,
@@ -419,7 +418,7 @@ function suspensionOf(
   };
 }
 
-/** Converts a duration to milliseconds. A number, or text with only digits, is in seconds. */
+/** Converts a duration to milliseconds. A number or a string of digits is in seconds. */
 function msOf(given: string | number): number | undefined {
   const ms = /^\d+$/.test(String(given)) ? Number(given) * 1_000 : parseDuration(String(given));
   return ms !== undefined && Number.isSafeInteger(ms) ? ms : undefined;

@@ -59,12 +59,12 @@ async function outcomeOf(
     : 'The request is done: rankd has no record that names the user.';
 }
 
-/** The tolerance for a signature's timestamp, as Roblox's documentation suggests. */
+/** The tolerance for a signature's timestamp, as recommended in Roblox's documentation. */
 const maxSkewMs = 10 * 60_000;
 
 /**
- * Checks the header `t=SECONDS,v1=BASE64`; `v1` is the HMAC-SHA256 of the time, a dot and the body. The header has no
- * signature if the webhook has no secret on Roblox's side.
+ * Checks the header `t=SECONDS,v1=BASE64`, in which `v1` is the HMAC-SHA256 of the time, a dot and the body. Roblox
+ * sends no signature if the webhook has no secret.
  */
 function refusalOfSignature(
   { headers, body }: { headers: IncomingHttpHeaders; body: unknown },
@@ -82,7 +82,7 @@ function refusalOfSignature(
   return Math.abs(now - Number(time) * 1_000) > maxSkewMs ? refusals.stale_notification : undefined;
 }
 
-/** Shared errors, because anyone can cause thousands of them. */
+/** Created once and shared, because anyone can cause thousands of these refusals. */
 const refusals = {
   unsigned: refusal(
     'unsigned',

@@ -166,7 +166,7 @@ export const readRoutes: readonly Route[] = [
   }),
 ];
 
-/** Admits the caller, and returns the response with the data that `find` returns. */
+/** Admits the caller, and responds with the data that `find` returns. */
 async function answer<Found extends { message: string }>(
   exchange: Exchange,
   find: (found: { app: DaemonContext; caller: KeyRecord; call: CallContext }) => Promise<Found>,

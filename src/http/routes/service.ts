@@ -14,7 +14,7 @@ const greeting = {
   openapi: '/openapi.json',
 } as const;
 
-/** The links are relative, for proxies that serve rankd under a different path. */
+/** The links are relative, because a proxy can serve rankd under a different path. */
 const greetingPage = Buffer.from(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd</title></head>
@@ -155,7 +155,7 @@ export const serviceRoutes: readonly Route[] = [
   }),
 ];
 
-/** Created on the first request and shared, so that unread responses do not each need a copy. */
+/** Created on the first request and then shared, so that unread responses do not each hold their own copy. */
 let json: Buffer | undefined;
 let page: Buffer | undefined;
 

@@ -95,7 +95,7 @@ export const v1Routes: readonly Route[] = [
 ];
 
 /**
- * Verifies a key. Games verify keys constantly, so this sends the response directly, and synchronously if the store is
+ * Verifies a key. Games do this constantly, so the response is sent directly, and synchronously if the store is
  * synchronous.
  */
 function verifyKey(exchange: Exchange): Promise<undefined> | undefined {
@@ -127,10 +127,7 @@ async function changeRank(exchange: Exchange<z.output<typeof rankBody>>): Promis
   return reply.send({ success: true, message, rankeeId, newRankId });
 }
 
-/**
- * Returns the host in a webhook's address. rankd does not store the whole address, because anyone who has it can post
- * to the webhook.
- */
+/** Returns only the host of a webhook's address, because anyone who has the whole address can post to the webhook. */
 function hostOf(url: string | undefined): string | undefined {
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).host || undefined;
 }
