@@ -10,15 +10,15 @@ import type { OpenedFiles } from './engine/opened-files.ts';
 import { nodeLockName, type ProcessLock, takeLock } from './files/daemon-lock.ts';
 
 /**
- * The node of a handle. It starts when its id is first needed, and ends when the handle is closed or its process ends.
- * Each node holds the lock of a separate file, even while its process is suspended.
+ * A handle's node. It starts when its id is first needed, and ends when the handle is closed or the process ends. Each
+ * node holds a lock on a separate file, even while its process is suspended.
  */
 export class Node implements OwnNode {
   readonly #dataDir: string;
   readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
   #mine: { id: string; lock: ProcessLock } | undefined;
 
-  /** `files` are the handle's open files. The node's lock file is among them while the node exists. */
+  /** Adds the node's lock file to `files`, the handle's open files, while the node exists. */
   constructor({ file, files }: { file: string; files: Pick<OpenedFiles, 'add' | 'remove'> }) {
     this.#dataDir = dirname(file);
     this.#files = files;
@@ -37,7 +37,7 @@ export class Node implements OwnNode {
     return this.#mine !== undefined;
   }
 
-  /** Returns `Infinity` for the lease, because no other node takes over from a slow one. */
+  /** Returns a lease that never expires, because no other node takes over from a slow one. */
   leaseLeft(): () => number {
     return () => Number.POSITIVE_INFINITY;
   }
@@ -49,7 +49,7 @@ export class Node implements OwnNode {
     this.#mine = undefined;
   }
 
-  /** Creates and locks a file. Retries if another process removed the unlocked file before this one could lock it. */
+  /** Creates and locks the node's file. Retries if another process removes the file before this one can lock it. */
   #join(): { id: string; lock: ProcessLock } {
     for (;;) {
       const id = newId('node');
@@ -65,7 +65,7 @@ export class Node implements OwnNode {
 }
 
 export interface SqliteMemberQueue extends MemberQueueStore {
-  /** Retries releases that have failed. Never throws. */
+  /** Retries failed releases. Never rejects. */
   settle(): Promise<void>;
 }
 
@@ -111,8 +111,8 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 }
 
 /**
- * This process's claims, by database. They are not on disk, because only one process serves requests: the daemon that
- * holds the data directory's lock.
+ * This process's claims, keyed by database file. They are not stored on disk, because only one process serves requests:
+ * the daemon that holds the data directory's lock.
  */
 const claimed = new Map<string, Map<string, string>>();
 
@@ -131,7 +131,7 @@ export function idempotencyStore(db: SqliteDatabase): IdempotencyStore & Disposa
         claims.set(slot, fingerprint);
         mine.add(slot);
       }
-      // Read after the claim, so that a change by the claim's previous owner is visible.
+      // Reads after claiming, so that a change begun by the claim's previous holder is visible.
       const change = await findByIdempotencyKey(db, { ...key, since });
       if (change === undefined)
         return running === undefined ? { is: 'claimed' } : { is: 'running', fingerprint: running };

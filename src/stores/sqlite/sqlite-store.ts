@@ -18,13 +18,13 @@ import { migrate } from './schema/migrate.ts';
 import { schemaVersion } from './schema/schema-version.ts';
 
 export interface SqliteStoreOptions extends OpenOptions {
-  /** The data directory; created (0700) if it is missing. */
+  /** Created with mode 0700 if it is missing. */
   dataDir: string;
   clock: Clock;
 }
 
 /**
- * Opens `rankd.db` in the data directory, and creates or migrates it first if necessary. Throws the same errors as
+ * Opens `rankd.db` in the data directory, creating or migrating it if necessary. Throws the same errors as
  * `StoreEngine.openStore`.
  */
 export async function openSqliteStore({
@@ -93,7 +93,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
     await db.get('SELECT 1 FROM workspace');
     void queue.settle();
   };
-  /** Writes a row and removes it, to check whether writes succeed again. */
+  /** Writes and removes a row, to check whether writes succeed again. */
   const tryToWrite = async () => {
     await queue.leave(await queue.enqueue(0));
     db.hasFailedToWrite = false;
@@ -126,7 +126,10 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   };
 }
 
-/** Finds a key by the hash of a secret, in any state, with its workspace and its whitelist entry for the place. */
+/**
+ * Finds the key with the given secret, whatever its state, with the workspace and the key's whitelist entry for the
+ * place.
+ */
 function lookUpKey(db: SqliteDatabase, query: { hash: string; placeId: number; now: number }): KeyRecord | undefined {
   const row = db.getNow<RecordRow>(bySecretSql, query);
   return row && toRecord(row, query.placeId, db.sql);

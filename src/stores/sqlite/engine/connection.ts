@@ -7,7 +7,6 @@ import { retryWhileLocked, toStoreError } from './sqlite-error.ts';
 import { hasEndedFunction, Statements, sqliteDialect, valuesOf } from './statements.ts';
 
 export interface ConnectionOptions {
-  /** The maximum wait for another process's lock, in milliseconds. */
   lockTimeoutMs?: number;
   isReadonly?: boolean;
 }
@@ -36,31 +35,30 @@ export class Connection {
     return this.#retry(() => this.#statements.prepare(sql).all(valuesOf(sql, bindings)) as Row[]);
   }
 
-  /** Runs a statement. Returns the number of changed rows. */
+  /** Runs a statement, and returns the number of rows that it changed. */
   run(sql: string, bindings: Bindings = {}): number {
     return this.#retry(() => this.#statements.prepare(sql).run(valuesOf(sql, bindings)).changes);
   }
 
-  /** Runs statements without caching them. */
+  /** Runs one or more statements without caching them. */
   execute(sql: string): void {
-    this.#guard(() => this.#database.exec(sql)); // not retried, because some statements may have run
+    this.#guard(() => this.#database.exec(sql)); // not retried, because some statements may already have run
   }
 
-  /** Runs several reads on one snapshot of the database. `work` may run more than once. */
+  /** Runs `work` on a single snapshot of the database. May run it more than once. */
   read<T>(work: () => T): T {
     return this.#retry(() => this.#transaction.deferred(work) as T);
   }
 
   /**
-   * Commits all of `work` or nothing. `work` may run more than once. The transaction takes the write lock before its
-   * first read (BEGIN IMMEDIATE); otherwise, its first write would fail whenever another process has committed since
-   * that read.
+   * Runs `work` in a transaction. May run it more than once. Takes the write lock before the first read (BEGIN
+   * IMMEDIATE), because the first write would otherwise fail if another process had committed since that read.
    */
   write<T>(work: () => T): T {
     return this.#retry(() => this.#transaction.immediate(work) as T);
   }
 
-  /** Switches the database file to a write-ahead log, which lets readers and one writer run at the same time. */
+  /** Switches the database file to write-ahead logging, which lets readers run at the same time as one writer. */
   useWriteAheadLog(): void {
     this.#retry(() => {
       if (this.#database.pragma('journal_mode = WAL', { simple: true }) !== 'wal') throw noLogPossible();
@@ -73,8 +71,8 @@ export class Connection {
   }
 
   /**
-   * Retries while the database is locked. Within a transaction, only the whole transaction is retried, because its
-   * earlier reads may be stale.
+   * Retries `work` while the database is locked. Within a transaction, only the whole transaction can be retried,
+   * because its earlier reads may be stale.
    */
   #retry<T>(work: () => T): T {
     if (this.#database.inTransaction) return this.#guard(work);

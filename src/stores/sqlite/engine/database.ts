@@ -22,13 +22,12 @@ import {
 export interface SqliteDatabaseOptions {
   newestSchema?: number;
   isReadOnly?: boolean;
-  /** Opens the writing connection. The default is `localWriter`. */
   openWriter?: (options: WriterOptions) => StepRunner;
 }
 
 interface Entry {
   work(transaction: Write): Promise<unknown>;
-  /** The time to stop waiting for another process's lock, on `Clock.monotonic()`. */
+  /** The time on `Clock.monotonic()` at which to stop waiting for another process's lock. */
   giveUpAt: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -44,7 +43,7 @@ export class SqliteDatabase implements Database {
   readonly file: string;
   /** The files that must stay in place while this handle is open. */
   readonly files = new OpenedFiles();
-  /** Set after a failed write, e.g. on a full disk. A caller resets it once a write succeeds. */
+  /** True after a failed write, for example because the disk is full. The caller resets it once a write succeeds. */
   hasFailedToWrite = false;
   readonly #options: SqliteDatabaseOptions;
   readonly #reading: Connection;
@@ -55,7 +54,7 @@ export class SqliteDatabase implements Database {
   #lastRead: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** Takes over `connection`, and closes it with this handle. */
+  /** Takes ownership of `connection`, and closes it when this handle is closed. */
   constructor(connection: Connection, options: SqliteDatabaseOptions = {}) {
     this.file = connection.file;
     this.#options = options;
@@ -72,14 +71,13 @@ export class SqliteDatabase implements Database {
     return this.#reading.all(sql, bindings);
   }
 
-  /** Like `get`, but synchronous. */
   getNow<Row extends object>(sql: string, bindings?: Bindings): Row | undefined {
     this.files.requireIntact();
     return this.#reading.get(sql, bindings);
   }
 
   /**
-   * A value that changes when a connection other than the reading one, even of this handle, writes
+   * A value that changes whenever a connection other than `#reading` writes, including this handle's own writer
    * (https://sqlite.org/pragma.html#pragma_data_version).
    */
   get changeToken(): number {
@@ -106,8 +104,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Commits the writes of one turn of the event loop together (group commit). Writes that arrive during a commit share
-   * the next one. Each write is atomic, whatever the outcome of the others.
+   * Commits all writes of an event-loop turn together (group commit). Writes made during a commit share the next one.
+   * Each write is atomic, whatever the outcome of the others.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     return this.#add((transaction) => {
@@ -119,7 +117,7 @@ export class SqliteDatabase implements Database {
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const { rows } = await this.#add(async (transaction) => {
       const rows = transaction.later<Row>(sql, bindings);
-      rows.catch(() => undefined); // the write itself rejects
+      rows.catch(() => undefined); // the write's own promise also rejects
       return { rows };
     });
     return rows;
@@ -132,7 +130,6 @@ export class SqliteDatabase implements Database {
     return newest === undefined || needed <= newest ? undefined : outgrown(this.file, { needed, newest });
   }
 
-  /** Throws `store_unavailable` if a newer version of rankd has migrated the database. */
   requireKnownSchema(): void {
     const cause = this.outgrown();
     if (cause !== undefined) throw unavailable(cause);
@@ -172,8 +169,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Commits a batch. If that fails for a reason other than a lock, retries each write alone, so that one write cannot
-   * fail the others.
+   * Commits a batch. If that fails for any reason other than a lock, retries each write separately, so that one bad
+   * write cannot make the others fail.
    */
   async #settle(batch: Entry[]): Promise<Settled[]> {
     try {
@@ -237,7 +234,7 @@ function unavailable(cause: RankdError): RankdError {
   return new RankdError('store_unavailable', cause.message, { hint: cause.hint, cause });
 }
 
-/** Resolves or rejects a write. Returns false if the database was locked and the write has time left for a retry. */
+/** Settles a write. Returns false, without settling it, if the database was locked and there is still time to retry. */
 function settleEntry({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefined, now: number): boolean {
   if (settled === undefined) return false;
   if ('value' in settled) resolve(settled.value);
@@ -258,7 +255,7 @@ class StepQueue {
     this.#errorOf = errorOf;
   }
 
-  /** Adds a step without a result. The next `send` sends it. */
+  /** Adds a step whose result is ignored. The next `send` sends it. */
   push(step: Step): void {
     this.#steps.push({ step });
   }
@@ -287,7 +284,6 @@ class StepQueue {
     for (const [index, { resolve }] of sent.entries()) resolve?.(answers[index] as Answer);
   }
 
-  /** Throws if the answer is a failure. */
   checked(answer: Answer): Exclude<Answer, { failure: Failure }> {
     if ('failure' in answer) throw this.#errorOf(answer.failure);
     return answer;
@@ -317,7 +313,7 @@ class Write implements WriteTransaction {
     return this.#queue.rows(this.#queue.send({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
-  /** Like `all`, but sends nothing itself: the statement goes out with the next step that is sent. */
+  /** Like `all`, but sends nothing itself: the next `send` also sends this statement. */
   later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
     return this.#queue.rows(this.#queue.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }

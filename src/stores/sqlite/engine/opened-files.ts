@@ -20,8 +20,8 @@ export class OpenedFiles {
   }
 
   /**
-   * Throws `store_unavailable` if a path no longer leads to the opened file, or if the file has shrunk. Later checks
-   * then throw, too.
+   * Throws `store_unavailable` if a path no longer leads to the opened file, or if the file has shrunk. From then on,
+   * every check throws.
    */
   check(): void {
     this.requireIntact();
@@ -33,20 +33,18 @@ export class OpenedFiles {
   }
 
   /**
-   * Like `check` after a commit, but also throws if the write-ahead log was truncated during the commit, which makes it
-   * unreadable.
+   * Checks the files after a commit. Unlike `check`, also throws if the write-ahead log was truncated during the
+   * commit, which makes it unreadable.
    */
   checkCommit(log: string): void {
     this.check();
     if (isEmptied(log)) this.#refuse(log);
   }
 
-  /** Throws if an earlier check has failed. */
   requireIntact(): void {
     if (this.#damage !== undefined) throw this.#damage;
   }
 
-  /** True if `check` does not throw. */
   get areIntact(): boolean {
     try {
       this.check();
@@ -66,13 +64,15 @@ function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** True if both are the same file (by device and inode), and it has not shrunk. */
 function isSameOrGrown(before: Stats | undefined, now: Stats | undefined): boolean {
   if (before === undefined || now === undefined) return before === now;
   return now.dev === before.dev && now.ino === before.ino && now.size >= before.size;
 }
 
-/** True if the header of a log, which SQLite writes first, is zero (https://sqlite.org/fileformat2.html#walformat). */
+/**
+ * True if the log starts with zeros instead of the header that SQLite writes first
+ * (https://sqlite.org/fileformat2.html#walformat).
+ */
 function isEmptied(log: string): boolean {
   if (!existsSync(log)) return false;
   const magic = Buffer.alloc(4);

@@ -51,7 +51,6 @@ function addonMissing(cause: unknown): RankdError {
   });
 }
 
-/** True if another connection has locked the database. */
 export function isLocked(error: unknown): boolean {
   const cause = error instanceof RankdError ? error.cause : error;
   return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY');
@@ -64,7 +63,10 @@ export function notRankdDatabase(file: string, cause?: unknown): RankdError {
   });
 }
 
-/** Returns error texts by primary result code. The messages can reach a game's log, so only the hints contain paths. */
+/**
+ * Returns messages and hints, keyed by primary result code. Messages can reach a game's log, so only hints contain
+ * paths.
+ */
 function failures(file: string): Record<string, { message: string } & RankdErrorOptions> {
   const directory = dirname(file);
   return {
@@ -117,12 +119,12 @@ export function loadSqlite(): void {
   }
 }
 
-/** The delay between attempts to get a lock, in milliseconds. */
+/** The delay between attempts to take the lock. */
 export const retryEveryMs = 15;
 
 /**
  * Retries `work` for at most `timeoutMs` milliseconds while the database is locked. Blocks the thread, so it is meant
- * for opening or migrating a database, and for reads, which rarely find a lock in WAL mode. `SqliteDatabase` retries
+ * for opening or migrating a database, and for reads, which are rarely locked out in WAL mode. `SqliteDatabase` retries
  * writes without blocking.
  */
 export function retryWhileLocked<T>(work: () => T, timeoutMs: number): T {

@@ -14,10 +14,10 @@ interface ParsedStatement {
 const parsed = new Map<string, ParsedStatement>();
 
 /**
- * Replaces each `@name` with `+?`. The unary plus hides the value from the query planner. Otherwise, SQLite would
+ * Replaces each `@name` with `+?`. The unary plus hides the value from the query planner: without it, SQLite would
  * recompile the statement whenever a bound value could change its plan (https://sqlite.org/c3ref/prepare.html), which
- * takes longer than most lookups. better-sqlite3 does not expose the setting that prevents this,
- * SQLITE_DBCONFIG_ENABLE_QPSG. rankd's SQL has no other `@`.
+ * takes longer than most lookups. better-sqlite3 does not expose SQLITE_DBCONFIG_ENABLE_QPSG, the setting that prevents
+ * this. rankd's SQL contains `@` only in parameters.
  */
 function statementOf(sql: string): ParsedStatement {
   let statement = parsed.get(sql);
@@ -29,7 +29,7 @@ function statementOf(sql: string): ParsedStatement {
   return statement;
 }
 
-/** Returns the values of a statement's parameters in SQLite's form: a list becomes JSON. */
+/** Returns a statement's parameter values in a form that SQLite accepts: a list becomes JSON. */
 export function valuesOf(sql: string, bindings: Bindings): Values {
   return statementOf(sql).parameters.map((name) => toValue(bindings[name]));
 }
@@ -86,5 +86,4 @@ export const sqliteDialect: Dialect = {
   hasEnded: (node) => `${hasEndedFunction}(${node})`,
 };
 
-/** The name of the SQL function that is true if a node has ended. */
 export const hasEndedFunction = 'node_has_ended';

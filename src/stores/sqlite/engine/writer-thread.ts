@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts';
 
-/** The code of the thread that `threadWriter` starts. */
+/** The writers of this thread, which `threadWriter` starts, keyed by id. */
 
 const writers = new Map<number, Writer>();
 

@@ -8,9 +8,9 @@ import { openDatabase } from './connection.ts';
 import { Statements, type Values } from './statements.ts';
 
 /**
- * The steps of the writing connection. `begin` and `commit` enclose several writes, each of which goes from `save` to
- * `release` or `undo`. If a statement fails, the later ones of its write fail, too, and `release` reverts the write
- * without affecting the others.
+ * A step of the writing connection. A `begin` and a `commit` enclose several writes, each of which starts with `save`
+ * and ends with `release` or `undo`. If a statement fails, the rest of its write also fails, and `release` reverts that
+ * write without affecting the others.
  */
 export type Step = { do: 'begin' | 'save' | 'release' | 'undo' | 'commit' } | Statement;
 
@@ -32,24 +32,24 @@ export interface WriterOptions {
   file: string;
   /** The newest schema that this rankd supports. Writes to a database with a newer schema fail. */
   newestSchema?: number;
-  /** True if every write must fail. */
+  /** Makes every write fail. */
   isReadOnly?: boolean;
 }
 
-/** The code of a failed write to a database with a newer schema. */
+/** The error code of a write to a database whose schema is too new. */
 export const outgrownCode = 'RANKD_OUTGROWN';
 
-/** The writing connection. It is synchronous: `run` returns after a commit has been synced to disk. */
+/** The synchronous writing connection: `run` returns once a commit has been synced to disk. */
 export class Writer {
   readonly #database: Database.Database;
   readonly #statements: Statements;
   readonly #newestSchema: number;
-  /** The error that made the current write fail, or the whole transaction if SQLite has rolled it back. */
+  /** The error that made the current write fail, or that made SQLite roll back the whole transaction. */
   #failure: unknown;
 
   constructor({ file, newestSchema = Number.POSITIVE_INFINITY, isReadOnly = false }: WriterOptions) {
     this.#database = openDatabase(file);
-    this.#database.pragma('temp_store = MEMORY'); // otherwise, savepoints copy each changed page to a temporary file
+    this.#database.pragma('temp_store = MEMORY'); // by default, savepoints copy changed pages to a temporary file
     if (isReadOnly) this.#database.pragma('query_only = ON');
     this.#statements = new Statements(this.#database);
     this.#newestSchema = newestSchema;
@@ -70,7 +70,7 @@ export class Writer {
   }
 
   #runStep(step: Step): Answer {
-    // After some errors, e.g. on a full disk, SQLite has rolled back the whole transaction.
+    // After some errors, such as a full disk, SQLite rolls back the whole transaction.
     if (step.do !== 'begin' && this.#failure !== undefined && !this.#database.inTransaction) throw this.#failure;
     switch (step.do) {
       case 'begin':
@@ -155,23 +155,23 @@ export interface StepRunner {
   close(): Promise<void>;
 }
 
-/** Creates a writer on this thread, for commands, which do nothing else during a write. */
+/** Creates a writer on this thread. It is meant for commands, which have nothing else to do during a write. */
 export function localWriter(options: WriterOptions): StepRunner {
   const writer = new Writer(options);
   return { run: async (steps) => writer.run(steps), close: async () => writer.close() };
 }
 
 /**
- * A commit is slow if it waits longer than this for the disk, in milliseconds. One slow commit per `oncePerMs` is
- * tolerated, because it happens on any busy machine. CPU time does not count, because on a machine with one core a
- * separate thread would not save it.
+ * A commit is slow if it waits longer than this for the disk. One slow commit per `oncePerMs` is tolerated, because
+ * that happens on any busy machine. CPU time does not count, because a separate thread would not save any on a
+ * single-core machine.
  */
 const slowMs = 10;
 const oncePerMs = 10_000;
 
 /**
- * Creates a writer for a daemon. It runs on this thread, which is fastest, until the disk proves slow, and then in a
- * separate thread, so that a commit delays no other requests.
+ * Creates a writer for a daemon. It runs on this thread, the fastest option, until the disk proves slow; it then moves
+ * to a separate thread, so that commits do not delay other requests.
  */
 export function daemonWriter(options: WriterOptions): StepRunner {
   let writer = localWriter(options);
@@ -219,7 +219,7 @@ export function threadWriter(options: WriterOptions): StepRunner {
   };
 }
 
-/** The writer thread that all databases in this process share. A daemon has only one database. */
+/** The writer thread, shared by all databases in this process. A daemon has only one database. */
 let thread: Thread | undefined;
 
 class Thread {

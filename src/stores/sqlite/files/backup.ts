@@ -12,7 +12,7 @@ import { copyInto, databaseName, onExisting, requireDatabase } from './existing.
 
 /** Implements `StoreOperations.backUp`. Also throws the same errors as `writeWhole`. */
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
-  const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // follows links that rankd's user or root owns
+  const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // follows links owned by rankd's user or root
   refuseOwnFile(dataDir, file);
   refuseOwnFile(dataDir, to);
   const unfinished = `${to}.unfinished-${crypto().randomBytes(4).toString('hex')}`;
@@ -20,7 +20,7 @@ export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: 
 }
 
 /**
- * Implements `StoreOperations.streamBackup`. Sends a temporary copy, which is unlinked first so that no file is left
+ * Implements `StoreOperations.streamBackup`. Sends a temporary copy, unlinked beforehand so that no file is left
  * behind.
  */
 export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
@@ -74,15 +74,14 @@ function copyVerified(dataDir: string, to: string): Backup {
 }
 
 /**
- * Returns a problem if a table's newest row is missing from the copy, or `undefined`. The highest row number never
- * decreases, even if old rows are removed.
+ * Describes the first table whose newest row is missing from the copy; `undefined` if there is none. The highest row
+ * number never decreases, even if old rows are removed.
  */
 function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
   const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);
   return short && `it ends before row ${short[1]} of ${short[0]}`;
 }
 
-/** Throws `usage` if the file is one of rankd's own. */
 export function refuseOwnFile(dataDir: string, file: string): void {
   if (isOwnFile(dataDir, file)) throw ownFile(file);
 }
@@ -101,7 +100,7 @@ function isSame(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other);
   } catch {
-    return false; // one of them is missing, which its reader reports
+    return false; // the code that opens a missing file reports it
   }
 }
 
@@ -120,21 +119,20 @@ const ownNames = new Set([
 
 /**
  * The last line of a backup: the SHA-256 of all bytes before it, because SQLite files have no checksums. SQLite reads
- * only the pages that the header counts (https://sqlite.org/fileformat2.html#in_header_database_size), so every SQLite
- * client can open a backup.
+ * only the pages that the header counts (https://sqlite.org/fileformat2.html#in_header_database_size), so any SQLite
+ * client can still open a backup.
  */
 const digestLine = /^rankd backup sha256 ([0-9a-f]{64})\n$/;
 const digestLineLength = 'rankd backup sha256 '.length + 64 + 1;
 
-/** Appends a file's digest to the file. */
 export function appendDigest(file: string): void {
   const digest = withFile(file, (descriptor) => sha256(descriptor, fstatSync(descriptor).size));
   appendFileSync(file, `rankd backup sha256 ${digest}\n`);
 }
 
 /**
- * Compares a file with its digest. `none`: the file ends with the database, like a copy by a different program.
- * `wrong`: a byte was changed, or the file ends with something other than a digest.
+ * Compares a file with its digest. `none` means that nothing follows the database, as in a copy made by another
+ * program. `wrong` means that a byte was changed, or that something other than a digest follows the database.
  */
 export function checkDigest(file: string): 'right' | 'wrong' | 'none' {
   return withFile(file, (descriptor) => {
@@ -147,7 +145,7 @@ export function checkDigest(file: string): 'right' | 'wrong' | 'none' {
   });
 }
 
-/** SQLite's smallest page size. The size of every database file is a multiple of it. */
+/** SQLite's smallest page size; the size of every database file is a multiple of it. */
 const smallestPage = 512;
 
 function sha256(descriptor: number, length: number): string {

@@ -22,7 +22,6 @@ import { examine, flawOf, newestRows, newestSchema } from './examine.ts';
 import { copyDatabase, databaseName, hasDatabase, openExisting } from './existing.ts';
 import { examineBackup } from './restore.ts';
 
-/** Returns a data directory as the source or target of a copy. */
 export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
   return {
     text: dataDir,
@@ -35,7 +34,6 @@ export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
   };
 }
 
-/** Returns a file made by `rankd backup` as the source of a copy. */
 export function backupPlace(file: string): CopyPlace {
   return {
     text: file,
@@ -66,7 +64,7 @@ async function readFile<T>(
   migration: string,
 ): Promise<T> {
   try {
-    db.execute('BEGIN'); // all reads see one snapshot
+    db.execute('BEGIN'); // makes all reads see the same snapshot
     const schema = schemaVersion(db, newestSchema);
     if (schema < newestSchema) {
       throw new RankdError('conflict', `${db.file} has schema ${schema}; only schema ${newestSchema} can be copied.`, {
@@ -97,7 +95,7 @@ async function fillDirectory(dataDir: string, contents: StoreContents, clock: Cl
   });
 }
 
-/** Returns backup operations that write a different engine's data to SQLite files, which `rankd restore` reads. */
+/** Returns backup operations that write another engine's data to an SQLite file, which `rankd restore` can read. */
 export function portableBackups(
   dataDir: string,
   clock: Clock,
@@ -117,14 +115,14 @@ export function portableBackups(
   };
 }
 
-/** Fills a database in a temporary directory, which is removed after `use`. */
+/** Fills a database in a temporary directory, calls `use`, then removes the directory. */
 async function inScratchDirectory<T>(
   dataDir: string,
   contents: StoreContents,
   clock: Clock,
   use: (scratch: string, copied: CopiedContents) => Promise<T>,
 ): Promise<T> {
-  privateFile(dataDir, daemonLockName); // creates the directory
+  privateFile(dataDir, daemonLockName); // creates the data directory
   using scratch = new ScratchDirectory(dataDir);
   const file = join(scratch.path, databaseName);
   const filled = async () => {

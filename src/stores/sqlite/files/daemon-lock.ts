@@ -7,7 +7,7 @@ import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
 
 /**
  * Makes this process the only daemon on a data directory until the lock is disposed or the process ends. Throws
- * `conflict` if another daemon has the lock, and the same errors as `openStore` if the directory can't be used.
+ * `conflict` if another daemon holds the lock, and the same errors as `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
   const lock = takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: checkTimeoutMs });
@@ -29,7 +29,6 @@ export function lockOutDaemons(dataDir: string): ProcessLock | undefined {
   return takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: checkTimeoutMs });
 }
 
-/** Returns the name of the file whose lock a node holds. */
 export function nodeLockName(id: string): string {
   return `${id}.lock`;
 }
@@ -38,12 +37,11 @@ export function isNodeName(name: string): boolean {
   return /^node_\w+\.lock$/.test(name);
 }
 
-/** True if a node's process has ended or its handle was closed. In that case, removes the node's lock file. */
+/** Returns true, and removes the node's lock file, if the node's process has ended or its handle was closed. */
 export function hasNodeEnded(dataDir: string, id: string): boolean {
   return removeIfFree(join(dataDir, nodeLockName(id)));
 }
 
-/** Removes the lock files of ended nodes. */
 export function removeFreeLocks(dataDir: string): void {
   for (const name of readdirSync(dataDir)) if (isNodeName(name)) removeIfFree(join(dataDir, name));
 }
@@ -57,21 +55,22 @@ function removeIfFree(file: string): boolean {
 }
 
 /**
- * True if a daemon in any process is using the data directory. Throws `no_permission` if this user can't read its lock.
+ * True if a daemon in any process is using the data directory. Throws `no_permission` if this user can't read the
+ * daemon lock.
  */
 export async function isDaemonRunning(dataDir: string): Promise<boolean> {
   return isInDataDir(dataDir, daemonLockName) && isLockTaken(join(dataDir, daemonLockName));
 }
 
 /**
- * The file with the id of a daemon's node on PostgreSQL, so that the directory's next daemon can end that node at once.
+ * The file that stores a daemon's node id if it uses PostgreSQL, so that the directory's next daemon can deregister
+ * that node immediately.
  */
 export const nodeFileName = 'rankd.node';
 
-/** The file whose lock a daemon holds. */
 export const daemonLockName = 'daemon.lock';
 
-/** The time to wait for a process that only checks the lock. A check takes a shared lock for an instant. */
+/** Long enough for a process that is only checking the lock, which holds a shared lock for an instant. */
 const checkTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
@@ -81,20 +80,21 @@ function alreadyRunning(dataDir: string): RankdError {
 }
 
 /**
- * A lock on a separate file, held by an open exclusive transaction. The operating system releases it when the process
+ * A lock on a dedicated file, held by an open exclusive transaction. The operating system releases it when the process
  * ends, but not while the process is suspended.
  */
 export interface ProcessLock {
-  /** Releases the lock. With `remove`, its file is removed first, so that no process gets this lock again. */
+  /** Releases the lock. With `remove`, removes its file first, so that no process can take this lock again. */
   release(options?: { remove?: boolean }): void;
 }
 
-/** The lock files that this thread holds. They are known to be taken, without opening a database to check. */
+/** The lock files that this thread holds, so that checking one of them does not require opening it. */
 const held = new Set<string>();
 
 /**
- * Takes the lock on an existing file. Returns `undefined` if any process, including this one, has it. Waits at most
- * `timeoutMs` for a process that only checks the lock. Throws the same errors as `openStore` if the file can't be used.
+ * Takes the lock on an existing file. Returns `undefined` if any process, including this one, already holds it. Waits
+ * at most `timeoutMs` for a process that is only checking the lock. Throws the same errors as `openStore` if the file
+ * can't be used.
  */
 export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | undefined {
   const database = open(file, { timeout: timeoutMs });
@@ -117,7 +117,6 @@ export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | un
   };
 }
 
-/** True if any process has the lock on an existing file. */
 function isLockTaken(file: string): boolean {
   const database = open(file, { readonly: true, timeout: 0 });
   try {

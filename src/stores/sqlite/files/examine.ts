@@ -6,22 +6,19 @@ import { sqliteDialect } from '../engine/statements.ts';
 import { migrations } from '../schema/migrations.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 
-/** The contents of a rankd database, and the problems found in it. */
 export interface Examination extends BackupContents {
-  /** The highest row number that each table ever had. */
+  /** The highest row number that each table has ever used. */
   newestRows: Map<string, number>;
   /** The findings of SQLite's integrity check. */
   damage: string[];
-  /** Rows that refer to missing rows. */
   danglingRows: string[];
 }
 
-/** The newest schema that this version of rankd supports. */
 export const newestSchema = migrations.length;
 
 /**
- * Reads a whole database. Throws `config_invalid` if it is not a rankd database, `schema_newer`, and
- * `store_unavailable` if it is too damaged to be read.
+ * Reads and checks a whole database. Throws `config_invalid` if it is not a rankd database, `schema_newer` if a newer
+ * rankd has migrated it, and `store_unavailable` if it is too damaged to read.
  */
 export function examine(db: Connection): Examination {
   return db.read(() => {
@@ -46,7 +43,6 @@ export function examineFile(file: string): Examination {
   }
 }
 
-/** Returns the first problem, or `undefined` if there is none. */
 export function flawOf({ damage, danglingRows }: Examination): string | undefined {
   return damage[0] ?? danglingRows[0];
 }

@@ -34,7 +34,7 @@ export function openExisting(dataDir: string): { db: Connection; close(): void }
 
 /**
  * Opens a private copy of a database and its log, because SQLite can't create its index file on a read-only file
- * system. (The addon takes no URIs, so `immutable=1` is not available.)
+ * system. (`immutable=1` is not available, because the addon does not accept URIs.)
  */
 function openReadOnly(file: string): { db: Connection; close(): void } {
   const scratch = new ScratchDirectory();
@@ -54,7 +54,8 @@ function openReadOnly(file: string): { db: Connection; close(): void } {
 }
 
 /**
- * Copies a database, and retries if it has changed in the meantime, because the file system can be writable elsewhere.
+ * Copies a database, and retries if it changes in the meantime: another machine may be able to write to the file
+ * system.
  */
 function copyUnchanged(from: string, to: string): void {
   const files = () => ['', '-wal'].filter((suffix) => existsSync(from + suffix));
@@ -85,7 +86,7 @@ export function requireDatabase(dataDir: string): string {
 
 /**
  * Copies a snapshot of a database, including its write-ahead log, into an empty file. Other processes can read and
- * write at the same time. The copy is not synced to disk.
+ * write in the meantime. Does not sync the copy to disk.
  */
 export function copyDatabase(from: string, to: string, { isReadonly = false } = {}): void {
   const source = new Connection(from, { isReadonly });

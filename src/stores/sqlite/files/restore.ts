@@ -16,7 +16,6 @@ import { checkDigest } from './backup.ts';
 import { examine, flawOf, newestSchema } from './examine.ts';
 import { copyDatabase, databaseName, onExisting } from './existing.ts';
 
-/** Implements `StoreOperations.examineBackup`. Checks the digest, the database and the schema. */
 export function examineBackup(file: string): ExaminedBackup {
   if (!existsSync(file)) {
     throw new RankdError('not_found', `There is no file ${file}.`, { hint: 'name a file that `rankd backup` made' });
@@ -66,7 +65,7 @@ export function restoreBackup(
   });
 }
 
-/** Gives the old database a second name, and leaves no log that SQLite could apply to the new database. */
+/** Saves the old database as `kept`, and leaves no log behind that SQLite could apply to the new database. */
 function setAside(database: string, kept: string): string | undefined {
   const wasThere = existsSync(database);
   if (wasThere) {
@@ -99,15 +98,15 @@ function mergeLog(file: string): void {
 }
 
 /**
- * Gives a file a second name. The file keeps its first name until the new database replaces it, so the database is
- * never missing.
+ * Links a file to a second name, or copies it. It also keeps its first name until the new database replaces it, so the
+ * database is never missing.
  */
 function linkOrCopy(file: string, kept: string): void {
   try {
     linkSync(file, kept);
   } catch (error) {
     if (codeOf(error) === 'EEXIST') throw error;
-    copyFileSync(file, kept, constants.COPYFILE_EXCL); // the file system has no hard links
+    copyFileSync(file, kept, constants.COPYFILE_EXCL); // the file system does not support hard links
   }
 }
 
@@ -117,7 +116,7 @@ function isSameFile(one: string, other: string): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** e.g. `20260801T120000123Z` */
+/** For example, `20260801T120000123Z`. */
 function stampOf(epochMs: number): string {
   return new Date(epochMs).toISOString().replaceAll(/[-:.]/g, '');
 }
@@ -188,7 +187,7 @@ function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {
   }
 }
 
-/** Migrates a copy to the newest schema, runs `finish` on it in one transaction, and checks its integrity. */
+/** Migrates a copy to the newest schema, runs `finish` on it in a transaction, and checks its integrity. */
 function migrateCopy(
   file: string,
   clock: Pick<Clock, 'now'>,

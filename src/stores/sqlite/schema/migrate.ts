@@ -11,18 +11,18 @@ import { applicationId, copyBefore, schemaVersion } from './schema-version.ts';
 
 export interface MigrateOptions {
   migrations?: readonly string[];
-  /** False for a database that is itself a copy. */
+  /** False if the database is itself a copy. */
   makesCopy?: boolean;
   /**
-   * Prevents daemons from starting until the migration is committed. Throws if one is running. Called only for an older
-   * schema.
+   * Prevents daemons from starting until the returned lock is released. Throws if one is running. Called only if the
+   * database has an older schema.
    */
   lockOutDaemons?: ((version: number) => { release(): void }) | undefined;
 }
 
 /**
- * Migrates a database, or an empty file, to the newest schema. Copies an older database first, to
- * `rankd.db.before-v<new version>`. Of two concurrent migrations, the second does nothing.
+ * Migrates a database or an empty file to the newest schema. First copies an older database to `rankd.db.before-v<new
+ * version>`. Of two concurrent migrations, the second does nothing.
  *
  * Throws `config_invalid` if the file is not a rankd database, and `schema_newer` if a newer version of rankd migrated
  * it. In both cases, the file is unchanged.
@@ -59,7 +59,7 @@ export function migrate(
   }
 }
 
-/** Copies the database, which the migration has locked. Replaces the copy of an earlier attempt. */
+/** Copies the database, which the migration has locked. Replaces the copy left by a previous attempt. */
 function writeCopy(file: string, copy: string): void {
   writeWhole({ to: copy, unfinished: `${copy}.unfinished`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished);

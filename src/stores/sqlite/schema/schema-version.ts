@@ -7,7 +7,7 @@ import type { Connection } from '../engine/connection.ts';
 import { notRankdDatabase } from '../engine/sqlite-error.ts';
 import { migrations } from './migrations.ts';
 
-/** "rnkd" in ASCII, in the header of the file (https://sqlite.org/fileformat.html#application_id). */
+/** "rnkd" in ASCII, stored in the file header (https://sqlite.org/fileformat.html#application_id). */
 export const applicationId = 0x726e6b64;
 
 /**
@@ -22,7 +22,7 @@ export function schemaVersion(db: Connection, newestKnown: number): number {
   return version;
 }
 
-/** Returns the path of the copy that is made before a database is migrated to a schema. */
+/** Returns the path of the copy made before a database is migrated to `schema`. */
 export function copyBefore(file: string, schema: number): string {
   return `${file}.before-v${schema}`;
 }
@@ -44,7 +44,7 @@ function writerOf(db: Connection, version: number): string | undefined {
     const row = db.get<{ rankd: string }>('SELECT rankd FROM schema_steps WHERE version = @version', { version });
     return row === undefined ? undefined : `rankd ${row.rankd}`;
   } catch {
-    return undefined; // the version is only a detail in a message
+    return undefined; // only an error message needs the version
   }
 }
 
@@ -55,14 +55,14 @@ const headerSql = `
 
 const emptyHeader = { id: 0, version: 0, objects: 0 };
 
-/** A table, an index, a trigger or a view, with the statement that created it. */
+/** A table, index, trigger or view, with the SQL that created it. */
 interface SchemaObject {
   type: string;
   name: string;
   sql: string | null;
 }
 
-/** Returns the differences from the schema of the migrations up to `version`, e.g. a dropped trigger. */
+/** Describes each difference from the schema that the migrations up to `version` create, such as a dropped trigger. */
 export function schemaFlaws(db: Connection, version: number): string[] {
   const found = byName(db.all<SchemaObject>(objectsSql));
   const made = byName(madeByMigrations(version));
@@ -76,7 +76,7 @@ export function schemaFlaws(db: Connection, version: number): string[] {
   });
 }
 
-/** Excludes the objects with reserved names, which SQLite itself creates. */
+/** Excludes objects with reserved names, which SQLite itself creates. */
 const objectsSql =
   "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
 
