@@ -28,17 +28,17 @@ export interface AppOptions {
   config: Config;
   /** Absolute path. */
   dataDir: string;
-  /** Used instead of the configured ports; the caller closes them. */
+  /** Replaces the configured ports; the caller closes them. */
   overrides?: Partial<Ports & { sender: WebhookSender }>;
   watch?: Instrumentation;
 }
 
 const unwatched: Instrumentation = { store: (store) => store, platform: (platform) => platform };
 
-/** The context for rank changes. Disposing it closes the store and the platform that it opened. */
+/** Disposing it closes the store and the platform that it opened. */
 export type RankingApp = Ranking & AsyncDisposable;
 
-/** Opens the application for the CLI's commands. */
+/** Opens the application for a CLI command. */
 export async function openRanking(
   options: AppOptions & Pick<OpenOptions, 'onNew' | 'onMigrated' | 'isReading'> & { report?: (alarm: Alarm) => void },
 ): Promise<RankingApp> {
@@ -51,7 +51,6 @@ export async function openRanking(
   };
 }
 
-/** Compares the real platform's responses with rankd's expectations; see `checkLive`. */
 export async function checkLivePlatform(
   { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl }: OpenCloudConfig,
   rest: Pick<LiveCheckOptions, 'clock' | 'signal' | 'memberId'>,
@@ -60,10 +59,10 @@ export async function checkLivePlatform(
   return checkLive({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, apiKey: apiKey.reveal(), ...rest });
 }
 
-/** The application behind the HTTP API. Disposing it closes the opened resources in reverse order. */
+/** The application behind the HTTP API. Disposing it closes the resources that it opened, in reverse order. */
 export interface ServedApp extends LiveContext, AsyncDisposable {
   /**
-   * The largest `deadlineMs` of any configuration so far: requests that began under an earlier one may still be in
+   * The largest `deadlineMs` of all configurations so far: requests that began under a previous one may still be in
    * flight.
    */
   readonly maxDeadlineMs: number;
@@ -81,7 +80,7 @@ export interface ServedApp extends LiveContext, AsyncDisposable {
 }
 
 export interface ApplyOptions {
-  /** True to re-resolve all role names, instead of resolving only new ones. */
+  /** If true, re-resolves all role names instead of only new ones. */
   relearns?: boolean;
 }
 
@@ -140,7 +139,7 @@ export async function openApp(
   };
 }
 
-/** Creates the webhook sender, which loads its modules when it is first used. */
+/** Loads the sender's modules on first use. */
 export function openWebhookSender(clock: Clock): WebhookSender {
   const loaded = async () => (await import('./webhooks/http-sender.ts')).httpWebhookSender(clock);
   return {
@@ -149,7 +148,6 @@ export function openWebhookSender(clock: Clock): WebhookSender {
   };
 }
 
-/** Creates the parts of a daemon's context that depend on the configuration. */
 function configuredParts(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
     ...ports,
@@ -220,10 +218,9 @@ function rulesOf(
   };
 }
 
-/** Longer than the lag of reads on any platform. */
+/** Longer than any platform's read lag. */
 const recentMs = 60_000;
 
-/** Creates the state of rank changes that this process holds in memory. */
 function processState(
   { clock }: Ports,
   report: (alarm: Alarm) => void,

@@ -1,6 +1,6 @@
 import { version } from './base/version.ts';
 
-/** Runs this process's command line. `--version` does not load the CLI, because scripts call it often. */
+/** Runs this process's command line. Handles `--version` without loading the CLI, because scripts call it often. */
 export async function main(): Promise<void> {
   const line = process.argv.slice(2);
   if (line.length === 1 && ['-V', '--version'].includes(`${line[0]}`)) {

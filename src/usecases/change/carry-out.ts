@@ -10,7 +10,10 @@ import { outcomeUnknown } from './change-record.ts';
 import type { LateWriteOutcome } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
-/** `seen`: the role ids that the platform showed last. `done`: the steps that took effect before the refused one. */
+/**
+ * `seen` contains the role ids that the platform last reported, and `done` the steps that took effect before the
+ * refused one.
+ */
 export type Progress =
   | { kind: 'done'; seen: number[] }
   | ({ kind: 'refused'; done: Step[]; seen: number[]; step: Step } & StepRefusal)
@@ -23,26 +26,25 @@ type StepResult =
 
 interface StepRefusal {
   error: RankdError;
-  /** True if the step may still have taken effect, because the read may be stale. */
+  /** True if the step may have taken effect after all, because the read may be stale. */
   isInDoubt?: boolean;
 }
 
 const readAfterMs = doubling(150, 2_000);
-/** The wait before the only retry of a refused step. The first step is not retried. */
+/** The wait before a refused step is retried once. The first step is not retried. */
 const secondTryMs = 500;
 
 type StepPorts = Pick<Ranking, 'platform' | 'clock' | 'trust'>;
 
 export interface StepRun {
   userId: number;
-  /** All of the group's roles. */
   roles: Role[];
   /** The role ids held before the first step. */
   before: number[];
   steps: Step[];
-  /** True if an earlier step of the change took effect. */
+  /** True if an earlier step of the change has taken effect. */
   isUnderWay?: boolean;
-  /** Returns the time from which every read shows rankd's last write (`Clock.monotonic()`). */
+  /** Returns the time (on `Clock.monotonic()`) after which every read reflects rankd's last write. */
   readsReliableFrom(): Promise<number>;
 }
 
@@ -51,7 +53,7 @@ interface OneStep extends Pick<StepRun, 'userId' | 'readsReliableFrom'> {
   isUnderWay: boolean;
 }
 
-/** Carries out the steps in order, each confirmed before the next begins, and reports effects on other roles. */
+/** Carries out the steps in order, confirming each before starting the next, and reports effects on other roles. */
 export async function carryOut(ports: StepPorts, run: StepRun, call: CallContext): Promise<Progress> {
   const progress = await takeSteps(ports, run, call);
   const { userId, roles, steps, before } = run;
@@ -76,14 +78,14 @@ async function takeSteps(
     const lost = lostRole(done, seen);
     done.push(step);
     if (lost === undefined) continue;
-    // The member may now hold fewer roles than either before or after the change.
+    // The member may now hold fewer roles than before the change, and fewer than the change should leave.
     ports.trust.noteLost(run.userId, lost.roleId);
     left.unshift(lost);
   }
   return { kind: 'done', seen };
 }
 
-/** Returns the step whose role the member no longer holds, unless that role was already given twice. */
+/** Returns the completed step whose role the member no longer holds, unless that role was already given twice. */
 function lostRole(done: Step[], seen: number[]): Step | undefined {
   const lost = done.find((step) => step.kind === 'assign' && !hasTakenEffect(step, seen));
   return lost !== undefined && done.indexOf(lost) === done.lastIndexOf(lost) ? lost : undefined;
@@ -91,14 +93,14 @@ function lostRole(done: Step[], seen: number[]): Step | undefined {
 
 async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): Promise<StepResult> {
   let written = await write(ports, one, call);
-  // The previous step has just shown that the key may change this member, so the refusal may be temporary.
+  // The previous step has just shown that the key can change this member, so the refusal may be temporary.
   if (written.kind === 'refused' && one.isUnderWay && (await slept(ports.clock.sleep(secondTryMs, call.signal))))
     written = await write(ports, one, call);
   if (written.kind === 'refused') return afterRefusal(ports, one, written, call);
   return confirm(ports, one, written, call);
 }
 
-/** The outcome of a write. `answer` is `undefined` if the response does not show the member. */
+/** `answer` is `undefined` if the response does not include the member. */
 type Written =
   | { kind: 'accepted'; answer: Member | undefined }
   | { kind: 'refused'; error: RankdError; wasSent: boolean }
@@ -116,7 +118,7 @@ async function write(
     wasSent = true;
     return lease;
   };
-  const bounds = { ...call, fence, readsAfter: !isUnderWay }; // a later step may use all the time left
+  const bounds = { ...call, fence, readsAfter: !isUnderWay }; // a later step can use all the time that is left
   try {
     const answer = await (step.kind === 'assign'
       ? platform.assignRole(change, bounds)
@@ -129,8 +131,8 @@ async function write(
 }
 
 /**
- * Confirms the step by the write's response if responses are trusted, or else by reading the member until the effect
- * shows. Returns `refused` if the platform accepted the write, but reads that can no longer lag do not show its effect.
+ * Confirms the step from the write's response if responses are trusted; otherwise, reads the member until the effect
+ * shows. Returns `refused` if the platform accepted the write but reads that can no longer lag do not show its effect.
  */
 async function confirm(
   { platform, clock, trust }: StepPorts,
@@ -156,9 +158,9 @@ async function confirm(
 }
 
 /**
- * Checks a refusal by reading the member: the platform may have carried out the write, or may have wrongly reported
- * that the user is not a member. If the member can't be read, the result is `unknown`, unless the first write and the
- * read both failed because of the credential: such a write never took effect.
+ * Checks a refusal by reading the member, because the platform may have carried out the write anyway, or may have
+ * wrongly reported that the user is not a member. If the member can't be read, returns `unknown`, except for a first
+ * step whose write and read both failed because of the credential: such a write never takes effect.
  */
 async function afterRefusal(
   { platform, clock }: StepPorts,
@@ -181,7 +183,7 @@ async function afterRefusal(
   return { kind: 'refused', error: disproved(error), isInDoubt: platform.readLagMs > 0 };
 }
 
-/** Returns the error to report after a refusal, if a read then shows that the user is a member. */
+/** Returns the error to report for a refusal after a read has shown that the user is a member. */
 function disproved(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
@@ -193,8 +195,8 @@ function disproved(error: RankdError): RankdError {
 }
 
 /**
- * Returns the error for an accepted write without effect. Roblox has been observed to return 200 for a key without
- * `group:write` and change nothing.
+ * Returns the error for a write that was accepted but had no effect. Roblox has been observed to return 200 and change
+ * nothing if the key lacks `group:write`.
  */
 function withoutEffect(answer: Member | undefined): RankdError {
   if (answer === undefined) {
@@ -210,7 +212,7 @@ function withoutEffect(answer: Member | undefined): RankdError {
   );
 }
 
-/** Returns false if the sleep was aborted. */
+/** Resolves to false if the sleep was aborted. */
 function slept(sleep: Promise<void>): Promise<boolean> {
   return sleep.then(
     () => true,
@@ -219,8 +221,8 @@ function slept(sleep: Promise<void>): Promise<boolean> {
 }
 
 /**
- * Returns a fence that stops a change's writes once another node has taken it over. If this process was suspended
- * during a write, `noteLate` starts the recovery of that write.
+ * Returns a fence that blocks a change's writes once another node has taken over the change. If this process was
+ * suspended during a write, `noteLate` starts the recovery from that write.
  */
 export function fenceOf(
   app: Pick<Ranking, 'store' | 'clock' | 'trust'>,
@@ -233,7 +235,9 @@ export function fenceOf(
   };
 }
 
-/** The time limit for retries: long enough for the new holder, or for the next recovery round, to end the change. */
+/**
+ * Retries stop after this time. It is long enough for the new holder, or the next recovery round, to end the change.
+ */
 const tryForMs = 120_000;
 const tryEveryMs = 1_000;
 /** A live node renews its lease with one of its next heartbeats, well before the last check. */
@@ -245,7 +249,7 @@ type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
 /**
  * Handles a write that may have reached the platform after another node had taken over its change: records it in the
  * audit log, and reopens the change so that it is reconciled. If the member has a newer change, `rankd status` names
- * the member for an operator to check. `leftMs` returns this node's remaining lease. Never rejects.
+ * the member so that an operator can check. `leftMs` returns the time left on this node's lease. Never rejects.
  */
 export async function recoverLateWrite(app: LateWriteContext, change: RankChange, leftMs: () => number): Promise<void> {
   for (let checks = 0; checks < maxChecks; checks += 1) {

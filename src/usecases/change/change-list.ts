@@ -11,43 +11,43 @@ import { errorOf, outcomeUnknown } from './change-record.ts';
 import { isReportStillTrue } from './late-read.ts';
 import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './ranking.ts';
 
-/** A change requested for many members. */
+/** A request to make the same change to every member of a list. */
 export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'holding' | 'atLeast'> {
-  /** Used instead of `newRankId` if set. */
+  /** If set, takes precedence over `request.newRankId`. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
-  /** The command that the history shows. */
+  /** The command as shown in the history. */
   command: string;
   by: string;
 }
 
 export interface ListedMember {
-  /** The line in the list; absent if the members come from Roblox. */
+  /** The line number in the list; absent if the members were read from Roblox. */
   line?: number | undefined;
   rankeeId: number;
   rankeeName: string;
 }
 
-/** The outcome for one member. `done`: an earlier run of the list has already changed the member. */
+/** The outcome for one member. `done` means that an earlier run of the list already changed the member. */
 export type MemberChange =
   | { state: 'changed' | 'already' | 'done'; change: RankChange }
   | { state: 'refused' | 'unknown'; changeId?: string | undefined; error: RankdError };
 
-/** A new list, or one that an earlier command began. */
 export interface PlannedList {
   id: string;
-  /** SHA-256 (hex) of the request and either the members or the role that they hold. */
+  /** SHA-256 hash (hex) of the request, with either the members or the role that they hold. */
   content: string;
-  /** True if an earlier command began the list and did not complete it. */
+  /** True if an earlier command started the list but did not complete it. */
   isContinued: boolean;
 }
 
-/** Within this time, the same command continues with the remaining members; later, it starts over. */
+/** Within this time, repeating the command continues with the remaining members; after that, it starts over. */
 const continuesForMs = 24 * 3_600_000;
 
 /**
- * Decides whether a command starts a list or continues one. Lists are the same if they request the same rank for the
- * same members in any order, or for the holders of the same role: the list itself may change who holds it.
+ * Decides whether a command starts a new list or continues an interrupted one. Two lists are the same if they request
+ * the same rank for the same members, in any order, or for the holders of the same role. The holders themselves are not
+ * compared, because the list may change who holds the role.
  */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
@@ -65,7 +65,10 @@ export async function planList(
   return { id: newId('list'), content, isContinued: false };
 }
 
-/** Changes the members with `runMany`. Skips members whom an earlier run of the list, in any process, has changed. */
+/**
+ * Changes the members with `runMany`. Skips members whom an earlier run of the list has already changed, even in
+ * another process.
+ */
 export async function runList(
   app: Ranking,
   { plan, command, members }: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
@@ -79,7 +82,10 @@ export async function runList(
   return runMany(app, { members, act }, control);
 }
 
-/** Records in the audit log that the list begins or ends. After its end, the same command starts a new list. */
+/**
+ * Records the start or the end of the list in the audit log. Once the end is recorded, the same command starts a new
+ * list.
+ */
 export async function noteList(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   does: 'begin' | 'end',
@@ -91,7 +97,7 @@ export async function noteList(
   );
 }
 
-/** Marks each result that a late read contradicted as unknown. */
+/** Marks each result contradicted by a late read as unknown. */
 export async function listAfterLateReads(
   app: Pick<Ranking, 'store'>,
   run: Run<ListedMember, MemberChange>,
@@ -107,7 +113,7 @@ export async function listAfterLateReads(
   return { ...run, results: await Promise.all(results) };
 }
 
-/** Changes one member. Throws RankdError if a retry may have a different outcome. */
+/** Throws RankdError only if a retry may have a different outcome. */
 async function changeListed(
   app: Ranking,
   { command, list, member }: { command: ListCommand; list: string; member: ListedMember },

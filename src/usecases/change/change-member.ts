@@ -22,15 +22,15 @@ import type { ApprovedChange } from './plan-change.ts';
 import { type Ranking, withSlack } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-/** A change that is stored in the history. `error` is the reason if it was not applied. */
+/** A change that is stored in the history. `error` explains why it was not applied. */
 export interface FinishedChange {
   change: RankChange;
   error?: RankdError | undefined;
 }
 
-/** A change that is about to be written. */
+/** A change that is about to be carried out. */
 export interface Intent {
-  /** The record before the first write. */
+  /** The record to store before the first write. */
   change: RankChange;
   approved: ApprovedChange;
   /** The message for the caller if the change is applied. */
@@ -41,10 +41,10 @@ export interface Intent {
 }
 
 /**
- * Stores the intent, carries out the change, and stores the outcome. Call it in the member's turn. Returns `stale` if
- * another node changed the member first. Throws, and stores no change, if the change may not begin, if the platform's
- * budget has no room for all its writes, or if the platform is not trusted. Once the change has begun, throws only
- * `outcome_unknown`.
+ * Stores the intent, carries out the change, and stores the outcome. Call it during the member's turn. Returns `stale`
+ * if another node changed the member first. Throws, without storing a change, if the change is not allowed to begin, if
+ * the platform's budget has no room for all its writes, or if the platform is not trusted. Once the change has begun,
+ * throws only `outcome_unknown`.
  */
 export async function carryOutChange(
   app: Ranking,
@@ -55,7 +55,7 @@ export async function carryOutChange(
   if (app.trust.stop !== undefined) throw app.trust.stop;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
   if (kinds.length === 0) return recordReached(app, intent);
-  // a change begins only if there is room for all its writes
+  // a change begins only if the budget has room for all its writes
   using reservation = await app.platform.reserve(kinds, withSlack(app, call));
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
@@ -82,7 +82,7 @@ function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): 
   ];
 }
 
-/** The circuit breaker's limit for all keys together, as a multiple of the limit for one key. */
+/** The circuit breaker's limit for all keys combined, as a multiple of the limit for one key. */
 const allKeysShare = 3;
 
 /**
@@ -94,7 +94,7 @@ async function recordReached(
   { change, approved, success, after, secretId }: Intent,
 ): Promise<FinishedChange | 'stale'> {
   const reached = withOutcome(change, { state: 'applied', code: null, message: success }, app.clock.now());
-  // a suspension counts toward the breaker even if it changes no role
+  // a suspension counts toward the breaker's limits even if it changes no role
   const limits = change.hold?.does === 'begin' ? breakerLimits(app) : [];
   const verdict = await app.store.beginChange(reached, { secretId, windows: limits }, (facts) =>
     judgeBegin({ change: reached, after, limits, ...approved }, facts),
@@ -103,7 +103,10 @@ async function recordReached(
   return verdict.do === 'stale' ? 'stale' : { change: reached };
 }
 
-/** Makes the writes and stores the outcome. An internal error leaves the change open, to be reconciled by reads. */
+/**
+ * Makes the writes and stores the outcome. After an internal error, the change stays open until it is reconciled by
+ * reads.
+ */
 async function finish(app: Ranking, { change, approved, success }: Intent, call: CallContext): Promise<FinishedChange> {
   try {
     const { outcome, error, isInDoubt } = await applyChange(app, { change, approved, success }, call);
@@ -127,7 +130,7 @@ type ApplyContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites
 
 type Refused = Extract<Progress, { kind: 'refused' }>;
 
-/** Carries out a change whose intent is stored. Reverts it if a step after the first is refused. */
+/** Carries out a change whose intent has been stored. Reverts it if a step after the first is refused. */
 async function applyChange(
   app: ApplyContext,
   { change, approved: { plan, scheme }, success }: { change: RankChange; approved: ApprovedChange; success: string },
@@ -160,8 +163,9 @@ async function applyChange(
 }
 
 /**
- * Reverts the steps that took effect before a refusal. The refusal is the outcome once reads show that all of them are
- * reverted. If a removal was refused, gives that role back first: the read that still showed it may have been stale.
+ * Reverts the steps that took effect before a refusal. Once reads show that all of them have been reverted, the refusal
+ * becomes the outcome. If the refused step was a removal, first gives that role back, because the read that still
+ * showed it may have been stale.
  */
 async function compensate(
   app: ApplyContext,
@@ -173,7 +177,7 @@ async function compensate(
   // A set, because `done` contains a lost role's step twice.
   const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]);
   const steps = [...undone].map(inverse).reverse();
-  // until reads can no longer lag, a stale read from before the change would look like a revert
+  // until reads can no longer lag, a stale read from before the change could pass for a completed revert
   const lagEnd = app.clock.monotonic() + app.platform.readLagMs;
   const run = { userId: change.rankeeId, roles, before: seen, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);
@@ -184,13 +188,13 @@ function inverse({ kind, roleId }: Step): Step {
   return { kind: kind === 'assign' ? 'unassign' : 'assign', roleId };
 }
 
-/** Returns the time from which reads show all writes so far (`Clock.monotonic()`). */
+/** Returns the time (on `Clock.monotonic()`) after which reads reflect all writes made so far. */
 function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
   return clock.monotonic() + platform.readLagMs;
 }
 
 /**
- * Returns a change's stored record after an attempt to store its outcome failed: the attempt may have succeeded, or
+ * Reads a change's record after an attempt to store its outcome failed: the attempt may have succeeded nonetheless, or
  * another node may have ended the change. If a failover lost the record, stores it again as unknown so that it is
  * reconciled.
  */
@@ -208,8 +212,8 @@ async function findOrRecordAgain(
 }
 
 /**
- * Returns the record of a change that another node took over while this node stalled. If the other node recorded it as
- * not applied but this node saw it applied, records a correction, which undo and the circuit breaker need.
+ * Returns the record of a change that another node took over while this node was stalled. If the other node recorded
+ * the change as not applied, but this node saw it take effect, records a correction for undo and the circuit breaker.
  */
 async function afterTakeOver(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
@@ -229,8 +233,8 @@ async function afterTakeOver(
 }
 
 /**
- * Converts an error that occurred before the first write. A passed deadline becomes `platform_busy`, because nothing
- * was sent.
+ * Converts an error from before the first write. An expired deadline becomes `platform_busy`, because nothing was sent.
+ * Rethrows internal errors.
  */
 export function toRankdError(cause: unknown, call: CallContext): RankdError {
   if (cause instanceof RankdError) return cause;
@@ -243,7 +247,7 @@ export function toRankdError(cause: unknown, call: CallContext): RankdError {
   throw cause;
 }
 
-/** Records a change that ended without a write. */
+/** Records a change that ended without any write to the platform. */
 export async function recordEnded(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   change: RankChange,

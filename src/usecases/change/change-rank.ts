@@ -30,13 +30,13 @@ export interface ChangeAnswer extends FinishedChange {
 }
 
 /**
- * Changes one member's rank, and returns the outcome as recorded in the history. Throws if it records no outcome: after
- * an idempotency conflict, too many concurrent changes to the member, a refusal before a step, role name or suspension
- * has a target rank, a store failure, or an internal error.
+ * Changes one member's rank, and returns the outcome as recorded in the history. Throws if no outcome is recorded: on
+ * an idempotency conflict, if too many changes to the member are in progress, if a step, role name or suspension is
+ * refused before it resolves to a target rank, if the store fails, or on an internal error.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];
-  // Before the first `await`, so that positions are in order of arrival.
+  // Must precede the first `await`, so that positions follow the order of arrival.
   await using position = app.turns.isFull(rankeeId, lane) ? undefined : new QueuePosition(app, { rankeeId, lane });
   await using claim = await claimIdempotencyKey(app, command);
   if (claim.earlier !== undefined) return { change: claim.earlier, replayed: true };
@@ -46,13 +46,13 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
 }
 
 interface Claim extends AsyncDisposable {
-  /** The change of an earlier request with the same idempotency key. */
+  /** The change made by an earlier request with the same idempotency key. */
   earlier?: RankChange;
 }
 
 /**
  * Claims the command's Idempotency-Key, if it has one, until the claim is disposed. Throws `idempotency_in_progress` if
- * the same request is still running, and `idempotency_mismatch` if the key belongs to another request.
+ * the same request is still running, and `idempotency_mismatch` if the key was used for a different request.
  */
 export async function claimIdempotencyKey(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
@@ -63,7 +63,7 @@ export async function claimIdempotencyKey(
   const slot = { keyId, idempotencyKey: idempotency.key, group: group.title };
   const since = clock.now() - idempotencyWindowMs;
   const standing = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
-  // If this fails, the store releases the claim itself once it responds again.
+  // If this fails, the store releases the claim itself once it is reachable again.
   if (standing.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
   const known = standing.is === 'running' ? standing.fingerprint : standing.change.fingerprint;
   if (known !== fingerprint) throw mismatch();
@@ -92,7 +92,10 @@ function tooMany(userId: number): RankdError {
   return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }
 
-/** Waits for the member's turn, plans the change and carries it out. Starts over if another node changed the member. */
+/**
+ * Waits for the member's turn, then plans and carries out the change. Starts over if another node changed the member
+ * first.
+ */
 async function changeInTurn(
   app: Ranking,
   { command, position }: { command: ChangeCommand; position: QueuePosition },
@@ -100,7 +103,7 @@ async function changeInTurn(
 ): Promise<FinishedChange & { replayed?: true }> {
   const draft = draftOf(app, command);
   const { secretId } = command.caller;
-  // A step, a role name or a suspension has no target rank to record before it is planned.
+  // Until it is planned, a step, role name or suspension has no target rank to record.
   const { step, roleName, hold } = command;
   const isNumbered = step === undefined && roleName === undefined && hold?.kind !== 'suspension';
   const asked = isNumbered ? draft : undefined;
@@ -154,7 +157,6 @@ async function findDoneByList(
   return changes.find(({ command = '' }) => command.includes(list));
 }
 
-/** The result of planning and checking. `change` is the record so far. */
 type Approval =
   | { change: RankChange; approved: ApprovedChange; success: string }
   /** The result of a dry run. */
@@ -203,7 +205,7 @@ async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ valu
   }
 }
 
-/** Records a refusal. Throws it instead if the requested rank or the outcome is unknown, or the store fails. */
+/** Records a refusal, or throws it if the requested rank or the outcome is unknown, or if the store has failed. */
 export async function recordRefusal(
   app: Ranking,
   change: RankChange | undefined,

@@ -11,10 +11,9 @@ import type { Ports } from '../../ports/index.ts';
 import type { ApprovedChange } from './plan-change.ts';
 import type { ChangeCommand, HoldAsked, Ranking } from './ranking.ts';
 
-/** Longer than any Roblox name. Without a limit, a leaked key's refused requests could fill the database. */
+/** Longer than any Roblox name. Without a limit, refused requests made with a leaked key could fill the database. */
 const maxStoredCharacters = 100;
 
-/** Returns the record for a change that was just requested and has no plan yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
   {
@@ -94,7 +93,6 @@ export function withPlan(
   };
 }
 
-/** Adds the outcome to the record. `now` is in epoch milliseconds. */
 export function withOutcome(
   change: RankChange,
   { state, code, message, rolesAfter }: ChangeOutcome,
@@ -111,11 +109,10 @@ export function withOutcome(
   };
 }
 
-/** A change's outcome, and the error behind it for the caller and the log. */
 export interface ChangeResult {
   outcome: ChangeOutcome;
   error?: RankdError;
-  /** True if the first write was refused but may have been carried out. */
+  /** True if the first write was refused but may have taken effect. */
   isInDoubt?: boolean;
 }
 
@@ -123,7 +120,6 @@ export function resultOf(error: RankdError): ChangeResult {
   return { outcome: outcomeOf(error), error };
 }
 
-/** Returns the outcome of a change that ended with this error. */
 export function outcomeOf(error: RankdError): ChangeOutcome {
   return {
     state: endState(error.code),
@@ -134,11 +130,11 @@ export function outcomeOf(error: RankdError): ChangeOutcome {
 }
 
 /**
- * Returns the error for the caller, or `undefined` if the change is applied. `error` is the original error, if known.
+ * Returns the error for the caller, or `undefined` if the change was applied. `error` is the original error, if known.
  */
 export function errorOf({ state, code, message }: RankChange, error?: RankdError): RankdError | undefined {
   if (state === 'applied') return undefined;
-  // A change that is being reverted has the refusal's code, but its outcome is unknown.
+  // While a change is being reverted, it has the refusal's code, but its outcome is unknown.
   if (state === 'unknown' || code === null) return outcomeUnknown(error);
   const { retryAfterMs, hint, cause } = error ?? {};
   return new RankdError(code, message, { retryAfterMs, hint, cause });
@@ -164,8 +160,8 @@ export function recordOutcome(
 }
 
 /**
- * Records that an open change is being reverted. Call it before the first reverting write. Throws `conflict` if this
- * process no longer holds the change.
+ * Records that an open change is being reverted. Must be called before the first write that reverts it. Throws
+ * `conflict` if this process no longer holds the change.
  */
 export async function recordCompensating(
   { store, clock }: RecordPorts,

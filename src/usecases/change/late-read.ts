@@ -8,9 +8,9 @@ import { callWithin } from '../../ports/platform.ts';
 import { isOfApplied, type LateRead } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
-/** The wait while the budget has no room, and after a failed read, where it is multiplied by the number of tries. */
+/** The wait while the budget has no room. After a failed read, it is multiplied by the number of tries. */
 const waitMs = 1_000;
-/** The wait if the platform can't be reached: such reads fail fast, and outages often last longer. */
+/** The wait after a read that could not reach the platform: such reads fail fast, and outages often last longer. */
 const unreachedWaitMs = 5_000;
 const maxTries = 5;
 
@@ -27,8 +27,8 @@ export async function makeLateReads(
 }
 
 /**
- * Runs `work` in a process that ends after it. Makes the late reads that become due during the work, and hands the rest
- * over to a daemon. If no daemon takes them, makes them itself before it returns, unless `stop` is aborted.
+ * Runs `work` in a process that exits afterwards. Makes the late reads that become due in the meantime, and hands the
+ * remaining ones over to a daemon. If no daemon takes them, makes them before returning, unless `stop` is aborted.
  */
 export async function withLateReads<T>(
   app: Ranking,
@@ -60,7 +60,8 @@ export async function requestLateRead(app: Ranking, changeId: string): Promise<{
 }
 
 /**
- * Returns false if a late read has contradicted the reported outcome. `isApplied`: the change was reported as applied.
+ * Returns false if a late read has contradicted the reported outcome. `isApplied` is true if the change was reported as
+ * applied.
  */
 export async function isReportStillTrue(
   { store }: Pick<Ranking, 'store'>,
@@ -71,7 +72,10 @@ export async function isReportStillTrue(
   return state === undefined || (state !== 'unknown' && (state === 'applied') === isApplied);
 }
 
-/** Makes the next late read; if it is not due or the budget has no room, only waits. Rejects if `stop` is aborted. */
+/**
+ * Makes the next late read, or only waits if that read is not due yet or the budget has no room. Rejects if `stop` is
+ * aborted.
+ */
 async function makeLateRead(current: () => Ranking, stop: AbortSignal): Promise<void> {
   const { trust, clock } = current();
   const read = await trust.nextRead(stop);
@@ -85,17 +89,16 @@ async function makeLateRead(current: () => Ranking, stop: AbortSignal): Promise<
   read.dueAt = clock.monotonic() + (isUnreached ? unreachedWaitMs : waitMs) * read.tries;
 }
 
-/** True if no call is waiting, and more than a tenth of the budget for reading members is left for callers. */
 function hasRoom({ platform }: Pick<Ranking, 'platform'>): boolean {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   return reads === undefined || (reads.waiting === 0 && reads.left > reads.limit / 10);
 }
 
 /**
- * Compares the member's roles with the reported outcome. If they contradict it, the change becomes unknown and is
- * reconciled, which completes a refused change that partly took effect. The roles prove nothing if the member was
- * changed in the meantime, or left the group and possibly rejoined. Returns false if another change to the member is
- * running.
+ * Compares the member's roles with the reported outcome. If they contradict it, reopens the change as unknown so that
+ * it is reconciled, which completes a refused change that partly took effect. Ignores the roles if the member was
+ * changed in the meantime or has left the group (and perhaps rejoined), because they then prove nothing. Returns false
+ * if another change to the member is running.
  */
 async function readAgain(app: Ranking, read: LateRead, stop: AbortSignal): Promise<boolean> {
   const { change } = read;
@@ -115,7 +118,6 @@ async function readAgain(app: Ranking, read: LateRead, stop: AbortSignal): Promi
   return true;
 }
 
-/** `agrees`: the held roles match the reported outcome. */
 type Finding = 'agrees' | 'differs' | 'no evidence';
 
 function findingOfApplied({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {

@@ -1,34 +1,36 @@
 import { abortable } from '../../base/clock.ts';
 
 /**
- * The maximum number of running and waiting changes to one member in one lane. More would miss their deadlines and
- * delay other callers.
+ * The maximum number of running and waiting changes per member and lane. Any more would miss their deadlines and delay
+ * other callers.
  */
 export const maxPerLane = 10;
 
-/** A position in this process's queue for a member. Disposing it passes the turn on. */
+/** A position in this process's queue for a member. Disposing it gives the turn to the next change. */
 export interface MemberTurn extends Disposable {
-  /** True if no other change to the member was running or waiting. */
+  /** True if the queue was empty when this change joined it. */
   isFirst: boolean;
-  /** The position in the queue that all nodes share; `undefined` before this change joins it. */
+  /** The position in the queue shared by all nodes; `undefined` until this change joins that queue. */
   position: string | undefined;
   /**
-   * Returns the lowest of `position` and the positions of this process's turns for the member. A node's first change
-   * may join the shared queue after the changes behind it: if it waited at its own position, two nodes could deadlock.
+   * Returns the lowest of `position` and the positions of this process's turns for the member. The change at the head
+   * of this process's queue may join the shared queue after the changes behind it: if each change waited for its own
+   * position, two nodes could deadlock.
    */
   lowest(position: string | undefined): string | undefined;
-  /** Resolves once all earlier turns have ended. Rejects if `signal` is aborted before that. */
+  /** Resolves once all earlier turns have ended. Rejects if `signal` is aborted first. */
   waitForTurn(signal: AbortSignal): Promise<void>;
 }
 
-/** Admits one change at a time for each member, in order of arrival. Different members do not wait for each other. */
+/**
+ * Admits one change per member at a time, in order of arrival. Changes to different members do not wait for each other.
+ */
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
   readonly #ofMember = new Map<number, Set<MemberTurn>>();
-  /** The number of running and waiting turns, by member and lane. */
+  /** The number of running and waiting turns, keyed by member and lane. */
   readonly #counts = new Map<string, number>();
 
-  /** True if the lane can't queue any more changes to the member. */
   isFull(userId: number, lane: string): boolean {
     return (this.#counts.get(`${userId} ${lane}`) ?? 0) >= maxPerLane;
   }
@@ -38,7 +40,7 @@ export class MemberTurns {
     return this.#last.has(userId);
   }
 
-  /** Takes the next position. It is synchronous, so positions are in call order. */
+  /** Synchronous, so that positions follow the order of the calls. */
   enqueue(userId: number, lane: string): MemberTurn {
     const slot = `${userId} ${lane}`;
     this.#counts.set(slot, (this.#counts.get(slot) ?? 0) + 1);
@@ -64,7 +66,7 @@ export class MemberTurns {
         else this.#counts.delete(slot);
         turns.delete(turn);
         if (turns.size === 0) this.#ofMember.delete(userId);
-        // If this turn is disposed early, the next one still waits for the earlier ones.
+        // Even if this turn is disposed early, the next one waits for the turns before this one.
         void Promise.resolve(before).then(end);
         void ended.then(() => {
           if (this.#last.get(userId) === ended) this.#last.delete(userId);

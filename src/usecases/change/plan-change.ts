@@ -22,7 +22,7 @@ import { type MemberReading, readMember } from './read-member.ts';
 
 type PlanContext = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
 
-/** The plan for a command and the member's current roles. The rules have not been checked yet. */
+/** The plan for a command, based on the member's current roles. It has not been checked against the rules yet. */
 export interface PlannedChange {
   plan: RolePlan;
   scheme: GroupScheme;
@@ -36,11 +36,10 @@ type AskedPlan = Pick<
   ChangeCommand,
   'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'holding' | 'atLeast' | 'hold'
 > & {
-  /** rankd's last change to the member, if it was already read. */
+  /** rankd's last change to the member, if the caller has already read it. */
   written?: Promise<RankChange | undefined> | undefined;
 };
 
-/** Reads the member, and plans the change to the requested rank. */
 export async function planChange(
   app: PlanContext,
   command: AskedPlan,
@@ -87,7 +86,8 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  // Reading the member may have shown that the number or name now means a different role, or that its rank has changed.
+  // Reading the member may have revealed that the number or name now refers to a different role, or that the role's
+  // rank has changed.
   const { plan, scheme, target } = await planConfirmed(
     app,
     found,
@@ -107,7 +107,7 @@ export async function planChange(
   return { plan, scheme, newRankId, acting };
 }
 
-/** Returns a step's probable target, based on the roles that rankd gave last. */
+/** Guesses the target of a step from the roles that rankd's last change left. */
 async function nextOf(
   app: Pick<Ranking, 'group' | 'policy'>,
   command: AskedPlan,
@@ -119,8 +119,8 @@ async function nextOf(
 }
 
 /**
- * Returns the target of a plan that is based on guessed roles; `undefined` if the plan fails. The target is confirmed
- * while the member is read; a wrong guess only costs another read.
+ * Returns the target of a plan based on guessed roles; `undefined` if planning fails. The guess makes it possible to
+ * confirm the target while the member is being read; a wrong guess only costs another read.
  */
 export function guessed(plan: () => RolePlan): Role | undefined {
   try {
@@ -130,7 +130,7 @@ export function guessed(plan: () => RolePlan): Role | undefined {
   }
 }
 
-/** Plans for a member who was just read. Replans if the target role has changed. */
+/** Plans a change for a member who was just read, and replans if the target role has changed. */
 export async function planConfirmed<T extends { plan: RolePlan }>(
   app: PlanContext,
   { member, scheme }: { member: Member; scheme: GroupScheme },
@@ -143,7 +143,7 @@ export async function planConfirmed<T extends { plan: RolePlan }>(
   }
 }
 
-/** Retries `work` with a fresh read of the acting account and the roles if the account seems to rank too low. */
+/** Runs `work`. If the acting account seems to rank too low, re-reads the account and the roles, and retries once. */
 export async function withCurrentReach<T>(
   { group }: Pick<Ranking, 'group'>,
   call: CallContext,
@@ -178,7 +178,7 @@ function roleOfSuspension(scheme: GroupScheme, hold: AskedPlan['hold']): Role {
   return suspendedRole(scheme, role ?? scheme.named['policy.suspension.role'][0]?.id);
 }
 
-/** Throws `configuration_misfit` if the change depends on a setting that does not identify its role. */
+/** Throws `configuration_misfit` if the change depends on a setting that does not identify a role in the group. */
 function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
   const isSuspension = hold?.kind === 'suspension';
   const namesRole = isSuspension && hold.role !== undefined; // then policy.suspension.role does not matter
@@ -187,8 +187,8 @@ function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
 }
 
 /**
- * Reads the member and the current scheme, with every role that the member holds. `expected` is the role to give, if it
- * is known in advance. Throws `member_not_found`, and `above_acting_account` for the owner.
+ * Reads the member, and the current scheme including every role that the member holds. `expected` is the role to give,
+ * if it is known in advance. Throws `member_not_found`, or `above_acting_account` for the owner.
  */
 export async function findMember(
   app: PlanContext,
@@ -206,7 +206,9 @@ export async function findMember(
   return { member, scheme: await schemeOf(app, member, call) };
 }
 
-/** Returns the current scheme with every role that the member holds. Throws `above_acting_account` for the owner. */
+/**
+ * Returns the current scheme, including every role that the member holds. Throws `above_acting_account` for the owner.
+ */
 async function schemeOf(app: PlanContext, member: Member, call: CallContext): Promise<GroupScheme> {
   const { userId } = member;
   const scheme = await app.group.schemeFor(member, call);
@@ -214,15 +216,15 @@ async function schemeOf(app: PlanContext, member: Member, call: CallContext): Pr
   if (ownersRole === undefined) return scheme;
   const owner = await app.group.owner(readInTime(app, call));
   if (owner === undefined || owner === userId) throw refusalOfOwnersRank(userId, ownersRole);
-  // In a group that Roblox has migrated, a role with rank 255 can be ordinary, and only GetGroup names the owner.
+  // In groups that Roblox has migrated, an ordinary role can have rank 255, and only GetGroup identifies the owner.
   const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));
   return { ...scheme, roles };
 }
 
-/** Not exported, so only this file can mark a plan as checked. */
+/** Not exported, so that only this file can mark a plan as checked. */
 declare const checked: unique symbol;
 
-/** A plan that the policy allows. The rules in `recheck` are rechecked when the change begins. */
+/** A plan that the policy allows. The rules in `recheck` are checked again when the change begins. */
 export interface ApprovedChange extends PlannedChange {
   readonly policyCase: PolicyCase;
   readonly recheck: readonly PolicyRule[];
@@ -240,13 +242,12 @@ export const checkNames = [
 ];
 
 type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'atLeast'> & {
-  /** The kind of change for the rules; `rank` by default. */
+  /** Selects the rules to check; `rank` by default. */
   kind?: keyof typeof rulesFor;
-  /** Set if they were already read. */
+  /** If absent, `checkPlan` reads them. */
   paces?: Paces;
 };
 
-/** Returns the kind of change for the rules. */
 export function rulesKindOf({ hold, kind }: Pick<ChangeCommand, 'hold' | 'kind'>): 'rank' | 'role' | 'suspension' {
   if (kind !== undefined) return 'role';
   return hold?.kind === 'suspension' ? 'suspension' : 'rank';
@@ -263,7 +264,7 @@ export async function checkPlan(
   examiner: Examiner = strict,
 ): Promise<ApprovedChange> {
   const { plan, scheme, acting } = planned;
-  // a suspension may begin or end without any step
+  // a suspension can begin or end without changing any role
   const isQuiet = (kind === 'rank' || kind === 'role') && plan.steps.length === 0;
   const rules = rulesFor[kind];
   const asked = { policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting };
@@ -286,13 +287,13 @@ export async function checkPlan(
           : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
     );
   }
-  // With `atLeast`, a member above the ceiling stays there without a refusal.
+  // With `atLeast`, a member above the ceiling is left unchanged, not refused.
   return approved({ ...planned, policyCase, recheck: isQuiet && atLeast ? [] : rules });
 }
 
 /**
- * Checks a plan that restores roles. Only the policy's ceiling, floor, locked roles and protected members apply, and
- * the acting account's reach. Throws the refusal.
+ * Checks a plan that restores roles, and throws the refusal. Applies only the policy's ceiling, floor, locked roles and
+ * protected members, and the reach of the acting account.
  */
 export function checkUndo(
   app: Pick<Ranking, 'policy'>,
@@ -320,7 +321,6 @@ export interface Paces {
   activeAt: number | undefined;
 }
 
-/** Reads the times that the policy needs. */
 export async function pacesOf(
   { store, policy }: Pick<Ranking, 'store' | 'policy'>,
   { rankeeId, rankerId }: Pick<RankRequest, 'rankeeId' | 'rankerId'>,
@@ -338,8 +338,8 @@ function paceOf({ clock }: Pick<Ranking, 'clock'>, { changedAt, activeAt }: Pace
 }
 
 /**
- * Reads the ranker's roles if the policy requires it. This check is last, so that a change that another check refuses
- * costs no call to the platform. Throws `ranker_not_allowed`.
+ * Reads and checks the ranker's roles if the policy requires it. Throws `ranker_not_allowed`. Runs last, so that a
+ * change refused by another check costs no platform call.
  */
 async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
   if (!mustVerifyRanker(of)) return undefined;
@@ -351,18 +351,14 @@ async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext)
   return roles;
 }
 
-/**
- * Runs the checks for a change. `strict` stops at the first refusal; `rank test` collects all refusals that are
- * reported.
- */
+/** Handles the results of checks: `strict` throws the first refusal, and `rank test` collects all results. */
 export interface Examiner {
-  /** Runs a check whose result later checks need. Throws its refusal. */
+  /** Runs a check that later checks depend on, and throws its refusal. */
   find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;
-  /** Reports the result of a check: the refusal, or `undefined` if the change is allowed. */
+  /** Reports a check's result: the refusal, or `undefined` if the check passed. */
   report(name: string, refusal: RankdError | undefined): void;
 }
 
-/** Throws the first refusal. */
 export const strict: Examiner = {
   find: (_name, check) => check(),
   report: (_name, refusal) => {

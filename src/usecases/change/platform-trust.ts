@@ -4,12 +4,11 @@ import type { Surprise, Surprises } from '../../base/surprises.ts';
 import type { RankChange } from '../../core/model.ts';
 import { type SideEffects, type Streaks, streaksAfter } from '../../core/steps.ts';
 
-/** Unexpected effects of a change. */
 export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];
 
 /**
- * An event that needs the operator's attention. `facts.problem` is set if the problem persists until a late read agrees
- * or until a reload.
+ * An event that needs the operator's attention. `facts.problem` is set if the problem lasts until a late read agrees or
+ * the configuration is reloaded.
  */
 export interface Alarm {
   level: 'warn' | 'error';
@@ -17,11 +16,9 @@ export interface Alarm {
   facts: Record<string, unknown>;
 }
 
-/**
- * A pending late read: a read of the member once reads can no longer lag, to verify the reported outcome of a change.
- */
+/** A scheduled read of the member, made once reads can no longer lag, to verify the reported outcome of a change. */
 export interface LateRead {
-  /** The reported change if it was applied; if Roblox refused it, the intent with the target roles. */
+  /** The change as reported if it was applied; if Roblox refused it, the intent with the target roles. */
   change: RankChange;
   /** On `Clock.monotonic()`. */
   dueAt: number;
@@ -30,7 +27,7 @@ export interface LateRead {
   era: number;
 }
 
-/** True if the change was applied: only such changes show whether success responses can be trusted. */
+/** True if the change was reported as applied. Only such changes show whether success responses can be trusted. */
 export function isOfApplied({ change }: LateRead): boolean {
   return change.state === 'applied';
 }
@@ -43,13 +40,14 @@ const maxStreak = 3;
  */
 const sampleSize = 20;
 /**
- * The maximum number of pending late reads. More are dropped, because they would come too late to prove anything.
- * Refusals have a separate limit, because a script may repeat them.
+ * The maximum number of pending late reads. Any more are dropped, because they would come too late to prove anything.
+ * Refusals have a separate limit, because a script can cause any number of them.
  */
 const maxReads = { applied: 1_000, refused: 100 };
 
 /**
- * The outcome for a change whose write may have reached the platform late. `superseded`: the member has a newer change.
+ * The outcome for a change whose write may have reached the platform late. `superseded` means that the member has a
+ * newer change.
  */
 export type LateWriteOutcome = 'reopened' | 'superseded' | 'unknown';
 
@@ -62,7 +60,8 @@ export class PlatformTrust {
   #changes = 0;
   #era = 0;
   /**
-   * True if a late read has agreed since this process started, since the last reload and since the last contradiction.
+   * True if a late read has agreed since the process started, the configuration was reloaded, or a late read disagreed,
+   * whichever was last.
    */
   #isProven = false;
   #isDoubted = false;
@@ -74,24 +73,26 @@ export class PlatformTrust {
     this.#report = report;
   }
 
-  /** False after a read contradicted a response: until a late read agrees, every effect must be confirmed by a read. */
+  /**
+   * False after a read has contradicted a response. Every effect must then be confirmed by a read, until a late read
+   * agrees.
+   */
   get believesAnswers(): boolean {
     return !this.#isDoubted;
   }
 
-  /** The reason no change may begin; `undefined` if changes may begin. */
+  /** The reason why no change can begin; `undefined` if changes can begin. */
   get stop(): RankdError | undefined {
     return this.#stop;
   }
 
-  /** Unexpected effects of changes so far. */
   get surprises(): Surprise[] {
     return this.#surprises.list();
   }
 
   /**
-   * Lifts the stop, and requires a late read of the next applied change. Called after a reload, which may bring a new
-   * key.
+   * Lifts the stop, and requires a late read of the next applied change. Called after a reload, which may have changed
+   * the key.
    */
   renew(): void {
     this.#era += 1;
@@ -106,8 +107,8 @@ export class PlatformTrust {
   }
 
   /**
-   * Schedules a late read of an applied change, after `dueAt`, if it is a demotion or every twentieth change. Until a
-   * late read has agreed, also ensures that one from after the last reload is pending.
+   * Schedules a late read of an applied change if it is a demotion, and of every twentieth change. Until a late read
+   * has agreed, also ensures that one scheduled since the last reload is pending.
    */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
@@ -115,7 +116,7 @@ export class PlatformTrust {
     if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addRead(change, dueAt);
   }
 
-  /** Schedules a late read of the change after `dueAt` (on `Clock.monotonic()`). */
+  /** Schedules a late read of the change for `dueAt` (on `Clock.monotonic()`), unless too many are pending. */
   addRead(change: RankChange, dueAt: number): void {
     const read = { change, dueAt, tries: 0, era: this.#era };
     const alike = this.#reads.filter((other) => isOfApplied(other) === isOfApplied(read));
@@ -128,31 +129,33 @@ export class PlatformTrust {
     return this.#reads;
   }
 
-  /** Returns the late read that is due first. Waits if there is none. Rejects if `signal` is aborted. */
+  /** Returns the late read that is due first, waiting until there is one. Rejects if `signal` is aborted. */
   async nextRead(signal: AbortSignal): Promise<LateRead> {
     while (this.#reads.length === 0) await abortable(this.#arrival.promise, signal);
     return this.#reads.reduce((first, read) => (read.dueAt < first.dueAt ? read : first));
   }
 
-  /** Removes a late read that is done or no longer useful. */
   endRead(read: LateRead): void {
     this.#reads = this.#reads.filter((other) => other !== read);
     if (this.#reads.length === 0) this.#arrival = Promise.withResolvers();
   }
 
-  /** Records that a role whose assignment was confirmed was gone at the next step of the same change. */
+  /** Records that a role, although confirmed, had disappeared by the next step of the same change. */
   noteLost(userId: number, roleId: number): void {
     const what = 'a role that Roblox had confirmed was gone a moment later in the same change; rankd assigns it again';
     this.#doubt('not_held', what, { rankeeId: userId, roleId });
   }
 
-  /** Records that a late read agreed. Results from before a reload prove nothing about a new key. */
+  /**
+   * Records that a late read agreed with the outcome. A read scheduled before a reload proves nothing about the new
+   * key.
+   */
   noteAgreement({ era }: LateRead): void {
     if (era === this.#era) this.#isProven = true;
     this.#isDoubted = false;
   }
 
-  /** Records that a late read contradicted the outcome. `held`: the role ids that the read showed. */
+  /** Records that a late read contradicted the outcome. `held` contains the role ids that the read showed. */
   noteDisagreement(read: LateRead, held: number[]): void {
     const { id, rankeeId, rolesBefore, rolesAfter } = read.change;
     const isHeld = !isOfApplied(read);
@@ -163,7 +166,6 @@ export class PlatformTrust {
     this.#doubt(isHeld ? 'held_though_refused' : 'not_held', what, facts);
   }
 
-  /** Reports a write that may have reached the platform after another node had taken over its change. */
   reportLateWrite({ id, rankeeId }: RankChange, outcome: LateWriteOutcome): void {
     const result = {
       reopened: 'rankd reconciles the change again',
@@ -182,7 +184,6 @@ export class PlatformTrust {
     this.#report({ level: 'error', message, facts: { ...facts, problem: 'trust' } });
   }
 
-  /** Reports a change's effects on roles that the change does not name. */
   noteSideEffects(userId: number, effects: SideEffects): void {
     const { vanished, appeared } = effects;
     this.#streaks = streaksAfter(this.#streaks, effects);

@@ -6,9 +6,9 @@ import { isAbandoned, reconcileFirst } from './reconcile-change.ts';
 const pollMs = 50;
 
 /**
- * A change's position among all changes to its member on all nodes. `MemberTurns` orders this process's changes; the
- * store's queue orders changes from different nodes. A change joins that queue only if it must wait, so without
- * contention it costs one round trip.
+ * A change's position in the queue for its member, across all nodes. `MemberTurns` orders the changes of this process;
+ * the store's queue orders changes from different nodes. A change joins the store's queue only if it has to wait, so an
+ * uncontended change costs one round trip.
  */
 export class QueuePosition implements AsyncDisposable {
   readonly #app: Ranking;
@@ -25,21 +25,21 @@ export class QueuePosition implements AsyncDisposable {
   }
 
   /**
-   * Waits until all earlier changes have ended, and reconciles an abandoned one. Returns the id of the member's newest
-   * change. Rejects if `call.signal` is aborted.
+   * Waits until all changes ahead of this one have ended, and reconciles any that was abandoned. Returns the id of the
+   * member's newest change. Rejects if `call.signal` is aborted.
    */
   async waitForTurn(call: CallContext): Promise<string | undefined> {
     return (await this.waitAndRead(call, async () => undefined)).after;
   }
 
   /**
-   * Waits like `waitForTurn`, and also returns the result of `read`, which runs last in the same round trip, so it is
-   * never older than the change `after`.
+   * Waits like `waitForTurn`, and also returns the result of `read`. `read` runs last in the round trip that finds
+   * `after`, so its result reflects at least that change.
    */
   async waitAndRead<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.waitForTurn(call.signal);
     for (;;) {
-      // In one round trip: a change that begins between the responses makes this one stale.
+      // All three in one round trip. If another change begins between the responses, `beginChange` returns `stale`.
       const [isNext, { latestId, open }, found] = await Promise.all([
         this.#isNext(),
         this.#app.store.latestChange(this.#rankeeId),
@@ -48,7 +48,7 @@ export class QueuePosition implements AsyncDisposable {
       if (open !== undefined && isAbandoned(this.#app, open) && (await reconcileFirst(this.#app, open.change, call)))
         continue;
       if (open === undefined && isNext) return { after: latestId, found };
-      await this.#join(); // later changes, on any node, wait for this one
+      await this.#join(); // from now on, later changes wait for this one, on every node
       await this.#app.clock.sleep(pollMs, call.signal);
     }
   }
@@ -56,11 +56,10 @@ export class QueuePosition implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#turn[Symbol.dispose]();
     const position = await this.#joining?.catch(() => undefined);
-    // If this fails, the store releases the position itself once it responds again.
+    // If this fails, the store releases the position itself once it is reachable again.
     if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);
   }
 
-  /** Returns true if no change on another node is ahead. */
   async #isNext(): Promise<boolean> {
     const position = this.#turn.lowest(this.#position ?? (await this.#joining));
     const seen = await this.#app.store.queueStanding({ rankeeId: this.#rankeeId, position });

@@ -12,10 +12,10 @@ import type { PlatformTrust } from './platform-trust.ts';
 export interface Ranking extends Ports {
   group: GroupView;
   policy: PolicySettings;
-  /** `undefined` if it is turned off. */
+  /** `undefined` if turned off. */
   breaker: BreakerConfig | undefined;
   suspension: SuspensionConfig;
-  /** The time limit for a change, in milliseconds. */
+  /** The time limit for a change. */
   deadlineMs: number;
   turns: MemberTurns;
   /** The ids of open changes that this process is working on. */
@@ -29,36 +29,37 @@ export interface Ranking extends Ports {
 }
 
 /**
- * Returns the time limit for a change that no game waits for, in milliseconds. It includes the read lag, because an
- * earlier change may need to be reconciled first.
+ * Returns the time limit for a change that no game is waiting for, in milliseconds. It includes the read lag, because
+ * an earlier change may need to be reconciled first.
  */
 export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
   return deadlineMs + platform.readLagMs;
 }
 
-/** The share of the time limit that is reserved for delays: a change that begins just in time must not time out. */
+/**
+ * The share of the time limit that is reserved for delays: a change that begins at the last moment must not time out.
+ */
 const slackShare = 1 / 20;
 
-/** Returns the call with an earlier deadline, which leaves time for delays. */
+/** Returns the call with an earlier deadline, to leave time for delays. */
 export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: CallContext): CallContext {
   return { ...call, deadlineAt: call.deadlineAt - deadlineMs * slackShare };
 }
 
-/** Returns the call with the deadline for reading the member, which leaves time for the writes. */
+/** Returns the call with an earlier deadline for reading the member, to leave time for the writes. */
 export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = withSlack(app, call);
   return { ...call, deadlineAt: deadlineAt - app.platform.changeMs };
 }
 
-/** The caller behind a change, and the caller's limits. */
 export interface ChangeCaller {
   /** The name in the history and the audit log, e.g. `key:<id>` or `cli:<user>@<host>`. */
   by: string;
   keyId?: string;
   placeId?: number;
-  /** The id of the key's secret that the request used. */
+  /** The id of the secret used for the request; a key can have several. */
   secretId?: string;
-  /** The key's limits beyond the policy's; absent for the operator. */
+  /** The key's own limits, in addition to the policy's; absent for the operator. */
   rules?: KeyRules;
   /** True for a test key or a dry run: everything is checked, but nothing is written to the platform. */
   dryRun: boolean;
@@ -69,31 +70,30 @@ export interface ChangeCommand {
   request: RankRequest;
   /** Requests the next rank up or down from the member's current rank, instead of `newRankId`. */
   step?: Direction;
-  /** The number of ranks up or down; 1 by default. */
+  /** The number of ranks to move up or down; 1 by default. */
   stepCount?: number;
-  /** Requests one extra role, instead of a rank. */
+  /** Adds or removes an extra role, instead of changing the rank. */
   kind?: RoleChangeKind;
   /** Requests the role with this name, instead of `newRankId`. */
   roleName?: string;
-  /** The change is made only if this is the member's rank. */
+  /** Makes the change only if the member currently has this rank. */
   ifRank?: RoleName;
-  /** The change is made only if the member holds the role with this id. */
+  /** Makes the change only if the member holds the role with this id. */
   holding?: number;
-  /** If true, a member who already has the requested rank or a higher one is not changed. */
+  /** If true, leaves a member who already has the requested rank or a higher one unchanged. */
   atLeast?: boolean;
-  /** The change begins a hold, or ends one. */
   hold?: HoldAsked;
   /**
-   * The id of the list that the change belongs to; `command` includes it. A member whom the list has already changed is
-   * skipped.
+   * The id of the list that the change belongs to, which `request.command` includes. A member whom the list has already
+   * changed is skipped.
    */
   list?: string;
   idempotency?: Idempotency;
 }
 
 /**
- * `suspension`: the member loses all roles, and gets `role` or the configured one instead of `newRankId`. `temporary`:
- * the requested rank is taken back at `endsAt`. `lift`: the change ends the member's hold `id`.
+ * `suspension` replaces all of the member's roles with `role` or, by default, the configured role. `temporary` takes
+ * the requested rank back at `endsAt`. `lift` ends the member's hold with this `id`.
  */
 export type HoldAsked =
   | { kind: 'suspension'; role?: RoleName; endsAt?: number }
@@ -101,7 +101,7 @@ export type HoldAsked =
   | { kind: 'lift'; id: string };
 
 /**
- * SHA-256 hashes (hex) of the caller's `Idempotency-Key`, which may contain a secret by mistake, and of the request.
+ * SHA-256 hashes (hex) of the request and of the caller's `Idempotency-Key`, which may accidentally contain a secret.
  */
 export interface Idempotency {
   key: string;

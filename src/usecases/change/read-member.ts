@@ -11,8 +11,8 @@ type ReadContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'
 export type MemberReading = ReadContext & Pick<Ranking, 'group'>;
 
 /**
- * Reads the member. Repeats the read until it shows the roles that rankd's last change left, or until reads can no
- * longer lag, because a plan from stale roles would be wrong. `written`: rankd's last change to the member.
+ * Reads the member. Retries until the read shows the roles that rankd's last change left, or until reads can no longer
+ * lag, because a plan based on stale roles would be wrong. `written` is rankd's last change to the member.
  */
 export async function readMember(
   app: MemberReading,
@@ -30,14 +30,14 @@ export async function readMember(
   }
 }
 
-/** Returns the time (on `Clock.monotonic()`) from which every read shows rankd's last change to the member. */
+/** Returns the time (on `Clock.monotonic()`) after which every read reflects rankd's last change to the member. */
 export async function lagEndsAt(app: ReadContext, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
 
 /**
- * Returns rankd's last change that may have written the member's roles; `undefined` if there is none, or if reads never
- * lag.
+ * Returns the last change by rankd that may have written the member's roles; `undefined` if there is none, or if the
+ * platform's reads never lag.
  */
 export async function writtenLast(
   { platform, store }: Pick<ReadContext, 'platform' | 'store'>,
@@ -51,9 +51,9 @@ function stillLagging(app: ReadContext, last: RankChange | undefined): RankChang
 }
 
 /**
- * Returns the time for which reads may still lag, in milliseconds: never more than the platform's read lag, even if the
- * wall clock was set back. `last` counts as made at its `finishedAt`, at this process's last write to the member, or at
- * the last jump of the wall clock, whichever is latest.
+ * Returns how long reads may still lag, in milliseconds: at most the platform's read lag, even if the wall clock was
+ * set back. `last` is treated as having been made at its `finishedAt`, at this process's last write to the member, or
+ * at the last jump of the wall clock, whichever is latest.
  */
 function lagLeftMs({ clock, platform, recentWrites }: ReadContext, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;

@@ -14,7 +14,7 @@ import { outcomeOf, recordCompensating, recordOutcome } from './change-record.ts
 import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 import { lagEndsAt, type MemberReading } from './read-member.ts';
 
-/** True if no node is working on this open change: its holder is gone, or could not confirm the outcome. */
+/** True if no node is working on this open change: its holder is gone, or was unable to confirm the outcome. */
 export function isAbandoned(
   { ownedChangeIds }: Pick<Ranking, 'ownedChangeIds'>,
   { change, holder }: OpenChange,
@@ -23,9 +23,9 @@ export function isAbandoned(
 }
 
 /**
- * Finds the outcome of an abandoned change by reading the member, and completes a half-done change. Call it in the
- * member's turn. Returns false if this process or another node is already working on the change, or if it has ended.
- * Throws RankdError if the outcome can't be found yet.
+ * Determines the outcome of an abandoned change by reading the member, and completes the change if only part of it took
+ * effect. Call it during the member's turn. Returns false if this process or another node is already working on the
+ * change, or if the change has ended. Throws RankdError if the outcome can't be determined yet.
  */
 export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange, call: CallContext): Promise<boolean> {
   if (app.ownedChangeIds.has(id)) return false;
@@ -38,7 +38,7 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
     await recordOutcome(app, id, outcome);
     return true;
   } catch (error) {
-    // If this fails, this process still holds the change and retries.
+    // If the release fails, this process still holds the change and will retry.
     await app.store.release(id).catch(() => undefined);
     throw error;
   } finally {
@@ -46,7 +46,9 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
   }
 }
 
-/** Reconciles an open change before the next change to the member begins. Throws `platform_unavailable` if it fails. */
+/**
+ * Reconciles an open change before the next change to the member begins. Throws `platform_unavailable` if that fails.
+ */
 export async function reconcileFirst(app: Ranking, open: RankChange, call: CallContext): Promise<boolean> {
   try {
     return await reconcileChange(app, open, call);
@@ -69,7 +71,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(rejoined(change)), rolesAfter };
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
-  // Someone may have removed the role on purpose, so the member gets the lower of the earlier and the new rank.
+  // Someone may have removed the role on purpose, so the member gets the lower of the previous and the new rank.
   if (onTheWay === undefined && change.phase === 'forward' && !change.demotion)
     return compensate(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;
@@ -102,7 +104,10 @@ async function compensate(
   return findOutcome(app, { ...change, code, message, phase: 'compensate' }, call);
 }
 
-/** Throws for a change in a different group, whose roles prove nothing here even if their ids match. */
+/**
+ * Throws if the change was made in a different group: the member's roles here prove nothing about it, even if the role
+ * ids match.
+ */
 function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, group }: RankChange): void {
   if (group === title) return;
   throw new RankdError(
@@ -114,7 +119,8 @@ function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, g
 
 /**
  * Reads the member until the goal is reached or reads can no longer lag. Returns `undefined` if the user is not a
- * member. Before reads are reliable, they prove nothing: roles from before an earlier change may match the goal.
+ * member. Starts only once reads are reliable, because a stale read may show roles from before an earlier change that
+ * happen to match the goal.
  */
 async function readSettledMember(
   app: MemberReading,
@@ -131,7 +137,7 @@ async function readSettledMember(
     const held = member === undefined ? undefined : heldIds((await app.group.scheme(call)).roles, member);
     const isAtGoal = held !== undefined && stepsLeft(goal, held)?.length === 0;
     if (isAtGoal || readAt >= settledAt) return member;
-    // Reads are limited and many changes can be open, so the next read waits until it is conclusive.
+    // The read budget is limited and many changes can be open, so the next read waits until it is conclusive.
     await app.clock.sleep(Math.max(1, Math.ceil(settledAt - app.clock.monotonic())), call.signal);
   }
 }
@@ -145,7 +151,7 @@ async function reached(
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
   const scheme = await group.scheme(call);
-  // The planned roles are in place, but someone else may have given a higher one.
+  // The planned roles are in place, but someone else may have added a higher one.
   if (!isReached(scheme, change, { userId: change.rankeeId, roleIds: rolesAfter }))
     return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   return {
@@ -195,7 +201,7 @@ function changedByOthers(change: RankChange): RankdError {
 }
 
 interface RecoveryRound {
-  /** Called once for each change that could not be reconciled, after its first attempt. */
+  /** Called once per change, if the first attempt to reconcile it fails. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
   /** Shared by all rounds, because rounds may overlap. */
@@ -203,19 +209,18 @@ interface RecoveryRound {
 }
 
 export interface RecoveryTries {
-  /** The ids of the changes that are being reconciled. */
   underWay: Set<string>;
-  /** The time at which the last attempt began or failed (`Clock.monotonic()`), by change id. */
+  /** The time (on `Clock.monotonic()`) at which the last attempt began or failed, keyed by change id. */
   last: Map<string, number>;
 }
 
 /** Reconciling a change takes one read of the member, or two if the first one may be stale. */
 const readsPerChange = 2;
-/** The minimum number of concurrent attempts, even if the platform's budget is used up. */
+/** This many attempts can run at once even if the platform's budget is used up. */
 const minConcurrent = 5;
 /**
- * A change that this node failed to reconcile is left to other nodes, which may reach the platform, for two of their
- * recovery rounds.
+ * After failing to reconcile a change, this node leaves it for two recovery rounds to other nodes, which may be able to
+ * reach the platform.
  */
 const leaveToOthersMs = 5_000;
 
@@ -245,7 +250,6 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
-/** True if a change is orphaned: it is pending, and its node is gone. */
 export async function hasOrphanedChange({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
   const open = await store.openChanges();
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
@@ -266,7 +270,10 @@ function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
 
-/** Returns the number of further attempts that may begin. Half of the budget for reading members is left to callers. */
+/**
+ * Returns the number of additional attempts that can start now, leaving half of the budget for reading members to
+ * callers.
+ */
 function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): number {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   if (reads === undefined) return Number.POSITIVE_INFINITY;

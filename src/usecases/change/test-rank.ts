@@ -17,7 +17,7 @@ export interface TestRankCommand extends Pick<ChangeCommand, 'hold' | 'step' | '
 
 export const notReached = 'not reached';
 
-/** The result of one check. `skip`: it was not reached, or there was nothing to check. */
+/** `skip` means that the check was not reached or had nothing to check. */
 export type CheckResult = { name: string } & (
   | { state: 'ok' | 'skip'; detail: string }
   | { state: 'FAIL'; error: RankdError }
@@ -25,11 +25,11 @@ export type CheckResult = { name: string } & (
 
 export interface DryRun {
   checks: CheckResult[];
-  /** The approved plan; `undefined` if a check failed. */
+  /** `undefined` if a check failed. */
   approved: ApprovedChange | undefined;
 }
 
-/** Runs every check for a rank change in order, and returns the results. Changes and records nothing. */
+/** Runs every check for a rank change, in order, without changing or recording anything. */
 export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
   const { request, key, placeId, kind, hold } = command;
@@ -54,7 +54,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
 
-/** Checks the key as the API would, except for its secret. */
+/** Checks the key as the API would, but without its secret. */
 async function checkAccess(
   { store, clock, group }: Pick<Ranking, 'store' | 'clock' | 'group'>,
   { key, placeId, scope }: Pick<TestRankCommand, 'key' | 'placeId'> & { scope: Scope },
@@ -72,7 +72,7 @@ async function checkAccess(
   }
 }
 
-/** Replaces a refused key's message with the reason, which only the operator may see. */
+/** Replaces the generic message of `invalid_key` with the actual reason, which only the operator is allowed to see. */
 function forOperator(refusal: RankdError | undefined): RankdError | undefined {
   if (refusal?.code !== 'invalid_key' || refusal.details === undefined) return refusal;
   const { code, details, hint } = refusal;

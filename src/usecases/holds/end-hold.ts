@@ -33,31 +33,31 @@ export interface HoldCheck {
   hold: Hold;
   caller: ChangeCaller;
   /**
-   * `ended`: the hold has reached its end. `lifted`: the hold is ended early. `undefined`: the hold continues, and is
+   * `ended` if the hold has reached its end date, `lifted` if it is ended early; `undefined` if it continues and is
    * only compared with the member's roles.
    */
   as: 'ended' | 'lifted' | undefined;
-  /** If true, the earlier roles are given back whatever the member holds. */
+  /** If true, restores the previous roles regardless of the roles that the member holds now. */
   force?: boolean;
   reason?: string | undefined;
-  /** The person whom a game names as the requester; absent for other callers. */
+  /** The person that a game names as the requester; absent for other callers. */
   asked?: HoldAsker | undefined;
   idempotency?: Idempotency | undefined;
 }
 
 export type HoldAsker = Pick<RankRequest, 'rankerId' | 'rankerName' | 'command'>;
 
-/** A hold after its check. `finished` is the change that the check made, if any. */
+/** A hold after it was checked. `finished` is the change that the check made, if any. */
 export interface CheckedHold {
   hold: Hold;
   finished?: FinishedChange;
 }
 
 /**
- * Reads the member in the member's turn, then restores the earlier roles, gives the hold's roles back, or closes the
- * hold. If the platform or a rule prevents that, the hold continues, and `checkHold` throws RankdError, or records and
- * returns the refusal if a key requested a change that was already planned. After `outcome_unknown`, the change stays
- * open.
+ * Waits for the member's turn and reads the member, then restores the previous roles, gives the hold's roles to a
+ * member who rejoined, or closes the hold. If the platform or a rule prevents that, the hold continues. In that case,
+ * records and returns the refusal if a key requested the change and it was already planned; otherwise, throws
+ * RankdError. After `outcome_unknown`, the change stays open.
  */
 export async function checkHold(app: Ranking, check: HoldCheck, within?: CallContext): Promise<CheckedHold> {
   using own = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
@@ -70,7 +70,7 @@ export async function checkHold(app: Ranking, check: HoldCheck, within?: CallCon
 }
 
 /**
- * Returns the message of the change that `check` would make, or the resulting hold if there is nothing to change.
+ * Returns the message of the change that `checkHold` would make, or the resulting hold if there is nothing to change.
  * Throws the refusal. Changes and records nothing.
  */
 export async function dryRunHold(
@@ -84,7 +84,6 @@ export async function dryRunHold(
   return { message: intent.success };
 }
 
-/** Records that the hold could not be ended, and schedules a retry. */
 export async function postponeHold(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   hold: Hold,
@@ -98,7 +97,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   await using position = new QueuePosition(app, { rankeeId, lane: call.lane });
   for (;;) {
     const after = await position.waitForTurn(call);
-    const hold = (await app.store.findHold(id)) ?? check.hold; // an earlier change may have ended it
+    const hold = (await app.store.findHold(id)) ?? check.hold; // a change ahead of this one may have ended it
     if (!canBeChecked(hold, check, app.clock.now())) return { hold };
     const intent = await withCurrentReach(app, call, () => intentFor(app, { ...check, hold }, call));
     if ('hold' in intent) return intent;
@@ -107,7 +106,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   }
 }
 
-/** Approves and carries out the change. Records a refusal if a key requested it. */
+/** Approves and carries out the change. If a key requested it, records a refusal instead of throwing it. */
 async function finish(
   app: Ranking,
   intent: HoldIntent & Pick<Intent, 'after'>,
@@ -126,14 +125,13 @@ async function finish(
   }
 }
 
-/** Records the change that a test key requested, without making it. */
 function recordDryRun(app: Ranking, { change, success }: HoldIntent): Promise<FinishedChange> {
   return recordEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
 /**
- * False if the hold's end was extended while the check was queued, or if the hold has ended or is ending. With `force`,
- * a superseded or forfeited hold can still be checked.
+ * False if the hold was extended while the check was queued, or if it has ended or is ending. With `force`, a
+ * superseded or forfeited hold can still be checked.
  */
 function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number): boolean {
   const { state, endsAt } = hold;
@@ -141,7 +139,7 @@ function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number)
   return isResting(hold) || (force && (state === 'superseded' || state === 'forfeited'));
 }
 
-/** A change that has not been checked against the rules. `approve` checks it, and throws the refusal. */
+/** A planned change. `approve` checks it against the rules, and throws the refusal. */
 interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
   approve: () => Promise<ApprovedChange>;
 }
@@ -190,7 +188,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
     return checkPlan(app, { ...planned, caller, kind: 'return' }, call);
   };
   if (verdict.do === 'keep') {
-    await approve(); // a key can end a suspension only if it may give the earlier roles
+    await approve(); // a key can end a suspension only if it is allowed to restore the member's previous roles
     return keep(app, { hold, caller }, judge);
   }
   const missing =
@@ -206,7 +204,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
 }
 
 /**
- * Throws if a key would end the suspension of a member who has left, or who rejoined without roles: no rule would be
+ * Throws if a key would end the hold of a member who has left, or who rejoined without roles, because no rule would be
  * checked.
  */
 function refuseForfeit(hold: Hold, { holds }: HoldUpdate): void {
@@ -221,7 +219,10 @@ function commandOf({ as, hold }: HoldCheck): string {
   return hold.kind === 'suspension' ? 'the end of a suspension' : 'the end of a temporary rank or role';
 }
 
-/** Updates the stored hold. Re-evaluates it, because a command may have extended it while the member was read. */
+/**
+ * Updates the stored hold. Re-evaluates it first, because a command may have extended it while the member was being
+ * read.
+ */
 async function keep(
   app: Ranking,
   { hold, caller }: Pick<HoldCheck, 'hold' | 'caller'>,

@@ -2,7 +2,6 @@ import { isoOrNull, isoTime } from '../../base/time.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { Hold } from '../../core/model.ts';
 
-/** Returns the JSON for a suspension or temporary rank. It always has the same fields; times are ISO 8601. */
 export function holdDocument(hold: Hold) {
   return {
     id: hold.id,

@@ -6,14 +6,13 @@ import { callWithin, readPages } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
-/** The number of holds that are ended concurrently. */
 const concurrency = 8;
 const perRound = 100;
-/** The operations that ending a hold usually needs, once each. */
+/** The operations that ending a hold usually calls, once each. */
 const operations = ['memberships', 'assign', 'unassign'];
 
 export interface HoldRound {
-  /** If true, postponed holds are retried at once, for example after a reload. */
+  /** If true, retries postponed holds immediately, for example after a reload. */
   retryNow: boolean;
   stop: AbortSignal;
   report: (hold: Hold, error: RankdError) => void;
@@ -48,7 +47,7 @@ async function endHold(app: Ranking, hold: Hold, report: HoldRound['report']): P
   }
 }
 
-/** Returns the number of changes that may be made now. Half of each budget is left to callers. */
+/** Returns the number of changes that can be made now, leaving half of each budget to callers. */
 function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
   const budgets = platform.pace().filter(({ operation }) => operations.includes(operation));
   const spare = budgets.map(({ left, waiting, limit }) => Math.floor(left - waiting - limit / 2));
@@ -56,14 +55,14 @@ function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
 }
 
 export const sweepEveryMs = 600_000;
-/** The number of members that a sweep reads individually. */
+/** The maximum number of members that a sweep reads individually. */
 const readsPerSweep = 20;
 const maxHolds = 10_000;
 
 /**
- * Checks the holds of suspended members who may have left the group, rejoined, or been changed. Lists the holders of
- * the roles that suspensions gave, and reads suspended members who are missing from the lists. Suspensions that gave no
- * custom role are skipped.
+ * Checks the holds of suspended members who may have left the group, rejoined or been changed. Lists the holders of
+ * each role that a suspension gave, and reads suspended members who are missing from the list. Skips suspensions that
+ * gave no custom role.
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
   const missing = await suspendedWithout(app);
@@ -96,12 +95,12 @@ async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   return missing;
 }
 
-/** Returns the id of the role that the suspension gave, or `undefined` if there is none in the group's list. */
+/** Returns the id of the custom role that the suspension gave, or `undefined` if the group's list contains none. */
 function roleGivenBy({ rolesDuring }: Hold, roles: readonly Role[]): number | undefined {
   return roles.find(({ id, kind }) => kind === 'custom' && rolesDuring.includes(id))?.id;
 }
 
-/** Returns a different part of the list in each sweep, because members who left the group stay in the list. */
+/** Picks a different part of the list for each sweep, because members who have left the group stay on the list. */
 export function pickForSweep<T>(holds: readonly T[], now: number): T[] {
   const first = (Math.floor(now / sweepEveryMs) * readsPerSweep) % Math.max(1, holds.length);
   return [...holds.slice(first), ...holds.slice(0, first)].slice(0, readsPerSweep);

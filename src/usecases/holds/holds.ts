@@ -10,7 +10,7 @@ import { openHold } from './open-hold.ts';
 
 type HoldContext = Pick<Ranking, 'store' | 'group'>;
 
-/** Lists the group's holds, newest first. `isAll` includes those that have ended. */
+/** Lists the group's holds, newest first. With `isAll`, includes those that have ended. */
 export function listHolds(
   { store, group }: HoldContext,
   { isAll, limit }: { isAll: boolean; limit: number },
@@ -18,7 +18,7 @@ export function listHolds(
   return store.listHolds({ group: group.title, limit, ...(!isAll && { states: openStates }) });
 }
 
-/** Returns the hold with this id, or the newest hold of the user with this id. Throws `not_found`. */
+/** Returns the hold with this id (a string), or the newest hold of this user (a number). Throws `not_found`. */
 export async function requireHold({ store, group }: HoldContext, asked: string | number): Promise<Hold> {
   const found =
     typeof asked === 'string'
@@ -32,10 +32,10 @@ export async function requireHold({ store, group }: HoldContext, asked: string |
 export interface LiftCommand {
   rankeeId: number;
   caller: ChangeCaller;
-  /** If true, the earlier roles are given back whatever the member holds. */
+  /** If true, restores the previous roles regardless of the roles that the member holds now. */
   force: boolean;
   reason?: string | undefined;
-  /** The person whom a game names as the requester. */
+  /** The person that a game names as the requester. */
   asked?: HoldAsker;
   idempotency?: Idempotency;
 }
@@ -46,7 +46,7 @@ export interface LiftedHold extends Required<CheckedHold> {
 }
 
 /**
- * Ends a member's hold early and gives the earlier roles back. Throws `not_suspended`, `suspended_by_operator`,
+ * Ends a member's hold early and restores the previous roles. Throws `not_suspended`, `suspended_by_operator`,
  * `conflict` if someone else has changed the member, `member_not_found` if the member has left, and the same errors as
  * `checkHold`.
  */
@@ -71,7 +71,7 @@ async function lift(
 }
 
 /**
- * Returns the message of the change that `liftHold` would make, or throws the same error. Changes and records nothing.
+ * Returns the message that `liftHold` would record, or throws the same error, without changing or recording anything.
  */
 export async function dryRunLift(
   app: Ranking,
@@ -100,7 +100,6 @@ function notSuspended(rankeeId: number): RankdError {
   return new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
 }
 
-/** Returns the member's newest hold if it ended without giving the earlier roles back. */
 async function endedWithoutReturn({ store, group }: HoldContext, rankeeId: number): Promise<Hold | undefined> {
   const [newest] = await store.listHolds({ group: group.title, rankeeId, limit: 1 });
   return newest?.state === 'superseded' || newest?.state === 'forfeited' ? newest : undefined;
@@ -119,8 +118,8 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
 }
 
 /**
- * Moves a hold's end by `forMs`, or to `endsAt`. Throws `not_suspended`, `conflict` if the hold is ending, and `usage`
- * if it has no end date or the new end is not allowed.
+ * Moves the end of a member's hold by `forMs`, or to `endsAt`. Throws `not_suspended`, `conflict` if the hold is
+ * already ending, and `usage` if it has no end date or the new end is not allowed.
  */
 export async function extendHold(
   app: Ranking,
@@ -143,7 +142,7 @@ export async function extendHold(
   });
 }
 
-/** Throws an error with `code` if a hold of this length is too short, or longer than the policy allows. */
+/** Throws an error with `code` if the hold would be too short, or longer than the policy allows. */
 export function requireLength(
   { suspension }: Pick<Ranking, 'suspension'>,
   ms: number,

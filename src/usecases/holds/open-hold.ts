@@ -2,7 +2,6 @@ import { openStates } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** Returns the member's hold that has not ended, if there is one. */
 export async function openHold(
   { store, group }: Pick<Ranking, 'store' | 'group'>,
   rankeeId: number,
@@ -11,7 +10,7 @@ export async function openHold(
   return open;
 }
 
-/** Returns at most 20 stuck holds, which is enough for the operator. */
+/** Returns at most 20 stuck holds, which is enough for an operator to act on. */
 export function stuckHolds({ store, group }: Pick<Ranking, 'store' | 'group'>): Promise<Hold[]> {
   return store.listHolds({ group: group.title, states: ['stuck'], limit: 20 });
 }

@@ -6,8 +6,8 @@ const jumpMs = 5 * 60_000;
 const steadyMs = 10 * 60_000;
 
 /**
- * Detects wall clock jumps by comparison with the monotonic clock, because a clock that jumps forward by a year must
- * not end all suspensions at once. Jumps before this process started do not count.
+ * Detects jumps of the wall clock by comparing it with the monotonic clock, because a clock that jumps forward by a
+ * year must not end all suspensions at once. Ignores jumps from before this process started.
  */
 export class WallClock {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -18,7 +18,7 @@ export class WallClock {
     this.#clock = clock;
   }
 
-  /** Must be called regularly. `jumpedMs` is the jump since the last call, if there was one. */
+  /** Must be called regularly. `jumpedMs` is the jump since the last call, if any. */
   check(): { isSteady: boolean; jumpedMs?: number } {
     const now = { wall: this.#clock.now(), monotonic: this.#clock.monotonic() };
     const last = this.#last ?? now;

@@ -22,27 +22,26 @@ import {
   undoMember,
 } from './undo-member.ts';
 
-/** The selection of an undo: its changes, and the members to restore according to the history alone. */
+/** The changes that an undo selects, and the members to restore, judging by the history alone. */
 export interface UndoTargets {
   /** A new id, or the id of the earlier undo that this one continues. */
   undoId: string;
-  /** The number of selected changes. */
   changes: number;
   /** The ids of the selected changes, newest first. */
   ids: string[];
-  /** The number of changes that were not selected because an undo made them. */
+  /** The number of changes left out because an undo made them. */
   leftOut: number;
-  /** Members who may need to be restored: newest change first, members with an open change last. */
+  /** Members who may need to be restored: the one with the newest change first, those with an open change last. */
   members: Rankee[];
-  /** Members whom the undo does not change, according to the history, with their results. */
+  /** Members whom the undo leaves unchanged, judging by the history, with their results. */
   answered: Array<Rankee & MemberUndo>;
 }
 
 export type UndoRun = Run<Rankee, MemberUndo>;
 
 /**
- * Finds the members of the selected changes in this group's history. Throws `not_found` if a selected change is not in
- * this group or a selected undo changed nothing in it, and `usage` if more than `maxChanges` are selected.
+ * Finds the selected changes in this group's history, and their members. Throws `not_found` if a selected change is not
+ * in that history or a selected undo changed nothing, and `usage` if more than `maxChanges` are selected.
  */
 export async function findUndoTargets(
   history: Pick<Ranking, 'store' | 'group'>,
@@ -94,7 +93,6 @@ export async function newestChange(
   throw new RankdError('not_found', 'No rank change is left to undo.', { hint: 'rankd history list' });
 }
 
-/** Throws `not_found` if a selected id is not a change in this group. */
 async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>, { ids = [] }: ChangeSelection) {
   if (ids.length === 0) return;
   const found = await store.listChanges({ ids, group: group.title, limit: ids.length });
@@ -125,7 +123,7 @@ function nothingOf(undoId: string): RankdError {
   });
 }
 
-/** Restores the members with `runMany`. Records the start and the result in the audit log, except for a dry run. */
+/** Restores the members with `runMany`. Unless it is a dry run, records the start and the result in the audit log. */
 export async function runUndo(
   app: Ranking,
   {
@@ -161,7 +159,6 @@ function isoOf(at: number | undefined): string | undefined {
   return at === undefined ? undefined : isoTime(at);
 }
 
-/** Returns the number of members for each result, and a summary as text. */
 function resultOf(run: UndoRun): Record<string, unknown> {
   const counts = undoCounts(run);
   return {
@@ -171,7 +168,7 @@ function resultOf(run: UndoRun): Record<string, unknown> {
   };
 }
 
-/** The text for each of a member's possible results, in the order used in the summary. */
+/** The wording for each possible result, in the order used in the summary. */
 export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',
@@ -200,7 +197,7 @@ export function undoSummary(run: UndoRun): string {
     .join('; ')}`;
 }
 
-/** Marks each result that a late read contradicted as unknown. */
+/** Marks each result contradicted by a late read as unknown. */
 export async function afterLateReads(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
   const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
     const isApplied = result.state === 'put_back';

@@ -1,7 +1,6 @@
 import type { UndoRun, UndoTargets } from './undo-changes.ts';
 import type { MemberUndo, Rankee } from './undo-member.ts';
 
-/** Returns the result of an undo or, for a dry run, its preview. */
 export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; run: UndoRun; dryRun: boolean }) {
   const { error } = run;
   return {
@@ -15,7 +14,6 @@ export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; r
   };
 }
 
-/** Always has the same fields; roles are ids. */
 function memberDocument(result: Rankee & MemberUndo) {
   const change = 'change' in result ? result.change : undefined;
   const error = 'error' in result ? result.error : undefined;

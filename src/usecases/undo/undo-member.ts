@@ -27,29 +27,28 @@ export interface UndoCommand {
   undoId: string;
   /** The operator's name in the history and the audit log. */
   by: string;
-  /** If true, only reads and checks: nothing is written or recorded. */
+  /** If true, the undo only reads and checks, without writing or recording anything. */
   dryRun: boolean;
-  /** The person in Discord who requests the undo, and the key behind the request; absent for the operator. */
+  /** The Discord user who requested the undo, and the key used for the request; absent for the operator. */
   asker?: { caller: ChangeCaller; rankerId: number; rankerName: string; idempotency?: Idempotency };
 }
 
-/** The outcome for one member. */
 export type MemberUndo =
-  /** `change` is the change that was made, or would be made. */
+  /** `change` is the change that was made or, in a dry run, would be made. */
   | { state: 'put_back' | 'would_put_back'; change: RankChange }
-  /** The member already holds the earlier roles. */
+  /** The member already holds the previous roles. */
   | { state: 'already' }
-  /** Someone else has changed the member, outside rankd if `byChange` is absent, so the undo changes nothing. */
+  /** Someone else has changed the member since (outside rankd if `byChange` is absent), so the undo changes nothing. */
   | { state: 'changed_since'; byChange?: string }
   | { state: 'left_group' }
-  /** `unknown`: the undo was not confirmed, or an earlier change is not reconciled yet. */
+  /** `unknown` means that the undo was not confirmed, or that an earlier change is not reconciled yet. */
   | { state: 'refused' | 'unknown'; changeId?: string; error: RankdError };
 
 export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
 
 /**
- * Restores the roles that a member held before the earliest selected change, by a change that is recorded and confirmed
- * like any other. Throws RankdError if a retry may have a different outcome.
+ * Restores the roles that a member held before the earliest selected change, with a change that is recorded and
+ * confirmed like any other. Throws RankdError if a retry may have a different outcome.
  */
 export async function undoMember(app: Ranking, command: UndoCommand, rankee: Rankee): Promise<MemberUndo> {
   using call = callWithin(app.clock, backgroundDeadlineMs(app), command.asker?.caller.keyId ?? 'operator');
@@ -67,13 +66,16 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
   }
 }
 
-/** The undo for one member. `draft` is its record so far. */
+/** The undo of one member's changes. `draft` is its record so far. */
 interface UndoTask {
   command: UndoCommand;
   draft: RankChange;
 }
 
-/** Waits for the member's turn, plans the undo and carries it out. Starts over if another node changed the member. */
+/**
+ * Waits for the member's turn, then plans and carries out the undo. Starts over if another node changed the member
+ * first.
+ */
 async function undoInTurn(app: Ranking, task: UndoTask, call: CallContext): Promise<MemberUndo> {
   await using position = new QueuePosition(app, { rankeeId: task.draft.rankeeId, lane: call.lane });
   for (;;) {
@@ -85,7 +87,7 @@ async function undoInTurn(app: Ranking, task: UndoTask, call: CallContext): Prom
   }
 }
 
-/** Plans the undo without taking the member's turn, which would reconcile an open change. */
+/** Plans the undo without waiting for the member's turn, because waiting would reconcile an open change. */
 async function dryRunUndo(app: Ranking, task: UndoTask, call: CallContext): Promise<MemberUndo> {
   const { open } = await app.store.latestChange(task.draft.rankeeId);
   if (open !== undefined) {
@@ -98,7 +100,7 @@ async function dryRunUndo(app: Ranking, task: UndoTask, call: CallContext): Prom
   return { state: 'would_put_back', change: { ...approval.change, message: approval.success } };
 }
 
-/** Plans and checks the undo. Returns the change to make, or the outcome if there is none. Throws the refusal. */
+/** Plans and checks the undo. Returns the change to make, or the outcome if no change is needed. Throws the refusal. */
 async function approve(
   app: Ranking,
   { command, draft }: UndoTask,
@@ -137,10 +139,10 @@ async function approve(
   return { change: { ...change, ...(restored.part !== undefined && { hold: restored.part }) }, approved, success };
 }
 
-/** More holds than any member has. */
+/** Far more holds than any member has. */
 const maxHolds = 1_000;
 
-/** Returns the record for an undo that has no plan yet, and therefore no rank. */
+/** Returns the record of an undo before it is planned, and therefore without a rank. */
 function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rankee: Rankee): RankChange {
   const { rankerId = 0, rankerName = 'operator', caller = { by, dryRun }, idempotency } = asker ?? {};
   const command = asker === undefined ? 'rankd history undo' : '/undo';
@@ -149,7 +151,7 @@ function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rank
 }
 
 /**
- * Converts a finished change to the member's outcome. Throws the change's error if a retry may have a different
+ * Converts a finished change into the member's outcome. Throws the change's error if a retry may have a different
  * outcome.
  */
 function outcomeOf({ change, error }: FinishedChange): MemberUndo {
@@ -160,17 +162,19 @@ function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   return { state: 'refused', changeId: change.id, error: why };
 }
 
-/** The configured group's history. */
 type History = Pick<Ranking, 'store' | 'group'>;
 
 const pageRows = 200;
 
-/** Yields the selected changes that took effect or may have, newest first, except those that `isLeftOut` excludes. */
+/**
+ * Yields the selected changes that took effect or may have done so, newest first, except those that `isLeftOut`
+ * excludes.
+ */
 export async function* selectedChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   for await (const change of effectiveChanges(history, selection)) if (!isLeftOut(change, selection)) yield change;
 }
 
-/** Yields the selected changes that took effect or may have, newest first, including changes that undos made. */
+/** Yields the selected changes that took effect or may have done so, newest first, including changes made by undos. */
 export async function* effectiveChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   const asked = { ...selection, states: ['applied', 'pending', 'unknown'] satisfies RankChange['state'][] };
   for await (const change of allChanges(history, asked))
@@ -178,8 +182,8 @@ export async function* effectiveChanges(history: History, selection: ChangeSelec
 }
 
 /**
- * True for a change that an undo made, unless the selection names the undo or the change: undoing a raid twice must not
- * restore the raid's result.
+ * True for a change made by an undo, unless the selection names the undo or the change: undoing a raid twice must not
+ * reinstate the raid's changes.
  */
 export function isLeftOut({ undoId }: RankChange, selection: ChangeSelection): boolean {
   return undoId !== undefined && selection.undoId === undefined && selection.ids === undefined;
