@@ -18,7 +18,7 @@ export async function createPlatform({
   dataDir: string;
   clock: Clock;
   store: Pick<GroupStore, 'findBaseRole' | 'storeBaseRole'> & BudgetStore;
-  /** True in a daemon, which retries errors that a command reports at once. */
+  /** True in a daemon: it retries a malformed response, which a CLI command reports immediately. */
   isServed?: boolean;
 }): Promise<Platform> {
   switch (config.kind) {
@@ -51,8 +51,8 @@ async function seedOf(groupFile: string | undefined) {
 }
 
 /**
- * Returns a separate database file name for each group file. In a shared database, a configuration with a different
- * group file would overwrite the daemon's current group, even if the daemon then rejects that configuration.
+ * Returns a different file name for each group file. If all shared a database, loading a configuration with another
+ * group file would overwrite the group that the daemon is using, even if the daemon then rejects that configuration.
  */
 function databaseOf(groupFile: string | undefined): string {
   if (groupFile === undefined) return 'simulated-group.db';

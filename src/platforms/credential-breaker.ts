@@ -19,9 +19,9 @@ import { withShare } from '../ports/platform.ts';
 import { ForbiddenRead } from './upstream/platform-error.ts';
 
 const probeAfterMs = doubling(10_000, 60_000);
-/** The time for which refused calls use the latest report on the credential instead of requesting a new one. */
+/** A refused call reuses a credential report that is younger than this. */
 const checkLifeMs = 10_000;
-/** The share of a call's time that a credential check may take. */
+/** The share of a call's remaining time allowed for a credential check. */
 const checkShare = 0.25;
 
 export interface CredentialBreakerOptions {
@@ -35,11 +35,11 @@ export interface CredentialBreakerOptions {
 }
 
 /**
- * A circuit breaker around a platform. It opens when the credential stops working: it then refuses every call that
- * needs the credential with `platform_credential`. At intervals, one call first asks the platform for the credential's
- * state, and is sent unless the platform reports that the credential is still dead. A refused write may concern only
- * one member, and a forbidden read only the group, so they open the breaker only if the platform reports that the
- * credential is dead or lacks the scope to write.
+ * A circuit breaker around a platform. It opens when the credential stops working, and then rejects every call that
+ * needs the credential with `platform_credential`. At intervals, one call acts as a probe: it checks the credential
+ * first, and is sent unless the platform reports that the credential is still dead. A refused write may concern a
+ * single member, and a forbidden read the group alone, so neither opens the breaker unless the platform also reports
+ * that the credential is dead or lacks the scope to write.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -47,14 +47,14 @@ export class CredentialBreaker implements Platform {
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
   #latest: Credential | undefined;
-  /** True after a write failed with `platform_credential`, until a write succeeds. */
+  /** Set when a write fails with `platform_credential`; cleared when a write succeeds. */
   #isWriteDenied = false;
-  /** Refused calls do not request a new report before this time, on `Clock.monotonic()`. */
+  /** Until this time (on `Clock.monotonic()`), refused calls reuse `#latest` instead of requesting a new report. */
   #knownUntil = 0;
   #open: { error: RankdError; probeAt: number } | undefined;
   /**
-   * The number of probes scheduled since a call last succeeded while the breaker was closed. A passed credential check
-   * does not reset it, because calls may still be refused.
+   * The number of probes scheduled since a call last succeeded while the breaker was closed. A successful credential
+   * check does not reset it, because calls may still be refused.
    */
   #probes = 0;
   #workedAt = { read: 0, write: 0 };
@@ -80,7 +80,6 @@ export class CredentialBreaker implements Platform {
     return this.#workedAt;
   }
 
-  /** The platform's last report on the credential. */
   get latest(): Credential | undefined {
     return this.#latest;
   }
@@ -191,13 +190,13 @@ export class CredentialBreaker implements Platform {
   }
 
   /**
-   * Opens the breaker if the platform's report shows that the credential is the reason for a refusal. Requests a new
-   * report if the latest one is too old.
+   * Opens the breaker if the platform's report shows that the call was refused because of the credential. Requests a
+   * new report if the latest one is too old.
    */
   async #askAfterRefusal(call: CallContext): Promise<void> {
     const now = this.#clock.monotonic();
     if (now >= this.#knownUntil) {
-      this.#knownUntil = now + checkLifeMs; // set first, so that concurrent refused calls send one request
+      this.#knownUntil = now + checkLifeMs; // set first, so that concurrent refusals cause only one request
       await this.#ask(call);
     } else if (this.#latest !== undefined) {
       const refusal = refusalOfCredential(this.#latest, this.#isWriteDenied);
@@ -206,8 +205,8 @@ export class CredentialBreaker implements Platform {
   }
 
   /**
-   * Runs `work`. While the breaker is open, throws its error instead, unless a probe is due and does not confirm the
-   * error. The breaker closes if `work` then succeeds.
+   * Runs `work`. While the breaker is open, throws its error instead, unless a probe is due and does not confirm that
+   * the credential is dead. Closes the breaker if `work` then succeeds.
    */
   async #tried<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     const isDead = this.#open !== undefined;
@@ -221,7 +220,10 @@ export class CredentialBreaker implements Platform {
     return done;
   }
 
-  /** Checks the credential. Resolves with the error if it is dead; `undefined` if it works or its state is unknown. */
+  /**
+   * Checks the credential. Resolves with an error if the credential is dead, or `undefined` if it works or its state is
+   * unknown.
+   */
   async #ask(call: CallContext): Promise<RankdError | undefined> {
     try {
       return refusalOfCredential(

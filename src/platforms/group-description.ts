@@ -40,7 +40,7 @@ export const groupDescription = z.strictObject(
 );
 
 /**
- * A group in a group file: members name roles by rank (up to 255) or id (above 255), and roles that every group has may
- * be omitted.
+ * A group as a group file describes it. Members refer to roles by rank (up to 255) or id (above 255), and the file can
+ * omit the roles that every group has.
  */
 export type GroupDescription = z.output<typeof groupDescription>;

@@ -7,14 +7,14 @@ import { toSeed } from './group-seed.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
 interface Problem {
-  /** Keys and list positions of the value. */
+  /** The keys and list indexes that lead to the value. */
   path: Array<string | number>;
   what: string;
 }
 
 /**
- * Reads a simulation's group from YAML and completes it with `toSeed`. Throws `config_invalid` if the file is not
- * readable or not valid, with each problem as `file:line:column`.
+ * Reads a simulated group from a YAML file. Throws `config_invalid` if the file cannot be read or is invalid; the error
+ * lists each problem with its `file:line:column`.
  */
 export function loadGroupFile(file: string): GroupSeed {
   const lines = new LineCounter();
@@ -47,7 +47,7 @@ function read(file: string): string {
 }
 
 /**
- * Converts the document to plain data. Only this step detects an alias without an anchor, or aliases that expand to too
+ * Converts the document to plain data. Only this step detects aliases without an anchor and aliases that expand to too
  * much data.
  */
 function plain(document: Document, file: string): unknown {
@@ -85,7 +85,7 @@ function invalid(problems: string[]): RankdError {
 
 const fields = Object.keys(groupDescription.shape);
 
-/** Returns the offset of the value at `path`, or else of the nearest value around it. */
+/** Returns the offset of the value at `path`, or of its nearest ancestor if the document does not contain it. */
 function offsetOf(document: Document, path: Problem['path']): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = document.getIn(path.slice(0, length), true);
@@ -94,7 +94,7 @@ function offsetOf(document: Document, path: Problem['path']): number {
   return 0;
 }
 
-/** Formats a path, e.g. `members[2].roles[0]`. */
+/** e.g. `members[2].roles[0]`. */
 function dotted(path: Problem['path']): string {
   return (
     path

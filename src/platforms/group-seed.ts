@@ -3,13 +3,13 @@ import { rolesNamed } from '../core/role-scheme.ts';
 import type { GroupDescription } from './group-description.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
-/** Records a problem at a path in the description. All problems are reported together. */
+/** Collects a problem at a path in the description; the caller reports all problems together. */
 export type ReportProblem = (path: Array<string | number>, what: string) => void;
 
 /**
- * Converts a description to a seed. Adds missing role ids (10000 + rank) and the missing roles that every group has:
- * guest (rank 0), base (rank 1) and, if there is an owner, owner (rank 255). The base role is the one marked `base`,
- * otherwise the one with rank 1. Use the result only if no problem was reported.
+ * Converts a group description to a seed. Fills in missing role ids (10000 + rank) and any missing role that every
+ * group has: guest (rank 0), base (rank 1) and, if there is an owner, owner (rank 255). The base role is the one marked
+ * `base`, or else the one with rank 1. The result is valid only if no problem was reported.
  */
 export function toSeed(group: GroupDescription, reportProblem: ReportProblem): GroupSeed {
   const roles = completeRoles(group, reportProblem);
@@ -49,7 +49,7 @@ function completeRoles(group: GroupDescription, reportProblem: ReportProblem): R
   return [...missingRoles(group, roles), ...roles];
 }
 
-/** Returns the index of the base role in the list; -1 if the list omits it. */
+/** Returns the index of the base role in the list, or -1 if the list omits it. */
 function baseOf({ roles }: GroupDescription, reportProblem: ReportProblem): number {
   const marked = roles.flatMap((role, index) => (role.base === true ? [index] : []));
   for (const index of marked.slice(1))
@@ -103,7 +103,7 @@ function toMembers(group: GroupDescription, roles: Role[], reportProblem: Report
   return withOwner(group, roles, members);
 }
 
-/** Returns the id of the role that `entry` names, or the problem with it. */
+/** Returns the id of the role that `entry` names, or else the problem to report. */
 function heldRole(roles: Role[], entry: number, isOwner: boolean): number | string {
   const [role, other] = rolesNamed({ roles, rankOne: 'custom' }, entry);
   if (role === undefined) return `is ${entry}, but the group has no such rank or role id`;
@@ -121,7 +121,10 @@ function withOwner({ owner }: GroupDescription, roles: Role[], members: Member[]
   return [...others, { userId: owner, roleIds: [...new Set([...listed, ...ownerRoleIds])] }];
 }
 
-/** Returns an id that does not change when other roles are added or moved. It is above 255, the highest rank. */
+/**
+ * Derives the id from the rank, so that it stays the same when other roles are added or moved, and is above 255, the
+ * highest rank.
+ */
 function idFor(rank: number): number {
   return 10_000 + rank;
 }

@@ -21,7 +21,7 @@ export interface LiveCheckOptions {
   usersBaseUrl: string;
   clock: Clock;
   signal: AbortSignal;
-  /** The member for the write test, which changes nothing; if omitted, no write is attempted. */
+  /** The member to use in the write test, which changes nothing. If omitted, the write test is skipped. */
   memberId?: number | undefined;
 }
 
@@ -33,9 +33,9 @@ const readLagMs = 10_000;
 const documentedLimits = { group: 150, other: 300 };
 
 /**
- * Compares Open Cloud's responses with those that rankd was built for, in at most 16 reads. With `memberId`, also
- * assigns a role that the member already holds and unassigns one that the member lacks, which changes nothing: "If the
- * user already holds the specified role, no action is taken" (Open Cloud reference, AssignRole).
+ * Checks, with at most 16 reads, that Open Cloud still responds as rankd expects. If `memberId` is set, it also assigns
+ * a role that the member already holds and unassigns one that the member lacks, which changes nothing: "If the user
+ * already holds the specified role, no action is taken" (Open Cloud reference, AssignRole).
  */
 export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[]> {
   const platform = new LivePlatform(options);
@@ -58,10 +58,10 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
   return findings;
 }
 
-/** Results from earlier checks that later checks use. */
+/** Results that later checks reuse. */
 interface Seen {
   roles: ListedRole[];
-  /** True if the role list had a second page, which was read. */
+  /** True if the role list has a second page, which the `roles` check reads. */
   hasSecondPage: boolean;
   actingId: number | undefined;
   ownerId: number | undefined;
@@ -120,7 +120,7 @@ const checks: Record<string, Check> = {
   },
 
   async pages(platform, { hasSecondPage }) {
-    if (hasSecondPage) return []; // the `roles` check has read a second page
+    if (hasSecondPage) return []; // the `roles` check has already read a second page
     const first = parseRolePage((await platform.read('/roles?maxPageSize=1')).json);
     if (first.next === undefined) return ['nextPageToken: missing after a page of 1'];
     const token = encodeURIComponent(first.next);
@@ -226,7 +226,7 @@ const checks: Record<string, Check> = {
 
 /**
  * Assigns a role that the member already holds and unassigns one that the member lacks. Checks that neither the
- * responses nor a later read show a change.
+ * responses nor a later read shows a change.
  */
 async function tryWrites(
   platform: LivePlatform,
@@ -263,7 +263,7 @@ async function tryWrites(
   return details;
 }
 
-/** Returns the role ids in the response to a write; `undefined` if it shows none, which rankd tolerates. */
+/** Returns the role ids from the response to a write, or `undefined` if it contains none, which rankd tolerates. */
 function rolesShown(json: Json): number[] | undefined {
   try {
     return parseMembershipPage({ groupMemberships: [json] }).items.flatMap((answered) => memberOf(answered).roleIds);
@@ -290,18 +290,18 @@ class LivePlatform {
     return requireOk(await this.#send(`${baseUrl}/api-keys/v1/introspect`, { body: { apiKey } })).json;
   }
 
-  /** Reads a path below the group. Throws for any status but 200. */
+  /** Reads a path relative to the group's URL. Throws unless the status is 200. */
   async read(path: string): Promise<LiveResponse> {
     return requireOk(await this.ask(path));
   }
 
-  /** Reads a path across all groups. */
+  /** Reads a path under `groups/-`, which matches all groups. */
   async readAny(path: string): Promise<LiveResponse> {
     const { baseUrl, apiKey } = this.#options;
     return requireOk(await this.#send(`${baseUrl}/cloud/v2/groups/-${path}`, { apiKey }));
   }
 
-  /** Reads a path below the group on the public host, without the key. */
+  /** Reads a path relative to the group's URL on the public host, without the key. */
   async readPublic(path: string): Promise<Json> {
     return requireOk(await this.#send(`${this.#options.legacyBaseUrl}/v1/groups/${this.groupId}/${path}`, {})).json;
   }
@@ -311,7 +311,6 @@ class LivePlatform {
     return requireOk(await this.#send(`${baseUrl}/cloud/v2/users/${userId}`, { apiKey })).json;
   }
 
-  /** Looks up users by name, without the key. */
   async findNames(usernames: string[]): Promise<LiveResponse> {
     const body = { usernames, excludeBannedUsers: false };
     return this.#send(`${this.#options.usersBaseUrl}/v1/usernames/users`, { body });
@@ -378,7 +377,7 @@ function requireOk(response: LiveResponse): LiveResponse {
   return response;
 }
 
-/** The error for a request that got no response. Only the hint contains the address. */
+/** Thrown if a request gets no response. Only the hint contains the address. */
 class Unreached extends Error {
   readonly hint: string;
 
@@ -388,7 +387,7 @@ class Unreached extends Error {
   }
 }
 
-/** The error for a response whose required fields are missing or have the wrong type. */
+/** Thrown if a response lacks a required field, or a field has the wrong type. */
 class Misshapen extends Error {
   readonly flaws: string[];
 
@@ -398,7 +397,7 @@ class Misshapen extends Error {
   }
 }
 
-/** Parses a response. Throws `Misshapen` with the differences by path and type. */
+/** Parses a response. Throws `Misshapen`, which lists the differences by path and type. */
 function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) => T): T {
   try {
     return parse(json);
@@ -408,7 +407,9 @@ function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) =
   }
 }
 
-/** Returns the differences in a membership list. Throws `Misshapen` if the response is not one. */
+/**
+ * Returns how a membership list differs from its schema. Throws `Misshapen` if the response is not a membership list.
+ */
 function memberFlaws(json: unknown): string[] {
   readable(json, 'ListGroupMembershipsResponse', parseMembershipPage);
   return departures(json, 'ListGroupMembershipsResponse');
@@ -418,7 +419,7 @@ function filterBy(expression: string): string {
   return `filter=${encodeURIComponent(expression)}`;
 }
 
-/** Returns the error's message. Parsers' errors never quote the response. */
+/** A parser never quotes the response in its error, so the message is safe to report. */
 function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : 'failed';
 }

@@ -44,18 +44,18 @@ import { WriteSpacing } from './upstream/write-spacing.ts';
 export interface OpenCloudOptions {
   groupId: number;
   apiKey: string;
-  /** Open Cloud, e.g. `https://apis.roblox.com`: the only host that ever receives the key. */
+  /** The Open Cloud host, e.g. `https://apis.roblox.com`. The key is sent to no other host. */
   baseUrl: string;
-  /** The host for the public role list, e.g. `https://groups.roblox.com`. */
+  /** The host that serves the public role list, e.g. `https://groups.roblox.com`. */
   legacyBaseUrl: string;
-  /** The host for user name lookups, e.g. `https://users.roblox.com`. */
+  /** The host that looks up user names, e.g. `https://users.roblox.com`. */
   usersBaseUrl: string;
-  /** The host for place lists, e.g. `https://develop.roblox.com`. */
+  /** The host that lists places, e.g. `https://develop.roblox.com`. */
   developBaseUrl: string;
   clock: Clock;
-  /** By default, the base role's id is stored only in memory. */
+  /** By default, the base role's id is not persisted. */
   baseRoleMemory?: BaseRoleMemory;
-  /** The budget's ledger, if other nodes share the budget. */
+  /** Set if other nodes share the rate-limit budget. */
   ledger?: BudgetLedger | undefined;
   proxy?: OutboundProxy | undefined;
   /** See `UpstreamOptions.isPatient`. */
@@ -69,10 +69,10 @@ export interface OpenCloudTuning extends UpstreamTuning {
   userNamesTimeoutMs: number;
 }
 
-/** The share of a call's time that a read of an omitted base role may take. */
+/** The share of a call's remaining time allowed for reading an omitted base role. */
 const baseRoleShare = 0.25;
 
-/** A group on Roblox, through Open Cloud v2 with an API key. Calls act as the account that owns the key. */
+/** A Roblox group, accessed through Open Cloud v2 with an API key. Calls act as the account that owns the key. */
 export class OpenCloudPlatform implements Platform {
   /** Reads were observed to lag behind a write by up to 6.75 s. */
   readonly readLagMs = 8_000;
@@ -90,10 +90,10 @@ export class OpenCloudPlatform implements Platform {
   readonly #writeSpacing: WriteSpacing;
   readonly #surprises: Surprises;
   readonly #reach: Reach;
-  /** The base role, if the role list omits it. */
+  /** The base role, cached if the role list omits it. */
   #omitted: ListedRole | undefined;
 
-  /** Throws `config_invalid` if `apiKey` can't be a key. */
+  /** Throws `config_invalid` if `apiKey` cannot be sent as a header. */
   constructor({
     groupId,
     apiKey,
@@ -135,7 +135,7 @@ export class OpenCloudPlatform implements Platform {
     this.#writeSpacing = new WriteSpacing(clock);
   }
 
-  /** The estimated duration of a change that gives one role and takes one, as most changes do. */
+  /** The estimated duration of a typical change, which gives one role and takes one away. */
   get changeMs(): number {
     const { assign, unassign } = this.#gates;
     return this.#openCloud.shortestTryMs(assign) + this.#openCloud.shortestTryMs(unassign);
@@ -161,7 +161,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Reads the base role that the list omits. Roblox may omit it because every member holds it (source:
+   * Reads the base role, which Roblox can leave out of the role list because every member holds it (source:
    * GroupService.GetRolesInGroupAsync). If the read fails, assumes the name Member and rank 1.
    */
   async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
@@ -212,10 +212,7 @@ export class OpenCloudPlatform implements Platform {
     });
   }
 
-  /**
-   * Lists the places with an older API that takes no key: Open Cloud shows only an experience's start place
-   * (GetUniverse).
-   */
+  /** Uses a legacy API that needs no key, because Open Cloud reports only an experience's start place (GetUniverse). */
   async placesOf(universeId: number, call: CallContext): Promise<Place[]> {
     const request = {
       operation: 'places',
@@ -248,8 +245,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Sends the key in the body only: with a dead key in the header, Roblox would refuse the request without reading the
-   * body.
+   * Sends the key only in the body. If a dead key were in the header, Roblox would refuse the request before reading
+   * the body.
    */
   async checkCredential(call: CallContext): Promise<Credential> {
     const request = {
@@ -263,7 +260,7 @@ export class OpenCloudPlatform implements Platform {
       parse: (json: unknown) => parseCredential(json, this.#groupId),
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
-      // A refusal of the introspection itself proves nothing about the key.
+      // Roblox refused the introspection request itself, which proves nothing about the key.
       if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'unreported' };
       if (error instanceof RefusedKey) return { state: 'invalid', refusal: error.refusal };
       throw error;
@@ -283,8 +280,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Refuses the waiting calls. Calls in flight end by their deadlines, and idle connections don't keep the process
-   * running.
+   * Rejects all waiting calls. Calls in flight can continue until their deadlines; idle connections do not keep the
+   * process alive.
    */
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#gates).map((gate) => gate.end()));
@@ -318,15 +315,16 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * Reads all pages with the same parameters, because Open Cloud refuses a page token if any other parameter changes.
+   * Sends the same parameters with every page, because Open Cloud rejects a page token if any other parameter has
+   * changed.
    */
   #pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<Page<T>> {
     return readPages((cursor) => this.#get({ ...rest, path: `${path}${at('pageToken', cursor)}` }, call));
   }
 
   /**
-   * Returns all roles, each only once, even if a role moves between pages during the read. Throws if there are none,
-   * because every group has roles.
+   * Returns each role once, even if a role moves to another page during the read. Throws if the list is empty, because
+   * every group has roles.
    */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
@@ -339,7 +337,7 @@ export class OpenCloudPlatform implements Platform {
     return [...roles.values()];
   }
 
-  /** Reads the id of the role that the public list marks as the base role. */
+  /** Returns the id of the role that the public list marks as the base role. */
   #readPublicList(call: CallContext): Promise<number | undefined> {
     const request = {
       operation: 'publicRoles',
@@ -379,7 +377,7 @@ export class OpenCloudPlatform implements Platform {
 
 interface Read<T> {
   operation: Operation;
-  /** A path below the group's path. */
+  /** Relative to the group's URL. */
   path: string;
   schema: SchemaName;
   parse(json: unknown): T;
@@ -397,8 +395,8 @@ function at(parameter: string, cursor: string | undefined): string {
 }
 
 /**
- * Returns the member in the response to a write, or `undefined` if the response shows none or a different user. Does
- * not throw, because the platform has accepted the write.
+ * Returns the member from the response to a write, or `undefined` if the response contains no member or a different
+ * one. Never throws, because the write has already succeeded.
  */
 function memberShown(json: unknown, userId: number): Member | undefined {
   try {
@@ -410,8 +408,8 @@ function memberShown(json: unknown, userId: number): Member | undefined {
 }
 
 /**
- * Returns the error for a failed name lookup. The failure is unrelated to the credential, and the caller can send the
- * user id instead.
+ * Returns the error for a failed name lookup. It never blames the key, which lookups do not use, and it suggests
+ * sending the user id.
  */
 function namesUnavailable(cause: unknown): RankdError {
   if (isRankdError(cause, 'platform_credential')) return loginRequired(cause);
@@ -432,8 +430,8 @@ function namesUnavailable(cause: unknown): RankdError {
 const giveTheId = 'give the user id, the number in the address of the profile page';
 
 /**
- * Returns the error for a lookup that Roblox refuses without a login, as it has announced (April 2026, devforum
- * 4579220). A retry does not help.
+ * Returns the error for a lookup that Roblox refuses without a login, as it announced in April 2026 (devforum 4579220).
+ * Retrying does not help.
  */
 function loginRequired(cause: RankdError): RankdError {
   const message = 'Roblox no longer looks up user names without a login. Send the user id.';

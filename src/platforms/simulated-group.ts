@@ -9,20 +9,20 @@ export interface GroupSeed {
   name: string;
   /** A member who holds the owner role; absent if the group has no owner. */
   ownerId?: number;
-  /** The account that rankd acts with. */
+  /** The account that rankd acts as. */
   actingUserId: number;
   /** Includes the guest and the base role, and the owner role if there is an owner. */
   roles: Role[];
-  /** Includes the owner and the acting account. Every member holds the base role, whether or not it is listed. */
+  /** Includes the owner and the acting account. Every member holds the base role, whether or not `roleIds` lists it. */
   members: Member[];
   /** The users whose names can be looked up. */
   users?: NamedUser[];
 }
 
-/** Marks an SQLite file as a simulated group: `rksg`. */
+/** Marks an SQLite file as a simulated group (`rksg` in ASCII). */
 const applicationId = 0x726b7367;
 
-/** The longest wait for another process's write, in milliseconds. The wait blocks the event loop. */
+/** The longest wait for another process's write. It blocks the event loop. */
 const busyTimeoutMs = 1000;
 
 const anId = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;
@@ -52,9 +52,9 @@ const schema = `
 `;
 
 /**
- * Opens or creates the file of a simulated group (mode 0600; its folder must exist). The file is filled from `seed` if
- * it is new or was filled from a different seed; otherwise, its content is preserved. Throws `config_invalid` if the
- * file is a database of a different kind, and SQLite's own errors.
+ * Opens a simulated group's file, or creates it with mode 0600 in an existing folder. Fills the file from `seed` if it
+ * is new or was filled from a different seed; otherwise, preserves its content. Throws `config_invalid` if the file is
+ * some other database, and passes on SQLite's own errors.
  */
 export function openGroup(file: string, seed: GroupSeed): Database.Database {
   createPrivate(file);
@@ -71,7 +71,7 @@ export function openGroup(file: string, seed: GroupSeed): Database.Database {
   }
 }
 
-/** Creates the file with mode 0600, which SQLite also gives to its -wal and -shm files. */
+/** Creates the file with mode 0600, which SQLite copies to its -wal and -shm files. */
 function createPrivate(file: string): void {
   try {
     // Never opens an existing file: closing it would drop the locks of this process's other handles on it.
@@ -87,7 +87,7 @@ function refuseOtherFile(db: Database.Database, file: string): void {
     const isEmpty = db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
     return found === applicationId || (found === 0 && isEmpty);
   });
-  // Both reads are in one transaction, because another process may be filling the new file right now.
+  // Both reads run in one transaction, because another process may be filling the new file.
   if (isOurs()) return;
   throw new RankdError('config_invalid', `${file} is a database, but not a simulated group.`, {
     hint: 'move that file away, or choose a different data directory',
@@ -95,7 +95,8 @@ function refuseOtherFile(db: Database.Database, file: string): void {
 }
 
 /**
- * Switches the file to WAL. Retries if another process is doing the same, because SQLite does not wait in this case.
+ * Switches the file to WAL mode. Retries while another process does the same, because SQLite's busy timeout does not
+ * apply here.
  */
 function useWal(db: Database.Database): void {
   const pauseMs = 10;
@@ -136,7 +137,8 @@ function fill(db: Database.Database, seed: GroupSeed): void {
 }
 
 /**
- * Returns a text that changes with the group and the table schema, but not with the acting account or the user names.
+ * Identifies the seed that a file was filled from. Leaves out the acting account and the user names, because the file
+ * does not contain them.
  */
 function seedText({ actingUserId: _, users: _names, ...group }: GroupSeed): string {
   return JSON.stringify([schema, group]);

@@ -13,13 +13,13 @@ import type {
 } from '../ports/index.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
-/** The number of members per page, as on Roblox. */
+/** As on Roblox. */
 const pageSize = 100;
 
 /**
- * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees the other's writes at once. It
- * refuses the same changes as the real platform. Calls that use the file can also throw `store_unavailable`, which
- * means that nothing was written.
+ * A simulated group, stored in an SQLite file that the CLI and the daemon share, so each sees the other's writes
+ * immediately. It refuses the same changes as the real platform. Calls that use the file can also throw
+ * `store_unavailable`, which means that nothing was written.
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;
@@ -36,7 +36,8 @@ export class SimulatedPlatform implements Platform {
 
   /**
    * Opens or creates the file, whose folder must exist. Changes to the group persist until the file is opened with a
-   * different `seed`. Throws `store_unavailable`, and `config_invalid` for a file with a different database.
+   * different `seed`. Throws `config_invalid` if the file is some other database, and `store_unavailable` if it cannot
+   * be used.
    */
   static open({ file, seed }: { file: string; seed: GroupSeed }): SimulatedPlatform {
     return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), seed));
@@ -102,7 +103,6 @@ export class SimulatedPlatform implements Platform {
     return this.#write(change, call, 'DELETE FROM held_roles WHERE user_id = ? AND role_id = ?');
   }
 
-  /** Reports a valid credential, which can write if the acting account is in the group. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const userId = this.#actingUserId;
     return answer(call, () => ({ state: 'valid', userId, canWrite: this.#held(userId).length > 0 }));
@@ -166,7 +166,9 @@ export class SimulatedPlatform implements Platform {
     );
   }
 
-  /** Returns all roles held, including the base role; empty if the user is not in the group. */
+  /**
+   * Returns all roles that the user holds, including the base role, or an empty array if the user is not in the group.
+   */
   #held(userId: number): Array<Pick<Role, 'id' | 'rank'>> {
     const query = `
       SELECT role.id, role.rank FROM members AS member JOIN roles AS role ON role.kind = 'base'

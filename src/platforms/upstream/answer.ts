@@ -1,6 +1,5 @@
 import { retryAfterMs } from '../../base/time.ts';
 
-/** An HTTP response with its body. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -9,8 +8,8 @@ export interface Answer {
 }
 
 /**
- * Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response,
- * or if a successful response is a web page, such as a network's login page.
+ * Sends a request and reads the whole response, up to `maxBodyBytes` of its body. Throws if there is no response, or if
+ * a successful response is a web page, such as a network's login page.
  */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,
@@ -27,7 +26,7 @@ export async function fetchAnswer(
   return { status, headers, body: text };
 }
 
-/** Reads a body as UTF-8. If it is longer than `maxBodyBytes`, throws, which also cancels the rest of the download. */
+/** Reads a body as UTF-8. Throws if it is longer than `maxBodyBytes`, which also cancels the rest of the download. */
 export async function readText(body: AsyncIterable<Uint8Array>, maxBodyBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
@@ -41,11 +40,11 @@ export async function readText(body: AsyncIterable<Uint8Array>, maxBodyBytes: nu
 }
 
 /**
- * rankd never waits longer than this, whatever the platform requests: one wrong header must not stop an operation for a
- * day.
+ * rankd never waits longer than this, whatever the platform requests, because one wrong header must not stop an
+ * operation for a day.
  */
 export const maxWaitMs = 600_000;
-/** A higher reported limit counts as this one, because each call in a window takes memory. */
+/** Caps the reported limit, because each call in a window takes memory. */
 const maxCalls = 10_000;
 
 /** The rate limit that one response's headers report. */
@@ -59,7 +58,6 @@ export interface RateReading {
   resetMs?: number | undefined;
 }
 
-/** Returns the wait in milliseconds that a `retry-after` header requests, at most `maxWaitMs`. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
   const ms = retryAfterMs(value, nowMs);
   return ms === undefined ? undefined : Math.min(maxWaitMs, ms);
@@ -95,8 +93,8 @@ function whole(text: string | null | undefined): number | undefined {
 }
 
 /**
- * Returns a function that masks `key` (printable ASCII) in a text, even if some of its characters are escaped as in
- * JSON. The text can't be parsed first, because errors and the log often quote truncated JSON.
+ * Returns a function that masks `key` (printable ASCII) in any string, even if some of the key's characters are
+ * JSON-escaped. The string can't be parsed first, because errors and log lines often quote truncated JSON.
  */
 export function keyMask(key: string): (text: string) => string {
   const characters = Array.from(key, (one) => {

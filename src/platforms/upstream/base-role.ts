@@ -3,7 +3,7 @@ import type { CallContext, Clock } from '../../ports/index.ts';
 import { withShare } from '../../ports/platform.ts';
 import type { ListedRole, Membership } from './resources.ts';
 
-/** Stores the id of the group's base role across restarts. */
+/** Persists the id of the group's base role. */
 export interface BaseRoleMemory {
   find(): Promise<number | undefined>;
   store(roleId: number): Promise<void>;
@@ -11,20 +11,22 @@ export interface BaseRoleMemory {
 
 /** The reads that can reveal the base role. Both reject if Roblox does not respond. */
 export interface BaseRoleSources {
-  /** The id of the role that the public role list marks as base; `undefined` if it marks none. */
+  /** Returns the id of the role that the public role list marks as base, or `undefined` if it marks none. */
   publicList(call: CallContext): Promise<number | undefined>;
-  /** Some of the members with this role. */
+  /** Returns some of the members with this role. */
   membersWith(roleId: number, call: CallContext): Promise<Membership[]>;
 }
 
 /** The pause after a failed attempt to find the base role. */
 const restMs = 30_000;
-/** The share of a call's time that the public list may take; the rest is for reading members instead. */
+/**
+ * The share of a call's remaining time allowed for the public list, so that enough is left for reading members instead.
+ */
 const publicListShare = 0.25;
 
 /**
- * Finds the group's base role. Open Cloud's role list does not mark it, and the rank does not identify it, because in
- * most groups, a custom role also has rank 1 (see `RankOne`). The id is found once and stored, because it never changes
+ * Finds the group's base role. Open Cloud's role list does not mark it, and its rank does not identify it, because most
+ * groups also have a custom role with rank 1 (see `RankOne`). The id is found once and stored, because it never changes
  * while the group exists.
  */
 export class BaseRole {
@@ -32,12 +34,12 @@ export class BaseRole {
   readonly #memory: BaseRoleMemory;
   readonly #sources: BaseRoleSources;
   #id: number | undefined;
-  /** The id according to a membership, used if the public list does not respond. */
+  /** The id that a membership revealed, used if the public list does not respond. */
   #shown: number | undefined;
   /** The base role's id, if the group's role list omits that role. */
   #omitted: number | undefined;
   #asking: Promise<number | undefined> | undefined;
-  /** Roblox is not asked before this time, on `Clock.monotonic()`. */
+  /** The next attempt to find the base role starts no earlier than this, on `Clock.monotonic()`. */
   #restsUntil = 0;
 
   constructor({ clock, memory, sources }: { clock: Clock; memory: BaseRoleMemory; sources: BaseRoleSources }) {
@@ -69,7 +71,7 @@ export class BaseRole {
 
   async learn(id: number): Promise<void> {
     this.#id = id;
-    await this.#memory.store(id).catch(() => undefined); // if this fails, the id is found again after the next start
+    await this.#memory.store(id).catch(() => undefined); // if storing the id fails, it is found again after a restart
   }
 
   /**
@@ -105,8 +107,8 @@ export class BaseRole {
   }
 
   /**
-   * Reads some members of each candidate. The base role is the candidate that its members' role lists omit. If Roblox
-   * lists the base role like any other, it is the candidate in the role lists of all these members.
+   * Reads some members of each candidate. The base role is the one candidate that its own members' role lists omit or,
+   * if Roblox lists the base role like any other, the one candidate in the role lists of all these members.
    */
   async #askMembers(candidates: number[], call: CallContext): Promise<number | undefined> {
     const holders = new Map<number, Membership[]>();

@@ -1,18 +1,18 @@
 import { maxWaitMs, type RateReading } from './answer.ts';
 
 /**
- * Two reported window ends at most this far apart belong to the same window, because the platform reports the time to
- * the end in whole seconds.
+ * Reported window ends that are at most this far apart count as the same window, because the platform reports the time
+ * left in whole seconds.
  */
 const sameWindowMs = 2_000;
-/** The platform usually rounds the reported time to the window's end up to a multiple of this, as Envoy does. */
+/** The platform usually reports the time left in the window, rounded up to a multiple of this, as Envoy does. */
 const roundingMs = 1_000;
 /**
- * Heavy lanes leave this share of the slots free at the start of a window, and less and less until its end. Otherwise a
- * later caller would find all slots spent.
+ * Heavy lanes leave this share of the slots free at the start of a window, and gradually less towards its end.
+ * Otherwise, a later caller would find all slots spent.
  */
 const headroomShare = 0.1;
-/** Heavy lanes may start calls at least this many times faster than if they were spread evenly over a window. */
+/** Heavy lanes can start calls at least this many times as fast as if they were spread evenly over a window. */
 const heavyHaste = 10;
 /**
  * Calls are spaced out until the platform has accepted this many, so that few calls exceed a limit that the platform
@@ -20,35 +20,35 @@ const heavyHaste = 10;
  */
 const cautiousCalls = 50;
 /**
- * While the headers are in doubt, each refusal multiplies the pace by `decrease`, and each window adds `increase` of
- * the limit.
+ * While the headers are in doubt, each refusal multiplies the pace by `decrease`, and each window adds `increase` times
+ * the limit to it.
  */
 const decrease = 0.5;
 const increase = 0.25;
-/** The pace does not fall below this share of the limit. */
+/** The pace never falls below this share of the limit. */
 const leastShare = 1 / 60;
 /**
- * In a shared account, release times are rounded up to multiples of this share of a window, so that slots of one node
- * share an entry. This limits the size of the account.
+ * In a shared account, release times are rounded up to multiples of this share of a window, so that a node's slots can
+ * share an entry, which limits the size of the account.
  */
 const grainShare = 1 / 200;
 
 /**
- * Limits how many calls of one operation may start, and when. It is a plain record that a ledger can store; the
- * functions below change it. Times are in milliseconds on the ledger's clock.
+ * The rate-limit state of one operation, which determines how many calls can start, and when. It is a plain record, so
+ * that a ledger can store it; the functions below update it. Times are in milliseconds on the ledger's clock.
  *
- * Each call spends a slot. Until the platform reports the end of its window, a slot stays spent for a whole window, so
- * that no platform window exceeds the limit, whenever it begins. After that, the platform's count and end apply, until
- * it refuses a call although its own count has calls left. Then a different limit must be in force (Open Cloud's page
- * on rate limits allows for that): calls start one at a time, at a pace that each refusal halves and that rises slowly.
- * Once the pace is back at the limit, the platform's count applies again.
+ * Each call spends a slot. Until the platform reports when its window ends, a slot stays spent for a whole window, so
+ * that no platform window can exceed the limit, whenever it begins. After that, the platform's reported count
+ * and window end apply, until it refuses a call even though its count has calls left. Some other limit must then be in
+ * force (Open Cloud's page on rate limits allows for that), so calls start one at a time, at a pace that each refusal
+ * halves and that otherwise rises slowly. Once the pace is back at the limit, the platform's count applies again.
  */
 export interface Account {
   limit: number;
   windowMs: number;
-  /** The spacing of calls that would otherwise start in a burst: those of heavy lanes, and the first ones. */
+  /** The spacing of calls that must not start in a burst: those of heavy lanes, and the first ones. */
   burstSpacingMs: number;
-  /** True if one process alone uses this account. */
+  /** True if only one process uses the account. */
   isExclusive?: boolean;
   /** The release times of the spent slots, ascending. */
   spent: Release[];
@@ -61,11 +61,11 @@ export interface Account {
   spacingMs: number;
   /** Absent until the platform reports it. */
   windowEndsAt?: number;
-  /** True if the platform rounds the end of its window down. */
+  /** True if the platform rounds the reported time left down instead of up. */
   roundsDown: boolean;
   /** Calls in flight on all nodes. */
   inFlight: number;
-  /** The number of calls that the platform must still accept before calls may start in a burst. */
+  /** The number of calls that the platform must still accept before calls can start in a burst. */
   caution: number;
   /** Set while the headers are in doubt: the pace in calls per window at the time `since`. */
   doubt?: { pace: number; since: number };
@@ -82,19 +82,18 @@ export interface NodeDemand {
   waiting: number;
 }
 
-/** `slots` slots become free at `at`. */
+/** A number of spent slots that become free at the time `at`. */
 export interface Release {
   at: number;
   slots: number;
   /** The node that spent them; absent if unknown, e.g. for calls made outside rankd. */
   by?: string;
   /**
-   * `reserved`: for a call that has not started · `guess`: the true count is unknown; the next report replaces it.
+   * `reserved`: spent for a call that has not started · `guess`: stands in for an unknown count until the next report.
    */
   for?: 'reserved' | 'guess';
 }
 
-/** Returns an account with all of its slots free. */
 export function openAccount(options: Pick<Account, 'limit' | 'windowMs' | 'burstSpacingMs' | 'isExclusive'>): Account {
   return {
     ...{ ...options, spent: [], opensAt: 0, closedUntil: 0, heavyOpensAt: 0, spacingMs: 0 },
@@ -107,14 +106,14 @@ function noCalls(): ShareCounts {
 }
 
 /**
- * Marks all slots but one as spent until a window has passed or a response reports the platform's count, because
- * nothing is known about the current window. The first caller gets the remaining slot.
+ * Marks all slots but one as spent, because nothing is known about the platform's current window. They stay spent until
+ * a window has passed or a response reports the platform's count. The first caller gets the remaining slot.
  */
 export function spendAll(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];
 }
 
-/** True while the number of spent slots is unknown; the first call reveals it. */
+/** True until the first response reveals how many slots are spent. */
 export function isUnknown(account: Account, now: number): boolean {
   return stillSpent(account, now).some((release) => release.for === 'guess');
 }
@@ -130,7 +129,7 @@ export function schedule(account: Account, now: number): Schedule {
     for (;;) {
       const release = releases[released];
       const heavyAt = isHeavy ? heavyStartsAt : startsAt;
-      const leavesSome = isHeavy && guess < released; // a heavy call may take the one slot that `spendAll` leaves
+      const leavesSome = isHeavy && guess < released; // even a heavy call can take the slot that `spendAll` leaves
       const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSome }));
       if (release === undefined || start < release.at) {
         startsAt = start;
@@ -152,7 +151,10 @@ export function schedule(account: Account, now: number): Schedule {
   return { next, take };
 }
 
-/** Returns the spent slots with their earliest release times: those of reserved slots if their calls start now. */
+/**
+ * Returns the spent slots with their earliest release times. A reserved slot's is the one that applies if its call
+ * starts now.
+ */
 function soonestReleases(account: Account, now: number): Release[] {
   const spent = stillSpent(account, now);
   const soonest = releaseAt(account, now);
@@ -162,7 +164,7 @@ function soonestReleases(account: Account, now: number): Release[] {
     .sort((one, other) => one.at - other.at);
 }
 
-/** The start times of calls, one after another. Heavy lanes leave some slots free. */
+/** Predicts the start times of successive calls. Calls of heavy lanes leave some slots free. */
 export interface Schedule {
   /** The earliest start of the next call. */
   next(isHeavy?: boolean): number;
@@ -176,55 +178,55 @@ export function left(account: Account, now: number): number {
   return Math.max(0, account.limit - slotsOf(stillSpent(account, now)));
 }
 
-/** Records the start of a call. */
 export function spend(account: Account, now: number, { isHeavy = false, by }: { isHeavy?: boolean; by?: string } = {}) {
   account.inFlight += 1;
   paceAfter(account, now, isHeavy);
   addRelease(account, { at: releaseAt(account, now), slots: 1, ...(by !== undefined && { by }) });
 }
 
-/** Delays the calls after one that starts now. */
+/** Sets the earliest start of the calls that follow one that starts now. */
 function paceAfter(account: Account, now: number, isHeavy: boolean): void {
   const spacingMs = heavySpacingMs(account);
-  // A heavy call that starts late does not delay the later ones: they catch up, by at most five spacings.
+  // Heavy calls can catch up after a late start, but by at most five spacings.
   if (isHeavy) account.heavyOpensAt = Math.max(account.heavyOpensAt, now - 5 * spacingMs) + spacingMs;
   account.opensAt = now + spacingAfter(account, now);
 }
 
 /**
- * Spends a slot for a call that may start at any time up to `until`. Returns the slot's release time: a whole window
- * after `until`, or the end of the platform's window if the call is certain to start in it. `startReserved` or
- * `returnSlot` must follow.
+ * Spends a slot for a call that can start at any time up to `until`. Returns the slot's release time: a whole window
+ * after `until`, or the end of the platform's window if the call is certain to start within it. The caller must then
+ * use `startReserved` or `returnSlot`.
  */
 export function reserveSlot(account: Account, now: number, { by, until }: { by: string; until: number }): number {
   return addRelease(account, { at: releaseAt(account, Math.max(now, until)), slots: 1, by, for: 'reserved' });
 }
 
-/** Records the start of the call with a reserved slot. */
 export function startReserved(account: Account, now: number, slot: { by: string; at: number }): void {
   returnSlot(account, slot);
   spend(account, now, slot);
 }
 
-/** Records the late start of a call, so that its slot counts from now instead of from its grant. */
+/** Counts a call's slot from now instead of from its grant, because the call started late. */
 export function startLate(account: Account, now: number, { by }: { by: string }): void {
   returnSlot(account, { by });
   addRelease(account, { at: releaseAt(account, now), slots: 1, by });
 }
 
-/** Frees the node's reserved slot with the release time `at`; without `at`, its most recently spent slot. */
+/**
+ * Frees the node's reserved slot that has the release time `at` or, without `at`, the slot that the node spent most
+ * recently.
+ */
 export function returnSlot(account: Account, { by, at }: { by: string; at?: number }): void {
   const release = account.spent.findLast((one) =>
     at === undefined
       ? one.by === by && one.for === undefined
       : one.by === by && one.for === 'reserved' && one.at === at,
   );
-  if (release === undefined) return; // it is free already
+  if (release === undefined) return; // the slot is already free
   release.slots -= 1;
   if (release.slots === 0) account.spent.splice(account.spent.indexOf(release), 1);
 }
 
-/** Records the end of a call, with the rate limit that its response reported. */
 export function finish(account: Account, reading: RateReading, now: number): void {
   account.inFlight = Math.max(0, account.inFlight - 1);
   account.limit = reading.limit ?? account.limit;
@@ -235,14 +237,16 @@ export function finish(account: Account, reading: RateReading, now: number): voi
   }
 }
 
-/** Records a call that the platform carried out. */
 export function accepted(account: Account): void {
   if (account.caution > 0) account.caution -= 1;
 }
 
-/** Puts the platform's count in doubt for a while, because it refused a call although its own count had calls left. */
+/**
+ * Puts the platform's count in doubt for a while, because the platform refused a call even though its count had calls
+ * left.
+ */
 export function contradicted(account: Account, now: number): void {
-  // this call started before the last refusal, and adds no information
+  // The call was sent before the last refusal, so it adds no information.
   if (isInDoubt(account, now) && now < account.closedUntil) return;
   const pace = isInDoubt(account, now) ? paceAt(account, now) : account.limit;
   account.doubt = { pace: Math.max(pace * decrease, account.limit * leastShare), since: now };
@@ -250,7 +254,7 @@ export function contradicted(account: Account, now: number): void {
 }
 
 /**
- * Prevents calls for `ms`, at most `maxWaitMs`. After that, calls start evenly spaced for a window, or until the
+ * Lets no call start for `ms`, at most `maxWaitMs`. Afterwards, calls are spaced evenly for a window, or until the
  * platform reports its count.
  */
 export function close(account: Account, ms: number, now: number): void {
@@ -259,14 +263,14 @@ export function close(account: Account, ms: number, now: number): void {
   account.spacingMs = account.windowMs / account.limit;
 }
 
-/** True if a call that has its slot may start now, with no pause before the next call. */
+/** True if a call that has a slot can start now without delaying the next one. */
 export function isUnpaced(account: Account, now: number): boolean {
   return account.opensAt <= now && spacingAfter(account, now) === 0;
 }
 
 /**
- * Returns the time at which a call may take one of `free` slots if no other becomes free first. The fewer are free, the
- * longer heavy lanes wait, and they never take the last one.
+ * Returns the time from which a call can take one of the `free` slots, unless another becomes free first. The fewer
+ * slots are free, the longer a heavy lane waits, and it never takes the last one.
  */
 function freeAt(
   { limit, windowMs }: Account,
@@ -279,26 +283,26 @@ function freeAt(
 }
 
 /**
- * Adopts the platform's count. The count may omit calls in flight, and responses can arrive out of order, so within a
- * window the adopted count only rises and always includes our own calls since the window began. The reported end is
- * rounded up, so the earliest of a window's reported ends is the most accurate. The adopted end never moves to a later
- * time, so a call that was promised a slot in the next window gets it. The count does not include reserved slots.
+ * Adopts the count that the platform reports. It may omit calls in flight, and responses can arrive out of order, so
+ * within a window the adopted count never falls, and it always includes this account's own calls since the window
+ * began. Reported window ends are rounded up, so the earliest one is the most accurate. The adopted end never moves to
+ * a later time, so a call that was promised a slot in the next window gets it. The count excludes reserved slots.
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;
-  // At most a window, because a longer time would be an epoch timestamp or an error.
+  // Capped at one window, because a longer time must be an epoch timestamp or an error.
   const endsAt = now + Math.min(resetMs + (account.roundsDown ? roundingMs : 0), account.windowMs);
   const { windowEndsAt = Number.NEGATIVE_INFINITY } = account;
   const isSameWindow = Math.abs(endsAt - windowEndsAt) <= Math.min(sameWindowMs, account.windowMs / 2);
   const isOver = now >= windowEndsAt;
-  if (isSameWindow && isOver) return; // a late response does not describe the window that has begun
+  if (isSameWindow && isOver) return; // a late response describes the previous window, not the one that has begun
   const counted = Math.max(0, account.limit - remaining);
   const current = stillSpent(account, now);
   const reserved = current.filter((release) => release.for === 'reserved');
   const own = isOver || isSameWindow ? current.filter((release) => release.for === undefined) : [];
   const unknown = isOver || isSameWindow ? counted - slotsOf(own) : counted + account.inFlight;
   account.windowEndsAt = isSameWindow ? Math.min(endsAt, windowEndsAt) : endsAt;
-  // A response that arrives during a closure belongs to an earlier call, and does not end the closure.
+  // A response that arrives during a closure answers a call made before it, so it does not end the spacing.
   if (now >= account.closedUntil) {
     account.spacingMs = 0;
     account.opensAt = Math.min(account.opensAt, now + spacingAfter(account, now));
@@ -308,13 +312,16 @@ function adopt(account: Account, { remaining, resetMs }: { remaining: number; re
   if (unknown > 0) addRelease(account, { at: account.windowEndsAt, slots: unknown });
 }
 
-/** Adds spent slots; returns their release time. Slots that become free together for the same reason share an entry. */
+/**
+ * Adds spent slots and returns their release time. Slots of one node that become free together for the same reason
+ * share an entry.
+ */
 function addRelease(account: Account, release: Release): number {
   const { spent, windowMs, windowEndsAt } = account;
   const grain = windowMs * grainShare;
   const isExact = account.isExclusive || release.by === undefined || release.at === windowEndsAt;
   const at = isExact ? release.at : Math.ceil(release.at / grain) * grain;
-  const after = spent.findIndex((one) => one.at > at); // later ones exist if the window was longer before
+  const after = spent.findIndex((one) => one.at > at); // some are later if the window used to be longer
   const index = after < 0 ? spent.length : after;
   const before = spent[index - 1];
   if (before?.at === at && before.by === release.by && before.for === release.for) before.slots += release.slots;
@@ -323,8 +330,8 @@ function addRelease(account: Account, release: Release): number {
 }
 
 /**
- * Returns the release time of a slot that is spent now. A call near the end of the platform's window may arrive in the
- * next one.
+ * Returns the release time of a slot that is spent now. A call sent near the end of the platform's window may arrive in
+ * the next one, so its slot stays spent for a whole window.
  */
 function releaseAt({ windowEndsAt = Number.NEGATIVE_INFINITY, windowMs }: Account, now: number): number {
   return now + 2 * roundingMs < windowEndsAt ? windowEndsAt : now + windowMs;
@@ -362,7 +369,9 @@ export function slotsOf(releases: readonly Release[]): number {
   return releases.reduce((sum, { slots }) => sum + slots, 0);
 }
 
-/** The number of requested calls by lane in the current and the previous period. A period is as long as a window. */
+/**
+ * The number of calls that each lane requested in the current and the previous period. A period is as long as a window.
+ */
 export interface ShareCounts {
   current: Record<string, number>;
   previous: Record<string, number>;
@@ -371,9 +380,9 @@ export interface ShareCounts {
 }
 
 /**
- * Counts a call in a node's lane. Returns true if the lane is now heavy: it has requested more than its fair share of a
- * window's slots, where one share is left for a new lane. Refused calls count too; otherwise a lane with excessive
- * demand would become light again later in the window, and overtake the others.
+ * Counts a call towards a node's lane. Returns true if the lane is now heavy, that is, if it has requested more than
+ * its fair share of a window's slots (one share is set aside for a new lane). Refused calls count too; otherwise, a
+ * lane with excessive demand would become light again later in the window and overtake the others.
  */
 export function countsAsHeavy(
   { shares, asked, limit, windowMs }: Account,
@@ -391,7 +400,7 @@ export function laneOfNode(node: string, lane: string): string {
   return `${node} ${lane}`;
 }
 
-/** Counts a call in the lane. Returns the approximate number of its calls over the last window. */
+/** Counts a call, and returns the lane's approximate number of calls over the last window. */
 function countCall(
   counts: ShareCounts,
   { lane, now, windowMs }: { lane: string; now: number; windowMs: number },
@@ -407,7 +416,7 @@ function countCall(
   return callsOf(counts, lane, { now, windowMs });
 }
 
-/** Returns the approximate number of the lane's calls over the last window. */
+/** Estimates the number of calls that the lane made over the last window. */
 export function callsOf(
   counts: ShareCounts,
   lane: string,

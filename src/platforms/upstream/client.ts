@@ -43,14 +43,13 @@ export interface UpstreamOptions {
 }
 
 export interface UpstreamTuning {
-  /** The timeout for each attempt. */
   perTryTimeoutMs: number;
-  /** The longest wait before the second attempt. It doubles with each later attempt, up to `maxBackOffMs`. */
+  /** The maximum wait before the second attempt. It doubles with each further attempt, up to `maxBackOffMs`. */
   backOffMs: number;
   maxBackOffMs: number;
   /**
-   * No attempt begins with less time left than this, because a write's outcome would then be unknown. If the platform
-   * responds more slowly, most attempts need more time: see `UpstreamClient.shortestTryMs`.
+   * An attempt starts only with at least this much time left; with less, a write's outcome would be unknown. If the
+   * platform responds more slowly, most attempts need more time: see `UpstreamClient.shortestTryMs`.
    */
   shortestTryMs: number;
   maxBodyBytes: number;
@@ -78,39 +77,37 @@ export interface UpstreamRequest<T> {
   onLocked?: () => void;
   /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
-  /** True if the request is not worth a retry. */
+  /** True if the request is not worth retrying. */
   isTriedOnce?: boolean;
-  /** The expected shape of the response. Differences are only recorded. */
+  /** Differences from it are recorded but tolerated. */
   schema: SchemaName;
   /**
-   * Converts the response's JSON (for a write, `undefined` if it is not JSON) into the result. Throws if it has the
-   * wrong shape.
+   * Converts the response's JSON to the result. Throws if the JSON has the wrong shape. For a write whose response is
+   * not JSON, `json` is `undefined`.
    */
   parse(json: unknown): T;
 }
 
-/** A call that times out sooner than this proves nothing about the platform. */
+/** A timeout after less than this proves nothing about the platform. */
 const conclusiveMs = 2_000;
 
-/** A failed attempt. */
 interface Failure {
   error: RankdError;
-  /** True if a retry can succeed. */
   isTransient: boolean;
   /**
-   * True if only one retry makes sense, as with an unknown host name, because such a failure rarely clears up by
-   * itself.
+   * True for failures that are worth only one retry because they rarely clear up by themselves, such as an unknown host
+   * name.
    */
   isRetriedOnce?: boolean;
-  /** True if the gate delays the next attempt. */
+  /** True if the gate already delays the next attempt. */
   isGated?: boolean;
-  /** The shortest wait before the next attempt, in milliseconds. */
+  /** The minimum wait before the next attempt. */
   leastWaitMs?: number;
 }
 
 /**
- * Sends requests to one host of the platform: paced, with a timeout for each attempt, retried within the deadline.
- * Throws only RankdError.
+ * Sends requests to one of the platform's hosts. Paces them, sets a timeout for each attempt, and retries until the
+ * deadline. Throws only RankdError.
  */
 export class UpstreamClient {
   readonly #baseUrl: string;
@@ -126,7 +123,7 @@ export class UpstreamClient {
   readonly #isPatient: boolean;
   readonly #tuning: UpstreamTuning;
 
-  /** Throws `config_invalid` if the key can't be a header, because `fetch` would quote it in its error. */
+  /** Throws `config_invalid` if the key can't be sent as a header; `fetch` would throw an error that quotes the key. */
   constructor({ baseUrl, apiKey, clock, fetch, surprises, reach, proxy, isPatient, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no Roblox key contains.', {
@@ -147,15 +144,15 @@ export class UpstreamClient {
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
-  /** Returns the minimum time that a call needs, in milliseconds: the platform takes about this long to respond. */
+  /** Returns the minimum time that an attempt needs, based on how long the platform currently takes to respond. */
   shortestTryMs(gate: Gate): number {
     return Math.max(this.#tuning.shortestTryMs, gate.answerMs);
   }
 
   /**
-   * Sends the request, and retries it until it succeeds, is permanently refused, or runs out of time or attempts. This
-   * is safe, because every operation that rankd uses is idempotent. Throws `outcome_unknown` if an attempt may have
-   * carried out a write, but no response confirmed it.
+   * Sends the request, and retries it until it succeeds, is permanently refused, or runs out of time or attempts.
+   * Retries are safe, because every operation that rankd uses is idempotent. Throws `outcome_unknown` if an attempt may
+   * have applied the write but no response confirmed it.
    */
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
@@ -184,8 +181,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Waits for admission. A write of a change that has begun may start closer to its deadline, because there was enough
-   * time when its slots were reserved.
+   * Waits for admission. A write that belongs to a change that has begun can start closer to its deadline, because
+   * there was enough time when its slots were reserved.
    */
   #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
     const shortestTryMs = call.reservation === undefined ? this.shortestTryMs(gate) : this.#tuning.shortestTryMs;
@@ -220,8 +217,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Parses a successful response. An unreadable response is a transient failure; with `isPatient`, so is one of the
-   * wrong shape.
+   * Parses a successful response. An unreadable response counts as a transient failure; with `isPatient`, so does a
+   * response of the wrong shape.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
@@ -264,7 +261,7 @@ export class UpstreamClient {
     for (const what of surprises) this.#surprises.note(operation, what);
   }
 
-  /** Sends the request; a write only while its lease lasts. */
+  /** Sends the request. A write is sent only while its lease lasts. */
   async #send(
     { gate, method, path, body, isAnonymous }: UpstreamRequest<unknown>,
     call: CallContext,
@@ -290,7 +287,7 @@ export class UpstreamClient {
     const { status, headers } = answer;
     const refusal = { status, body: this.#masked(answer.body ?? '') };
     const canPass = isTransient(refusal);
-    // A permanent refusal concerns only this request: its `retry-after` must not delay others.
+    // A permanent refusal concerns only this request, so its `retry-after` must not delay others.
     const retryAfterMs = canPass ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
     const isGated = isBusy(refusal) || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
@@ -322,15 +319,15 @@ export class UpstreamClient {
 }
 
 /**
- * Returns a random wait in milliseconds after `tries` retries (0 after the first attempt). Full jitter spreads the
- * retries of many calls.
+ * Returns a random wait in milliseconds; `tries` counts the retries so far. Full jitter spreads out the retries of many
+ * calls.
  */
 export function backOffMs(tuning: UpstreamTuning, tries: number): number {
   return randomInt(Math.ceil(doubling(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
 }
 
 /**
- * Parses JSON; returns `undefined` for any other text. Drops the error, because it quotes the response, which can
+ * Returns `undefined` if the body is not JSON. Drops the parser's error, because it quotes the response, which can
  * contain the key.
  */
 function jsonOf(body = ''): unknown {

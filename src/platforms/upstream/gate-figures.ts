@@ -5,9 +5,8 @@ import type { RateReading } from './answer.ts';
 export class GateFigures {
   readonly #responseTime = new ResponseTime();
   readonly #admissions = { admitted: 0, waitedMs: 0 };
-  /** The number of remaining calls in the platform's latest report, and the expiry of that report. */
+  /** The number of remaining calls that the platform last reported, and the time until which that report is valid. */
   #reported = { remaining: 0, until: 0 };
-  /** The number of consecutive pauses that the platform asked for. */
   refusals = 0;
 
   get answerMs(): number {
@@ -34,16 +33,19 @@ export class GateFigures {
     if (remaining !== undefined && resetMs !== undefined) this.#reported = { remaining, until: now + resetMs };
   }
 
-  /** The remaining calls according to the platform's last report; 0 once that has expired. */
+  /** The remaining calls according to the platform's last report; 0 once that report has expired. */
   remaining(now: number): number {
     return now < this.#reported.until ? this.#reported.remaining : 0;
   }
 }
 
-/** The maximum estimate, so that calls are still sent while the platform is unusually slow. */
+/** Caps the estimate, so that calls are still sent while the platform is unusually slow. */
 const maxMs = 1_000;
 
-/** Estimates the time within which nearly every response arrives, as TCP does (RFC 6298). */
+/**
+ * Estimates the time within which nearly every response arrives, as TCP estimates its retransmission timeout (RFC
+ * 6298).
+ */
 class ResponseTime {
   #smoothedMs: number | undefined;
   #variationMs = 0;
@@ -58,7 +60,7 @@ class ResponseTime {
     this.#smoothedMs += (ms - this.#smoothedMs) / 8;
   }
 
-  /** The estimate, at most `maxMs`; 0 before the first response. */
+  /** At most `maxMs`; 0 before the first response. */
   get ms(): number {
     const smoothedMs = this.#smoothedMs ?? 0;
     return Math.min(maxMs, smoothedMs + Math.max(4 * this.#variationMs, smoothedMs / 4));

@@ -28,7 +28,7 @@ export interface GateOptions {
   operation: string;
   /** The operation's name in errors, e.g. `giving roles`. */
   name: string;
-  /** Calls per window, until the platform's headers report a different limit. */
+  /** The initial limit, in calls per window. The platform's headers can change it. */
   limit: number;
   /** One minute by default. */
   windowMs?: number;
@@ -36,7 +36,7 @@ export interface GateOptions {
   /** The spacing of the calls in a burst; 0 by default. */
   burstSpacingMs?: number;
   clock: Clock;
-  /** Holds the budget that several nodes share. Without it, this process has the whole budget. */
+  /** Stores the budget if several nodes share it. Without a ledger, this process has the whole budget to itself. */
   ledger?: BudgetLedger | undefined;
   /** Identifies this process in the ledger. */
   node: string;
@@ -44,42 +44,43 @@ export interface GateOptions {
 
 type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 
-/** Enough for the usual number of concurrent callers, while a burst does not open hundreds of connections. */
+/** Enough for normal concurrency, but prevents a burst from opening hundreds of connections. */
 const defaultMaxInFlight = 64;
 /**
- * The maximum margin between a waiting call's expected start and its deadline, because timers can fire late. The margin
- * is a tenth of the expected wait, up to this.
+ * A waiting call is refused unless its expected start leaves a margin before its deadline, because timers can fire
+ * late. The margin is a tenth of the expected wait, but at most this.
  */
 const maxMarginMs = 100;
 /**
- * While this gate's copy of the shared account is younger than this, the gate may start a call with a reserved slot, or
+ * While its copy of the shared account is younger than this, the gate can start a call that has a reserved slot, or
  * refuse a call for lack of slots, without asking the ledger.
  */
 const freshMs = 250;
 /**
- * The longest pause between two requests to the ledger while a call waits in this gate: other nodes must know about the
- * waiting call.
+ * The longest pause between ledger requests while a call waits in this gate. Each request shows other nodes that the
+ * call is still waiting.
  */
 const maxPauseMs = 1_000;
 /** The first pause if slots are free but belong to other nodes. It doubles with each retry. */
 const retryMs = 20;
 const maxRetryMs = 160;
-/** If a call starts later than this after its grant, its slot counts from the start, not from the grant. */
+/** If a call starts more than this after its grant, its slot is counted from the start instead of the grant. */
 const maxStartMs = 10;
 /** The pause after a failed request to the ledger. */
 const afterFailureMs = 250;
 /** Slots are scarce if less than this share of the limit is free. */
 const scarceShare = 0.1;
-/** The maximum number of updates stored for a ledger that does not respond. */
+/** The maximum number of updates queued while the ledger does not respond. */
 const maxPending = 2_000;
 
 /**
- * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between
- * lanes, and heavy lanes last. A call for a change that has begun (`call.reservation` is set) is never heavy.
+ * Admits the calls of one operation as fast as the platform's budget allows. Within a lane, calls are admitted in order
+ * of arrival; lanes take turns, and heavy lanes come last. A call for a change that has begun (`call.reservation` is
+ * set) never counts as heavy.
  *
- * The gate has its own queue; `grant` decides how many of its calls may start. If several nodes share the budget, the
- * account is in a ledger, and this gate has a copy. At most one request to the ledger is in flight; later calls join
- * the next one.
+ * Each gate has its own queue, and `grant` decides how many of its calls can start. If several nodes share the budget,
+ * the account is stored in a ledger, and the gate works on a copy. At most one ledger request is in flight; calls that
+ * arrive in the meantime join the next one.
  */
 export class Gate {
   readonly #name: string;
@@ -91,8 +92,8 @@ export class Gate {
   readonly #queue = new WaitQueue();
   readonly #figures = new GateFigures();
   /**
-   * With a ledger, `account` is the latest copy of the ledger's account, from the time `at`, plus this node's later
-   * updates; without one, it is the account itself. `aheadMs` is the lead of the ledger's clock over
+   * With a ledger, `account` is the copy of the ledger's account that was read at the time `at`, plus this node's
+   * updates since then; without a ledger, it is the account itself. `aheadMs` is the ledger's clock minus
    * `Clock.monotonic()`.
    */
   #seen: { account: Account; at: number; aheadMs: number };
@@ -146,11 +147,11 @@ export class Gate {
   }
 
   /**
-   * Resolves when the call may be sent; the caller must `leave` afterwards. A call with a usable `slot` uses it, and
-   * is admitted before all calls without one. Throws `platform_busy` as soon as it is certain that the call can't start
-   * before `call.deadlineAt`, and if `call.signal` is aborted while the call waits; `platform_unavailable` if the call
-   * could start now but its time is over; and the ledger's error if the ledger does not respond, unless the call's
-   * change has begun.
+   * Resolves when the call can be sent; the caller must call `leave` when it ends. A call with a usable `slot` uses it,
+   * and is admitted before all calls without one. Throws `platform_busy` as soon as the call can no longer start before
+   * `call.deadlineAt`, or if `call.signal` is aborted while the call waits; `platform_unavailable` if the call could
+   * start now but its time is over; and the ledger's error if the ledger does not respond, unless the call belongs to a
+   * change that has begun.
    */
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
     if (call.signal.aborted) return Promise.reject(tooLate(this.#name, this.#waitMs));
@@ -167,10 +168,10 @@ export class Gate {
   }
 
   /**
-   * Spends a slot for a later call, once one is free. The caller must enter with it before `deadlineAt`, or release it.
-   * Throws `platform_busy` as soon as it is certain that no slot becomes free in time, and if `signal` is aborted;
-   * `platform_unavailable` if a slot is free but the deadline has passed; and the ledger's error if the ledger does not
-   * respond.
+   * Waits for a free slot, and spends it on behalf of a later call. The caller must pass the slot to `enter` before
+   * `deadlineAt`, or release it. Throws `platform_busy` as soon as no slot can become free in time, or if `signal` is
+   * aborted; `platform_unavailable` if a slot is free but the deadline has passed; and the ledger's error if the ledger
+   * does not respond.
    */
   async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
     const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
@@ -179,19 +180,18 @@ export class Gate {
     return slot;
   }
 
-  /** Throws the error that `reserve` would, if no slot becomes free in time even with an empty queue. */
+  /** Throws the same error as `reserve` if no slot would become free in time even with an empty queue. */
   refuseIfLate({ deadlineAt }: Pick<CallContext, 'deadlineAt'>): void {
     if (this.#isFresh && this.#clock.monotonic() + this.#waitMs > deadlineAt) throw tooLate(this.#name, this.#waitMs);
   }
 
-  /** Gives an unused slot back to the budget. */
   release(slot: ReservedSlot): void {
     if (slot.isUsed) return;
     slot.isUsed = true;
     this.#return(slot);
   }
 
-  /** Records the end of an admitted call, with the rate limit that its response reported. */
+  /** Records the end of an admitted call and the rate limit that its response reported. */
   leave(reading: RateReading = {}): void {
     this.#inFlight -= 1;
     this.#figures.noteReading(reading, this.#clock.monotonic());
@@ -199,8 +199,8 @@ export class Gate {
   }
 
   /**
-   * Records the end of a call that was refused with 429. Returns true if the platform's own count had calls left. If
-   * this very response reports calls left, also puts that count in doubt.
+   * Records the end of a call that the platform refused with 429. Returns true if the platform's own count had calls
+   * left. If the 429 response itself reports remaining calls, also puts that count in doubt.
    */
   leaveRefused(reading: RateReading): boolean {
     const remainingBefore = this.#figures.remaining(this.#clock.monotonic());
@@ -209,18 +209,16 @@ export class Gate {
     return (reading.remaining ?? remainingBefore) > 0;
   }
 
-  /** Records the platform's response time for a call. */
   answered(ms: number): void {
     this.#figures.noteAnswer(ms);
   }
 
-  /** Records a successful call, which ends a series of refusals. */
   accepted(): void {
     this.#figures.refusals = 0;
     if (this.#seen.account.caution > 0) this.#update(accepted);
   }
 
-  /** Admits no call for `ms`, because the platform asked for a pause. */
+  /** Stops admitting calls for `ms`, because the platform asked for a pause. */
   close(ms: number): void {
     this.#figures.refusals += 1;
     this.#update((account, now) => close(account, ms, now));
@@ -233,7 +231,10 @@ export class Gate {
     return { limit: account.limit, left: leftHere, waiting: this.#queue.size, ...this.#figures.admissions };
   }
 
-  /** Refuses all calls in the queue, now and later. Resolves once the ledger has all updates, or does not respond. */
+  /**
+   * Refuses all waiting calls and any that arrive later. Resolves once the ledger has all updates or has failed to
+   * respond.
+   */
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#timer?.abort();
@@ -241,7 +242,7 @@ export class Gate {
     await this.#granting;
   }
 
-  /** Joins the queue; resolves once the call is granted its slot. */
+  /** Adds a call to the queue. Resolves once the call is granted its slot. */
   #wait(
     { lane, deadlineAt, signal }: ReserveBounds,
     ask: Pick<QueuedCall, 'kind' | 'isBegun' | 'isHeavy' | 'slot'>,
@@ -271,14 +272,13 @@ export class Gate {
     return admission;
   }
 
-  /** Refuses a waiting call, and gives its reserved slot back. */
   #refuse(call: QueuedCall, error: RankdError): void {
     if (!this.#queue.remove(call)) return;
     call.refuse(error);
     if (call.kind === 'reserved' && call.slot !== undefined) this.#return(call.slot);
   }
 
-  /** Marks a reserved slot as used. Returns false if it was used already or has expired. */
+  /** Marks a reserved slot as used. Returns false if it was already used or has expired. */
   #use(slot: ReservedSlot): boolean {
     if (slot.isUsed) return false;
     if (this.#clock.monotonic() > slot.deadlineAt) {
@@ -294,8 +294,8 @@ export class Gate {
   }
 
   /**
-   * Counts a call in the lane. Returns true if the lane is heavy. The lane remains heavy while its heavy calls wait, so
-   * that no later call in the lane overtakes them.
+   * Counts a call towards its lane. Returns true if the lane is heavy. A lane stays heavy while any of its heavy calls
+   * wait, so that no later call in the lane overtakes them.
    */
   #countsAsHeavy(lane: string): boolean {
     const call = { lane, node: this.#node };
@@ -307,7 +307,7 @@ export class Gate {
     this.#grantSoon();
   }
 
-  /** Updates the local copy of the account, and the ledger's account with the next request. */
+  /** Updates the local copy of the account now, and the ledger's account with the next request. */
   #apply<Result>(update: (account: Account, now: number) => Result): Result {
     const now = this.#ledgerNow;
     if (this.#ledger !== undefined) {
@@ -317,7 +317,9 @@ export class Gate {
     return update(this.#seen.account, now);
   }
 
-  /** Refuses the calls that can't start in time, and requests slots for the others, after any request in flight. */
+  /**
+   * Refuses calls that can't start in time, and requests slots for the others once any request in flight has finished.
+   */
   #grantSoon(): void {
     if (this.#isEnded) for (const call of [...this.#queue.inOrder()]) this.#refuse(call, tooLate(this.#name, 0));
     this.#refuseLate();
@@ -330,7 +332,7 @@ export class Gate {
   }
 
   async #grantAll(): Promise<void> {
-    await undefined; // later calls in this turn join the request
+    await undefined; // lets calls made in the same tick join the request
     try {
       do {
         this.#hasMore = false;
@@ -365,7 +367,10 @@ export class Gate {
     if (this.#queue.size === 0 && this.#reportedWaiting > 0) this.#hasMore = true;
   }
 
-  /** Applies the pending updates and `change` to the ledger's account; without a ledger, `change` to the local one. */
+  /**
+   * Applies the pending updates and `change` to the ledger's account; without a ledger, applies `change` to the local
+   * one.
+   */
   async #change<Result>(change: (account: Account, now: number) => Result): Promise<Result> {
     if (this.#ledger === undefined) return change(this.#seen.account, this.#ledgerNow);
     const pending = this.#pending;
@@ -381,7 +386,7 @@ export class Gate {
     }
   }
 
-  /** Returns the calls that may be admitted if the budget allows it, in order. */
+  /** Returns, in order, the calls that can be admitted if the budget allows it. */
   #startable(): QueuedCall[] {
     let room = this.#maxInFlight - this.#inFlight;
     const calls: QueuedCall[] = [];
@@ -397,7 +402,7 @@ export class Gate {
     return { kind, isBegun, isHeavy, until: this.#seen.aheadMs + deadlineAt, slotAt: slot?.freeAt ?? 0 };
   }
 
-  /** Admits a call that was granted its slot. If the call has already left the queue, gives the slot back instead. */
+  /** Admits a call that was granted its slot. If the call has already left the queue, returns the slot instead. */
   #admit(call: QueuedCall | undefined, { freeAt, grantedAt }: { freeAt: number; grantedAt: number }): void {
     if (call === undefined) return;
     const by = this.#node;
@@ -412,7 +417,7 @@ export class Gate {
     call.admit();
   }
 
-  /** Handles a ledger that does not respond: refuses all waiting calls except those for changes that have begun. */
+  /** Refuses all waiting calls after the ledger fails to respond, except those of changes that have begun. */
   #fail(error: RankdError): void {
     this.#isFailing = true;
     for (const call of [...this.#queue.inOrder()]) if (!call.isBegun) this.#refuse(call, error);
@@ -444,7 +449,7 @@ export class Gate {
         this.#isFailing = false;
         this.#grantSoon();
       },
-      () => undefined, // a later timer has replaced it, or the gate has ended
+      () => undefined, // a newer timer has replaced this one, or the gate has ended
     );
   }
 
@@ -468,7 +473,6 @@ export class Gate {
     return schedule(this.#seen.account, this.#ledgerNow);
   }
 
-  /** The time until the next call could start. */
   get #waitMs(): number {
     return this.#schedule.next() - this.#ledgerNow;
   }
@@ -478,7 +482,7 @@ export class Gate {
   }
 
   /**
-   * False if the copy of the account may be outdated. No call is then refused for lack of slots, because other nodes
+   * False if the copy of the account may be stale. Calls are then not refused for lack of slots, because other nodes
    * may have returned some.
    */
   get #isFresh(): boolean {
@@ -496,8 +500,8 @@ function allAtOnce(now: number): Schedule {
 }
 
 /**
- * Returns the error for a call that can't start before its deadline. If `waitMs` is 0, the budget has a free slot, and
- * only the deadline is the reason.
+ * Returns the error for a call that can't start before its deadline. A `waitMs` of 0 means that a slot is free and the
+ * call has simply run out of time.
  */
 function tooLate(name: string, waitMs: number): RankdError {
   if (waitMs > 0) return limited(waitMs, name);

@@ -12,18 +12,17 @@ import {
   stillSpent,
 } from './budget.ts';
 
-/** A node's demand expires after this, so a node repeats it while one of its calls waits. */
+/** A node's reported demand expires after this, so a node repeats the report while any of its calls wait. */
 const demandMs = 2_000;
 /** A node whose latest request is older than this has no calls in flight, because no call takes longer. */
 const longestCallMs = 15_000;
 
-/** A node's request for budget slots. */
 export interface GrantRequest {
   node: string;
   inFlight: number;
-  /** All calls in its queue. */
+  /** The number of calls in the node's queue. */
   waiting: number;
-  /** The queued calls that may be granted now, in order. */
+  /** The queued calls that could be granted now, in order. */
   asks: readonly Ask[];
 }
 
@@ -34,16 +33,16 @@ export interface Ask {
    */
   kind: 'start' | 'reserve' | 'reserved';
   isHeavy: boolean;
-  /** True for a call that belongs to a change that has begun. It need not leave slots to other nodes. */
+  /** True if the call belongs to a change that has begun. It then does not have to leave slots for other nodes. */
   isBegun: boolean;
   until: number;
   slotAt: number;
 }
 
 /**
- * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Spends the slots at once,
- * so no other node takes them. Returns a number for each granted ask: for `reserve` the slot's release time, otherwise
- * 0.
+ * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Spends the slots
+ * immediately, so that no other node takes them. Returns a number for each granted ask: the slot's release time for
+ * `reserve`, otherwise 0.
  */
 export function grant(account: Account, now: number, { asks, ...demand }: GrantRequest): number[] {
   noteDemand(account, now, demand);
@@ -79,7 +78,6 @@ function noteDemand(account: Account, now: number, { node, ...demand }: Omit<Gra
   account.inFlight = Object.values(account.nodes).reduce((sum, one) => sum + one.inFlight, 0);
 }
 
-/** Returns the number of calls that are waiting on other nodes. */
 export function waitingElsewhere({ nodes }: Account, now: number, node: string): number {
   const others = Object.entries(nodes).filter(([id]) => id !== node);
   return others.reduce((sum, [, other]) => sum + waitingAt(other, now), 0);
@@ -90,10 +88,10 @@ function waitingAt({ at, waiting }: NodeDemand, now: number): number {
 }
 
 /**
- * Returns the number of free slots that a node may take now. Each slot goes to the node whose lanes have the fewest
- * slots in this window (see `levelOf`), among the nodes that have waiting calls, or that are expected to make calls
- * before the window ends at their recent pace. Any node may take the leftover slots. A busy node therefore leaves slots
- * for the demand of the others.
+ * Returns the number of free slots that a node can take now. Each slot goes to the node whose lanes have the fewest
+ * slots in this window (see `levelOf`), among the nodes that have calls waiting or, at their recent pace, are expected
+ * to make calls before the window ends. A busy node therefore leaves slots for the others' demand. Any node can take
+ * the slots that are left over.
  */
 function shareOf(account: Account, node: string, now: number): number {
   const { limit, windowMs, windowEndsAt = now, asked } = account;
@@ -121,9 +119,9 @@ function shareOf(account: Account, node: string, now: number): number {
 }
 
 /**
- * Returns the largest number of slots that a lane gets if `slots` are shared fairly among a node's lanes, each up to
- * its demand, and any surplus equally. A lane with little demand, such as rankd's own reads, therefore does not lower
- * the level of its node.
+ * Shares `slots` fairly among a node's lanes, each up to its demand and any surplus equally, and returns the largest
+ * number that a lane gets. A lane with little demand, such as rankd's own reads, therefore does not lower its node's
+ * level.
  */
 function levelOf(wants: readonly number[], slots: number): number {
   let left = slots;

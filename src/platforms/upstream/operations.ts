@@ -4,9 +4,9 @@ import { Gate } from './gate.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 
 /**
- * The operations that rankd uses, each with its limit: calls per minute for a key's owner, across all of the owner's
- * keys (Open Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection and the calls without a key have no
- * documented limit; theirs are rankd's own.
+ * The operations that rankd uses, each with its limit in calls per minute. Roblox counts the calls of a key's owner
+ * across all of the owner's keys (source: `x-roblox-rate-limits` in Open Cloud's OpenAPI document). The limits of
+ * introspection and of calls without a key are not documented, so rankd sets its own.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -26,13 +26,10 @@ export type Operation = keyof typeof operations;
 
 export type Gates = Record<Operation, Gate>;
 
-/** Fifty calls a second, ten times the rate that a limit of 300 calls a minute sustains. */
+/** Fifty calls a second, ten times the rate that a limit of 300 calls a minute allows on average. */
 const burstSpacingMs = 20;
 
-/**
- * Creates a gate for each operation, because each has a separate budget. Without a ledger, this process has the whole
- * budget.
- */
+/** Creates a gate for each operation, because Roblox limits each one separately. */
 export function openGates(clock: Clock, ledger?: BudgetLedger): Gates {
   const node = newId('node');
   const gates = Object.entries(operations).map(
@@ -42,7 +39,6 @@ export function openGates(clock: Clock, ledger?: BudgetLedger): Gates {
   return Object.fromEntries(gates) as Gates;
 }
 
-/** The slots reserved for the writes of one change. */
 export class WriteReservation implements Reservation {
   readonly #slots: ReadonlyArray<{ gate: Gate; slot: ReservedSlot; isTaken: boolean }>;
 
@@ -51,11 +47,11 @@ export class WriteReservation implements Reservation {
   }
 
   /**
-   * Reserves a slot for each of `kinds`. The writes run in sequence, and each takes `answerMs`, so their slots are at
-   * least `answerMs` apart, and the last one is at least `answerMs` before the deadline. Throws `platform_busy`, and
-   * reserves nothing, if not all slots become free in time; `platform_unavailable` if no time is left. If slots are
-   * scarce, every change reserves them one by one in the same order, so that no two changes each hold a slot that the
-   * other waits for.
+   * Reserves a slot for each of `kinds`. The writes run one after another, and each takes about `answerMs`, so each
+   * slot's deadline leaves time for its own write and those that follow. Reserves nothing and throws `platform_busy` if
+   * the slots do not all become free in time, or `platform_unavailable` if no time is left. If slots are scarce, every
+   * change reserves its slots one at a time in the same order, so that no two changes each hold a slot that the other
+   * is waiting for.
    */
   static async of(
     gates: Gates,
@@ -85,7 +81,7 @@ export class WriteReservation implements Reservation {
     throw refusal.reason;
   }
 
-  /** Returns the slot for the next write through `gate`; `undefined` if none is left. */
+  /** Returns the slot for the next write through `gate`, or `undefined` if none is left. */
   take(gate: Gate): ReservedSlot | undefined {
     const next = this.#slots.find((each) => each.gate === gate && !each.isTaken);
     if (next !== undefined) next.isTaken = true;

@@ -12,13 +12,13 @@ export interface Refusal {
   retryAfterMs?: number | undefined;
 }
 
-/** The wait before the next attempt if the platform is down and requests none. */
+/** The wait before the next attempt if the platform is down and does not request one. */
 const recoveryMs = 5_000;
 
 /**
- * True if a retry of the same call can succeed. Source: Open Cloud's page on errors. Responses with any status but 401
- * and one of these texts are also retried, as other clients do: `FailedToAcquireLock`, `TooManyRequests`, `Migration in
- * progress. Please try again`.
+ * True if retrying the same call can succeed. Source: Open Cloud's page on errors. As in other clients, this includes
+ * any response, except a 401, that contains `FailedToAcquireLock`, `TooManyRequests` or `Migration in progress. Please
+ * try again`.
  */
 export function isTransient(refusal: Words): boolean {
   const { status } = refusal;
@@ -44,9 +44,9 @@ function wordsOf({ body }: Words): string {
 }
 
 /**
- * Returns the RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the
- * platform did not carry it out. A 5xx response or a transient refusal, other than `platform_busy`, becomes
- * `outcome_unknown`, because the platform may send it after it has carried out the write.
+ * Returns the RankdError for an unsuccessful response. For a write, every code except `outcome_unknown` means that the
+ * platform did not apply it. A 5xx response or a transient refusal (other than `platform_busy`) becomes
+ * `outcome_unknown`, because the platform may send it after applying the write.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
@@ -60,9 +60,7 @@ export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean 
   return rejected(refusal);
 }
 
-/**
- * The error for giving or taking the base role. rankd never gives or takes a role that it knows to be the base role.
- */
+/** Thrown when Roblox reports that rankd tried to give or take the base role, which rankd never does knowingly. */
 export class BaseRoleError extends RankdError {
   constructor(refusal: Refusal) {
     super('platform_rejected', `Roblox reports that every member has this role (${quote(refusal)}).`, {
@@ -80,19 +78,17 @@ export class ForbiddenRead extends RankdError {
   }
 }
 
-/** Returns the error for a write that may have reached the platform, but got no response that shows its effect. */
+/** Returns the error for a write that may have reached the platform but got no response that confirms the outcome. */
 export function unknownOutcome(what: string, rest: Pick<RankdErrorOptions, 'cause' | 'connection'> = {}): RankdError {
   const message = `The change was sent to Roblox, but its outcome is unknown: ${what}.`;
   return new RankdError('outcome_unknown', message, rest);
 }
 
-/** Returns the error for a call that got no response and changed nothing. */
 export function unreached({ words, hint, cause: connection }: ConnectionFailure, cause: unknown): RankdError {
   const message = `Roblox can't be reached: ${words}. Nothing was changed.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs: recoveryMs, hint, connection, cause });
 }
 
-/** Returns the error for a read whose response has an unexpected shape. */
 export function unfamiliar(flaws: string[], cause: unknown): RankdError {
   const shown = flaws.length > 0 ? ` (${flaws.slice(0, maxFlaws).join(', ')})` : '';
   const message = `Roblox's response has an unexpected shape${shown}. Nothing was changed.`;
@@ -105,13 +101,11 @@ export function unfamiliar(flaws: string[], cause: unknown): RankdError {
 
 const maxFlaws = 3;
 
-/** Returns the error for a call that got no usable response and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
   const message = `Roblox gave no usable response (${what}). Nothing was changed; try again later.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
 }
 
-/** The error for a call that the platform refuses because of the key. */
 export class RefusedKey extends RankdError {
   /** The refusal as the platform phrased it. */
   readonly refusal: string;
@@ -125,8 +119,8 @@ export class RefusedKey extends RankdError {
 }
 
 /**
- * Returns the error for a write that was refused with 403. With "permission denied", the cause is the acting account's
- * permissions; otherwise, it is the key, this machine's address or a challenge.
+ * Returns the error for a write refused with 403. "Permission denied" is about the acting account's permissions; any
+ * other 403 is about the key, this machine's IP address or a challenge.
  */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
@@ -166,7 +160,7 @@ function rejected(refusal: Refusal): RankdError {
   });
 }
 
-/** True for a refusal such as `Cannot assign a base role.`, which others have observed. */
+/** True for a refusal such as `Cannot assign a base role.`, which other developers have observed. */
 function isAboutBaseRole({ status, body }: Refusal): boolean {
   return status === 400 && /\bbase role\b/i.test(problemOf(body).message);
 }
@@ -208,7 +202,9 @@ const codes = new Set([
   ...['0', '1'], // 0 comes from the gateway, 1 from the public host for a group that does not exist
 ]);
 
-/** Returns the status and the error code of a response if they are undocumented. The key must be masked in `body`. */
+/**
+ * Returns a response's status and error code if they are undocumented. The caller must have masked the key in `body`.
+ */
 export function surprisesIn({ status, body = '' }: Pick<Answer, 'status' | 'body'>): string[] {
   const isSuccess = status >= 200 && status < 300;
   const code = isSuccess ? undefined : problemOf(body).code;
@@ -230,8 +226,8 @@ const maxMessageLength = 200;
 
 /**
  * Reads an error body in any of these formats: the gateway's `errors` list, the v2 form (`code`, `message`), the older
- * form (`error`, `message`), a problem document (`title`). If the body is not JSON, its text is
- * the message, unless it is a web page. Source: Open Cloud's page on errors.
+ * form (`error`, `message`), or a problem document (`title`). The text of a body that is not JSON becomes the message,
+ * unless the body is a web page. Source: Open Cloud's page on errors.
  */
 function problemOf(body: string): Problem {
   const json = parse(body);
@@ -251,7 +247,7 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? clean(String(value)) : undefined;
 }
 
-/** Replaces control and format characters: they could forge log lines or hide text in a terminal. */
+/** Replaces control and format characters, because they could forge log lines or hide text in a terminal. */
 function clean(raw: string): string {
   const line = raw
     .slice(0, maxMessageLength * 4)

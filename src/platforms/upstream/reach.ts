@@ -8,10 +8,13 @@ interface Host {
   failing?: { error: RankdError; since: number; lastAt: number };
 }
 
-/** A failure is ignored after this, because an idle daemon may not call the same host again for a day. */
+/** A failure expires after this, because an idle daemon may not call the same host again for a day. */
 const failureLifeMs = 600_000;
 
-/** Tracks which of the platform's hosts respond. After a response, a single failure is ignored; two in a row count. */
+/**
+ * Tracks which of the platform's hosts respond. Once a host has responded, it takes two consecutive failures to make it
+ * count as failing.
+ */
 export class Reach {
   readonly #hosts = new Map<string, Host>();
   readonly #now: () => number;
@@ -31,8 +34,8 @@ export class Reach {
   }
 
   /**
-   * Records a response. Compares its `Date` header (in whole seconds) with this machine's clock, even if rankd uses a
-   * different one.
+   * Records a response. Compares its `Date` header (in whole seconds) with this machine's real clock, even if rankd
+   * uses a different one.
    */
   answered(baseUrl: string, headers: Headers): void {
     this.#hosts.set(baseUrl, { failures: 0, hasAnswered: true });

@@ -2,8 +2,8 @@ import type { Credential, Group, Member, NamedUser, Place, Power, Role } from '.
 import type { Page } from '../../ports/index.ts';
 
 /**
- * The platform's resources as transmitted (in Open Cloud v2, ids are strings and references are paths). Each parser
- * throws if a required field is missing, or if an id or a reference is malformed. It ignores unknown fields.
+ * The platform's resources as sent over the wire: in Open Cloud v2, ids are strings and references are paths. Each
+ * parser throws if a required field is missing or if an id or a reference is malformed, and ignores unknown fields.
  */
 
 export interface ListedRole {
@@ -11,15 +11,15 @@ export interface ListedRole {
   name: string;
   rank: number;
   /**
-   * Requires a key with group:read. The group's owner sees the powers of every role; other users see those of their own
-   * roles. Source: `permissions` of GroupRole in the Open Cloud reference.
+   * Reported only to keys with group:read. The group's owner sees the powers of every role; other users see only those
+   * of their own roles. Source: `permissions` of GroupRole in the Open Cloud reference.
    */
   powers?: Power[];
 }
 
 /**
- * Parses a GetGroup response. A group without an owner has no `owner`. Name and count are only for display, so they may
- * be missing.
+ * Parses a GetGroup response. `owner` is missing if the group has no owner. The name and the member count can be
+ * missing too, because rankd only displays them.
  */
 export function parseGroup(json: unknown): Group {
   const group = record(json);
@@ -35,12 +35,11 @@ export function parseGroup(json: unknown): Group {
   };
 }
 
-/** Parses a ListGroupRoles response. */
 export function parseRolePage(json: unknown): Page<ListedRole> {
   return parsePage(json, 'groupRoles', parseRole);
 }
 
-/** Parses a GroupRole. JSON made from protobuf may omit a rank of 0, the guest role's. */
+/** JSON generated from protobuf can omit a rank of 0, which the guest role has. */
 export function parseRole(json: unknown): ListedRole {
   const { id: roleId, displayName, rank = 0, permissions } = record(json);
   return {
@@ -52,8 +51,8 @@ export function parseRole(json: unknown): ListedRole {
 }
 
 /**
- * The power that each role permission grants. Other permissions grant no power over members or over the group's
- * property.
+ * The power that each role permission grants. Permissions that are not listed grant no power over members or the
+ * group's property.
  */
 const powerOf: Readonly<Record<string, Power>> = {
   changeRank: 'change ranks',
@@ -72,8 +71,8 @@ function powersIn(permissions: Record<string, unknown>): Power[] {
 }
 
 /**
- * Adds the kinds, which Open Cloud does not report: `baseIds` contains the id of the base role, or the ids of all
- * candidates. Sorts the roles by rank, then by id; the base role comes first within its rank.
+ * Adds each role's kind, which Open Cloud does not report. `baseIds` contains the id of the base role, or the ids of
+ * all candidates for it. Sorts the roles by rank, then by id; the base role comes first within its rank.
  */
 export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   const roles = listed.map((role): Role => {
@@ -84,17 +83,16 @@ export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   return roles.sort((a, b) => a.rank - b.rank || isOther(a) - isOther(b) || a.id - b.id);
 }
 
-/** The platform's report on one member's roles (ids). */
+/** The role ids that the platform reports for one member. */
 export interface Membership {
   userId: number;
-  /** The highest of the roles; absent if the response does not name it. */
+  /** The id of the highest role; absent if the response does not name it. */
   role: number | undefined;
   /** All role ids, possibly without the base role's. The field did not exist before March 2026. */
   roles: number[] | undefined;
   joinedAt: number | undefined;
 }
 
-/** Parses a ListGroupMemberships response. */
 export function parseMembershipPage(json: unknown): Page<Membership> {
   return parsePage(json, 'groupMemberships', parseMembership);
 }
@@ -110,13 +108,15 @@ export function parseMembership(json: unknown): Membership {
   };
 }
 
-/** Combines `roles` and `role`: for a member with only the base role, `roles` is empty. */
+/** Combines `roles` and `role`, because `roles` is empty for a member who holds only the base role. */
 export function memberOf({ userId, role, roles = [], joinedAt }: Membership): Member {
   const roleIds = new Set(role === undefined ? roles : [...roles, role]);
   return { userId, roleIds: [...roleIds].sort((a, b) => a - b), ...(joinedAt !== undefined && { joinedAt }) };
 }
 
-/** Returns the base role's id from the legacy role list, the only one that marks it; `undefined` if none is marked. */
+/**
+ * Returns the base role's id from the legacy role list, the only list that marks it, or `undefined` if none is marked.
+ */
 export function parseBaseRoleId(json: unknown): number | undefined {
   const base = list(record(json)['roles'])
     .map(record)
@@ -125,8 +125,8 @@ export function parseBaseRoleId(json: unknown): number | undefined {
 }
 
 /**
- * Parses a usernames/users response, which has no equivalent in Open Cloud. `asked` is the requested name, which may be
- * a previous one; `name` is the current name. Source: the OpenAPI document of users.roblox.com.
+ * Parses a usernames/users response, which has no equivalent in Open Cloud. `asked` is the requested name, which can be
+ * a former name; `name` is the current one. Source: the OpenAPI document of users.roblox.com.
  */
 export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: string }> {
   return list(record(json)['data'])
@@ -134,7 +134,7 @@ export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: strin
     .map((user) => ({ asked: text(user['requestedUsername']), id: id(user['id']), name: text(user['name']) }));
 }
 
-/** Parses a page of an experience's places. Source: the OpenAPI document of develop.roblox.com. */
+/** Source: the OpenAPI document of develop.roblox.com. */
 export function parsePlacePage(json: unknown): Page<Place> {
   const { data, nextPageCursor } = record(json);
   const items = list(data)
@@ -143,14 +143,13 @@ export function parsePlacePage(json: unknown): Page<Place> {
   return { items, next: isNone(nextPageCursor) ? undefined : text(nextPageCursor) };
 }
 
-/** Parses a GetUser response. */
 export function parseUserName(json: unknown): string {
   return text(record(json)['name']);
 }
 
 /**
- * Parses an API key's introspection response. An expiry in the year 1 means no expiry. `canWrite` is absent if the
- * scopes do not show whether the key can write.
+ * Parses an API key's introspection response. An expiration time in the year 1 means that the key does not expire.
+ * `canWrite` is absent if the scopes do not show whether the key can write.
  */
 export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
@@ -181,8 +180,8 @@ function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean |
 }
 
 /**
- * Parses a page. It may be empty: for a user who is not in the group, Roblox was observed to return
- * `"groupMemberships": []`.
+ * Parses a page, which can be empty: Roblox has been observed to return `"groupMemberships": []` for a user who is not
+ * in the group.
  */
 function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) => T): Page<T> {
   const { [field]: items, nextPageToken } = record(json);
@@ -192,7 +191,7 @@ function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) =
   };
 }
 
-/** True for an empty field: JSON made from protobuf omits it, or has null or an empty text. */
+/** True if a field has no value: JSON generated from protobuf omits the field, or contains null or an empty string. */
 function isNone(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }

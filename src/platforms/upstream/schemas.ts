@@ -66,7 +66,7 @@ export const committedSchemas = {
   ]),
   AssignRoleGroupMembershipRequest: object({ role: text }, ['role']),
   UnassignRoleGroupMembershipRequest: object({ role: text }, ['role']),
-  /** The response to key introspection, from the guide to API keys and from responses published by others. */
+  /** The response to key introspection, from the guide to API keys and from responses that others have published. */
   ApiKey: object(
     {
       name: text,
@@ -146,7 +146,6 @@ export function departures(json: unknown, name: SchemaName): string[] {
   return [...new Set(found.map((flaw) => flaw.replaceAll(/\[\d+\]/g, '[]')))];
 }
 
-/** Returns the differences between `value` and the schema `name`: wrong types, missing fields and unknown fields. */
 export function mismatches(value: unknown, name: string, schemas: Schemas): string[] {
   return compare(value, { $ref: `#/components/schemas/${name}` }, schemas, name);
 }
@@ -160,7 +159,7 @@ function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): 
   if (Array.isArray(value))
     return value.flatMap((item, index) => compare(item, schema.items ?? {}, schemas, `${at}[${index}]`));
   if (typeof value !== 'object' || value === null) return [];
-  // JSON made from protobuf may have null instead of an absent field.
+  // JSON generated from protobuf can contain null instead of omitting a field.
   const described = Object.entries(value).filter(([, inner]) => inner !== null);
   const missing = (schema.required ?? [])
     .filter((field) => !described.some(([name]) => name === field))
@@ -174,7 +173,7 @@ function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): 
   return [...missing, ...wrong];
 }
 
-/** True for a name in the platform's style. Any other key could be a value, such as an id. */
+/** True if the key looks like one of the platform's field names. Any other key could be a value, such as an id. */
 function isName(field: string): boolean {
   return /^[A-Za-z]\w{0,39}$/.test(field);
 }

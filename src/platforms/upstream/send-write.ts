@@ -6,9 +6,12 @@ import { version } from '../../base/version.ts';
 import type { Clock, WriteLease } from '../../ports/index.ts';
 import { type Answer, readText } from './answer.ts';
 
-/** No write begins with less of its lease left than this, because its response could arrive after the lease ends. */
+/**
+ * A write starts only with at least this much of its lease left; otherwise, its response could arrive after the lease
+ * ends.
+ */
 const leastLeaseMs = 1_000;
-/** A connection that was idle for this long is not reused, because the peer may have closed it. */
+/** A connection that has been idle for this long is not reused, because the peer may have closed it. */
 const idleMs = 4_000;
 
 export interface WriteRequest {
@@ -24,8 +27,8 @@ export class RequestNotSent extends Error {}
 
 /**
  * Sends writes with `node:http` or `node:https`, because `fetch` does not reveal when it sends a request. The lease is
- * checked immediately before the bytes go to the open connection, so a process that was suspended while it connected
- * does not write after its lease has ended.
+ * checked immediately before the bytes are written to the open connection, so a process that was suspended while
+ * connecting does not write after its lease ends.
  */
 export class WriteSender {
   readonly #clock: Clock;
@@ -67,7 +70,8 @@ export class WriteSender {
 
   #request(url: string, headers: Record<string, string>, signal: AbortSignal): ClientRequest {
     const isSecure = url.startsWith('https:');
-    // Node.js sets it if NODE_USE_ENV_PROXY is set: writes then use the proxy, as `fetch` does. Node.js 22.14 lacks it.
+    // Node.js sets `proxyEnv` if NODE_USE_ENV_PROXY is set; writes then use the proxy, as `fetch` does. Node.js 22.14
+    // does not have this option.
     const { proxyEnv }: AgentOptions & { proxyEnv?: NodeJS.ProcessEnv } = https().globalAgent.options;
     const options = { keepAlive: true, timeout: idleMs, proxyEnv };
     this.#agents ??= { http: new (http().Agent)(options), https: new (https().Agent)(options) };

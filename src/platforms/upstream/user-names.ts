@@ -7,17 +7,16 @@ export interface UserNamesOptions {
   clock: Clock;
   /** Asks the platform for the users with these names, at most `maxNames`. The response omits unknown names. */
   ask: (names: string[], call: CallContext) => Promise<Array<NamedUser & { asked: string }>>;
-  /** The timeout for one request. */
   timeoutMs: number;
 }
 
 /** Names that are requested within this time, or while a request is in flight, share the next request. */
 const gatherMs = 100;
-/** The platform refuses more names in one request: "Too many usernames". */
+/** The platform rejects a request with more names ("Too many usernames"). */
 const maxNames = 50;
 /**
- * At most thirty requests a minute, which is the gate's limit: fifteen without a pause, then one every four seconds.
- * After a flood, lookups thus continue within seconds, not in the next minute.
+ * Allows thirty requests a minute, which is the gate's limit: fifteen without a pause, then one every four seconds.
+ * After a flood, lookups therefore continue within seconds instead of in the next minute.
  */
 const pace = { atOnce: 15, spacingMs: 4_000, windowMs: 60_000 };
 const knownForMs = 300_000;
@@ -27,7 +26,9 @@ const maxRemembered = 1_000;
 /** A name that callers are waiting for. */
 interface Wanted {
   name: string;
-  /** The lanes that ask for it. The name is queued in each of them, so no lane waits behind another lane's names. */
+  /**
+   * The lanes that requested the name. It is queued in each of them, so that no lane waits behind another lane's names.
+   */
   lanes: Set<string>;
   /** The latest deadline of its callers, on `Clock.monotonic()`. */
   deadlineAt: number;
@@ -36,13 +37,13 @@ interface Wanted {
 }
 
 /**
- * Looks up users by name. Callers that ask for the same name at the same time share one request. The platform admits
- * few requests, so one is in flight at a time, and lanes take turns filling the next: a lane with many names does not
- * block the others.
+ * Looks up users by name. Callers that ask for the same name at the same time share one request. The platform allows
+ * few requests, so only one is in flight at a time. Lanes take turns adding names to the next request, so that a lane
+ * with many names does not block the others.
  */
 export class UserNames {
   readonly #options: UserNamesOptions;
-  /** By the name in lower case, oldest first. */
+  /** Keyed by the lowercase name, oldest first. */
   readonly #remembered = new Map<string, { user: NamedUser | undefined; until: number }>();
   readonly #wanted = new Map<string, Wanted>();
   readonly #queue = new FairQueue<Wanted>();
@@ -75,7 +76,7 @@ export class UserNames {
   #newlyWanted(name: string): Wanted {
     const answer = Promise.withResolvers<NamedUser | undefined>();
     const wanted = { name, lanes: new Set<string>(), deadlineAt: 0, isAsked: false, answer };
-    wanted.answer.promise.catch(() => undefined); // all callers may have given up
+    wanted.answer.promise.catch(() => undefined); // prevents an unhandled rejection if all callers have given up
     this.#wanted.set(name, wanted);
     return wanted;
   }
@@ -90,14 +91,14 @@ export class UserNames {
     this.#isAsking = false;
   }
 
-  /** Takes the names for the next request from the queue, without those that no caller is waiting for. */
+  /** Takes the names for the next request from the queue. Drops names that no caller is waiting for anymore. */
   #nextBatch(): Wanted[] {
     const now = this.#options.clock.monotonic();
     const batch: Wanted[] = [];
     while (batch.length < maxNames) {
       const wanted = this.#queue.shift();
       if (wanted === undefined) break;
-      if (wanted.isAsked || this.#wanted.get(wanted.name) !== wanted) continue; // it was queued in another lane too
+      if (wanted.isAsked || this.#wanted.get(wanted.name) !== wanted) continue; // already handled through another lane
       wanted.isAsked = wanted.deadlineAt > now;
       if (wanted.isAsked) batch.push(wanted);
       else this.#wanted.delete(wanted.name);

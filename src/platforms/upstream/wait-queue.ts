@@ -1,16 +1,16 @@
 import type { RankdError } from '../../base/errors.ts';
 import type { Ask } from './grant.ts';
 
-/** A budget slot, spent in advance for a call that may start until `deadlineAt` (on `Clock.monotonic()`). */
+/** A budget slot that was spent in advance, for a call that must start by `deadlineAt` (on `Clock.monotonic()`). */
 export interface ReservedSlot {
   readonly deadlineAt: number;
-  /** The slot's release time, by the ledger's clock. */
+  /** The slot's release time on the ledger's clock. */
   freeAt: number;
-  /** True once the call has entered, or the slot was released. */
+  /** True once the call has entered the gate or the slot has been released. */
   isUsed: boolean;
 }
 
-/** A call that waits for admission, or for a slot to reserve. */
+/** A call that is waiting to be admitted or to reserve a slot. */
 export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
   readonly deadlineAt: number;
@@ -21,9 +21,9 @@ export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
 }
 
 /**
- * The waiting calls in this order: calls with a reserved slot, earliest deadline first (if any order lets all of them
- * start in time, this one does); then the other calls, fairly between lanes; last, the calls of heavy lanes, also
- * fairly.
+ * Orders the waiting calls. Calls with a reserved slot come first, earliest deadline first (if any order lets all of
+ * them start in time, this one does). Then come the other calls, with lanes taking turns, and last the calls of heavy
+ * lanes, also taking turns.
  */
 export class WaitQueue {
   readonly #reserved: QueuedCall[] = [];
@@ -43,12 +43,12 @@ export class WaitQueue {
     this.#reserved.splice(before + 1, 0, call);
   }
 
-  /** Removes a call that is admitted. Returns false if it has already left. */
+  /** Removes a call that is being admitted. Returns false if the call has already left the queue. */
   admit(call: QueuedCall): boolean {
     return this.#removeReserved(call) || this.#light.serve(call) || this.#heavy.serve(call);
   }
 
-  /** Removes a call that gives up or is refused. */
+  /** Removes a call that gives up or is refused. Returns false if the call has already left the queue. */
   remove(call: QueuedCall): boolean {
     return this.#removeReserved(call) || this.#light.remove(call) || this.#heavy.remove(call);
   }
@@ -72,10 +72,10 @@ export class WaitQueue {
 
 /**
  * First come, first served within a lane; lanes take turns. An item's round is fixed when the item is added, so
- * removing one does not move the others.
+ * removing an item does not reorder the others.
  */
 export class FairQueue<T> {
-  /** In the order of service. Each round has at most one item from each lane. */
+  /** Sorted by round. Each round has at most one item from each lane. */
   readonly #entries: Array<{ lane: string; item: T; round: number }> = [];
   /** The highest round of all items served so far. */
   #round = 0;
@@ -95,21 +95,20 @@ export class FairQueue<T> {
     this.#entries.splice(before + 1, 0, { lane, item, round });
   }
 
-  /** Serves the first item and returns it. */
   shift(): T | undefined {
     const [first] = this.#entries;
     if (first !== undefined) this.serve(first.item);
     return first?.item;
   }
 
-  /** Removes an item whose turn it is. Returns false if it is not in the queue. */
+  /** Removes an item whose turn has come. Returns false if it is not in the queue. */
   serve(item: T): boolean {
     const served = this.#takeOut(item);
     this.#round = Math.max(this.#round, served?.round ?? 0);
     return served !== undefined;
   }
 
-  /** Removes an item that gives up its turn. Returns false if it is not in the queue. */
+  /** Removes an item without serving it. Returns false if it is not in the queue. */
   remove(item: T): boolean {
     return this.#takeOut(item) !== undefined;
   }

@@ -1,14 +1,14 @@
 import { LatestWrites } from '../../base/latest-writes.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
-/** The spacing of writes to the same membership, in milliseconds, after Roblox refused any write because of a lock. */
+/** The minimum time between writes to the same membership once Roblox has refused any write because of a lock. */
 export const lockMs = 300;
-/** The time for which writes stay spaced after such a refusal. */
+/** Writes stay spaced out for this long after the last refusal because of a lock. */
 const rememberedMs = 600_000;
 
 /**
- * Spaces the writes to the same membership for a while after any write was refused because of a lock. Otherwise,
- * writes follow each other at once, so an ordinary change takes no longer than its calls.
+ * Spaces out the writes to each membership for a while after Roblox refuses any write because of a lock. Otherwise,
+ * writes are not delayed, so an ordinary change takes no longer than its calls.
  */
 export class WriteSpacing {
   readonly #clock: Clock;
