@@ -4,30 +4,26 @@ import type { DomainEvent } from '../core/events.ts';
 import type { HoldsOfMember, HoldUpdate } from '../core/holds.ts';
 import type { ChangeState, Hold, HoldState, RankChange } from '../core/model.ts';
 
-/** Selects changes. Without any field, it selects all of them. */
+/** Selects the changes that match every given field. */
 export interface ChangeSelection {
-  /** Only changes with this `RankChange.group`. */
   group?: string | undefined;
   ids?: readonly string[] | undefined;
   rankeeId?: number | undefined;
   /**
-   * Only changes to members whose name starts with this prefix, ignoring case: the name that the caller gave, or the
-   * stored name (`PersonStore.storeUserName`). The prefix has only letters, digits and underscores.
+   * A prefix of the member's name, ignoring case: either the name that the caller gave or the stored one
+   * (`PersonStore.storeUserName`). Contains only letters, digits and underscores.
    */
   rankeeName?: string | undefined;
   rankerId?: number | undefined;
   keyId?: string | undefined;
   placeId?: number | undefined;
-  /**
-   * Only changes with this `RankChange.by`. The part before the colon selects all actors of that kind: `cli` selects
-   * every operator in a shell.
-   */
+  /** A `RankChange.by`, or the part before its colon: `cli` matches every operator in a shell. */
   by?: string | undefined;
   undoId?: string | undefined;
   states?: ChangeState[] | undefined;
-  /** Only changes requested at this time or later (epoch milliseconds). */
+  /** Matches changes requested at or after this time (epoch milliseconds). */
   since?: number | undefined;
-  /** Only changes requested before this time (epoch milliseconds). */
+  /** Matches changes requested before this time (epoch milliseconds). */
   until?: number | undefined;
 }
 
@@ -38,60 +34,59 @@ export interface ChangeFilter extends ChangeSelection {
 /** A page of the history, newest first. */
 export interface ChangePage {
   changes: RankChange[];
-  /** The cursor for the next page; absent if there is none. Only the store can interpret it. */
+  /** The cursor for the next page; absent on the last page. Opaque to callers. */
   next?: string;
 }
 
-/** The number (`count`) of changes that have these values in the other fields. */
+/** The number of changes (`count`) that share the values of the other fields. */
 export interface ChangeTally {
-  /** Absent for changes without a key. */
+  /** Absent for changes made without a key. */
   keyId?: string;
   state: ChangeState;
   /** See `RankChange.demotion`. */
   demotion: boolean;
-  /** True for applied changes that left the rank unchanged, such as a change to an extra role. */
+  /** True for applied changes that did not alter the rank, such as the addition of an extra role. */
   isQuiet: boolean;
   count: number;
 }
 
-/** An open change (pending or unknown), and its holder. */
+/** A change that is pending or unknown, and its holder. */
 export interface OpenChange {
   change: RankChange;
   /** `this`: this handle's node · `other`: another live node · `none`: no node, or a dead one. */
   holder: 'this' | 'other' | 'none';
 }
 
-/** Selects, together with the change's fields, the facts that `beginChange` passes to its judge. */
+/** Determines, together with the change itself, the facts that `beginChange` passes to its judge. */
 export interface BeginQuestion {
-  /** The id of the key's secret that the request used. */
   secretId?: string | undefined;
-  /** The time windows for counting changed members. */
+  /** The time windows in which to count changed members. */
   windows: readonly MemberWindow[];
 }
 
-/** Returns the new state of a stored change and of its member's holds. */
+/** Computes the new state of a stored change and of its member's holds. */
 export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
 
 /**
  * The history of rank changes.
  *
- * The holder of an open change is the node that is working on it. A node is a handle on the store; it ends when the
- * handle is closed or its process ends. No method compares wall clocks to decide whether a node is alive.
+ * An open change's holder is the node that is working on it. A node is a handle on the store, and ends when the handle
+ * is closed or its process exits. No method compares wall clocks to decide whether a node is alive.
  */
 export interface ChangeStore {
   /**
-   * Stores a change without a holder, together with its events: a change that ended without a write, a correction of a
-   * change that another node ended, or an unknown change whose record the store has lost. Throws `conflict` if the id
-   * exists, if the change is open and the member has another open one, or if another change in the last 24 hours has
-   * the same idempotency key.
+   * Stores a change and its events without making this handle its holder. It is a change that ended without a write, a
+   * correction to a change that another node ended, or an unknown change whose record the store has lost. Throws
+   * `conflict` if the id exists, if the change is open and the member has another open change, or if another change in
+   * the last 24 hours has the same idempotency key.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
-   * Reads the facts, passes them to `judge`, and stores its verdict, all in one transaction: between the facts and the
-   * verdict, no other handle can begin or end a change, or change a key, its places or the workspace. `judge` is
-   * synchronous and pure, and may run more than once. If the verdict is `begin`, stores the change and the verdict's
-   * holds, and makes this handle the holder of a `pending` change. A change without writes is stored as ended, without
-   * a holder. Resolves with the verdict. Throws `conflict` in the same cases as `recordChange`.
+   * Reads the facts, passes them to `judge` and stores its verdict, all in one transaction: between the read and the
+   * write, no other handle can begin or end a change, or alter a key, its places or the workspace. If the verdict is
+   * `begin`, stores the change and the verdict's holds; if the change is `pending`, this handle becomes its holder. A
+   * change that needs no writes is stored as ended, without a holder. Resolves with the verdict. Throws `conflict` in
+   * the same cases as `recordChange`.
    */
   beginChange(
     change: RankChange,
@@ -99,15 +94,13 @@ export interface ChangeStore {
     judge: (facts: BeginFacts) => BeginVerdict,
   ): Promise<BeginVerdict>;
   /**
-   * Updates an open change that this handle holds, and the member's holds, as `judge` decides, together with the
-   * judge's events. `judge` is synchronous and pure, and may run more than once. Resolves with the stored change, or
-   * with `undefined` if the change is not open or this handle does not hold it.
+   * Updates an open change that this handle holds, and the member's holds. Resolves with the stored change, or with
+   * `undefined` if the change is not open or this handle does not hold it.
    */
   updateChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Reopens an ended change as `judge` decides (see `updateChange`), without making this handle its holder. Resolves
-   * with the stored change, or with `undefined` if it is not the member's newest change, or if the member has an open
-   * one.
+   * Reopens an ended change without making this handle its holder. Resolves with the stored change, or with `undefined`
+   * if it is not the member's newest change or the member has an open one.
    */
   reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
@@ -124,48 +117,47 @@ export interface ChangeStore {
   /** Resolves with true if this handle holds the open change and its lease has not expired. */
   holds(changeId: string): Promise<boolean>;
   /**
-   * Returns a function for this handle's current node, which returns the time left in the node's lease, in
-   * milliseconds: 0 once the node has ended, `Infinity` if the engine never declares a slow node dead.
+   * Returns a function that reports the time left in the lease of this handle's current node, in milliseconds: 0 once
+   * that node has ended, `Infinity` if the engine never declares a slow node dead.
    */
   leaseLeft(): () => number;
-  /** Returns the change with this id, in any state, or `undefined`. */
   findChange(id: string): Promise<RankChange | undefined>;
-  /** Returns the id of the member's newest change in any state, and the open change if there is one. */
+  /** Returns the id of the member's newest change, whatever its state, and the member's open change. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;
   /**
-   * Returns the time at which the last applied change to the member's roles ended (epoch milliseconds), ignoring dry
+   * Returns the end time (epoch milliseconds) of the last change that was applied to the member's roles, ignoring dry
    * runs.
    */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
-  /** Returns the member's newest ended change that changed roles or was compensated, ignoring dry runs. */
+  /**
+   * Returns the member's newest ended change that has, or may have, altered roles on the platform, ignoring dry runs.
+   */
   lastWritten(rankeeId: number): Promise<RankChange | undefined>;
   /**
-   * Returns the time at which the last change of roles that this ranker requested ended (epoch milliseconds), or its
-   * request time if it is open. Ignores dry runs, and changes that were refused or failed.
+   * Returns the end time (epoch milliseconds) of the last change of roles that this ranker requested, or its request
+   * time if it is still open. Ignores dry runs, and changes that were refused or failed.
    */
   lastRankedOthersAt(rankerId: number): Promise<number | undefined>;
   /** Returns changes, newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
   /**
-   * Returns the first page of the history, or the one after `cursor`. New changes cause no gaps or duplicates.
+   * Returns the first page of the history, or the page after `cursor`. Changes that arrive between two calls cause no
+   * gaps or duplicates.
    */
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * Returns a page of the history within bounded time, whatever the filter and the length of the history. A page can
-   * therefore have fewer changes than `limit`, or none, even if more pages follow. Across all pages, each selected
-   * change appears once, newest first: by arrival, or by request time if the filter has a time. Returns an empty page
-   * for an invalid cursor.
+   * Returns a page of the history in bounded time, whatever the filter and the length of the history. A page can
+   * therefore contain fewer than `limit` changes, or none, even if more pages follow. Across all pages, each selected
+   * change appears once, newest first, in order of arrival or, if the filter has a time, of request time. Returns an
+   * empty page for an invalid cursor.
    */
   searchChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * Counts the changes in a group that were requested at or after `since` and before `until` (epoch milliseconds),
-   * ignoring dry runs.
+   * Counts a group's changes that were requested at or after `since` and before `until` (epoch milliseconds), ignoring
+   * dry runs.
    */
   tallyChanges(query: { group: string; since: number; until: number }): Promise<ChangeTally[]>;
-  /**
-   * Counts the changes requested at or after `since` (epoch milliseconds) by state, ignoring dry runs. With `group`,
-   * counts only that group's changes.
-   */
+  /** Counts the changes requested at or after `since` (epoch milliseconds), grouped by state and ignoring dry runs. */
   countChanges(since: number, group?: string): Promise<Record<ChangeState, number>>;
   /** Returns all open changes, oldest first. */
   openChanges(): Promise<OpenChange[]>;
@@ -178,26 +170,24 @@ export interface HoldFilter {
   limit: number;
 }
 
-/** Suspensions and temporary ranks. `ChangeStore` begins and ends them together with rank changes. */
+/** Suspensions and temporary ranks. The methods of `ChangeStore` begin and end them together with rank changes. */
 export interface HoldStore {
-  /** Returns the hold with this id, even if it has ended, or `undefined`. */
   findHold(id: string): Promise<Hold | undefined>;
   /** Returns holds, newest first. */
   listHolds(filter: HoldFilter): Promise<Hold[]>;
   /**
-   * Returns at most `limit` active and stuck holds whose end and next attempt are due at `now` (epoch milliseconds),
-   * earliest end first. With `retryNow`, ignores the time of the next attempt.
+   * Returns at most `limit` active or stuck holds, earliest end first, whose end and next attempt are both due at `now`
+   * (epoch milliseconds). With `retryNow`, ignores when the next attempt is due.
    */
   dueHolds(query: { group: string; now: number; retryNow: boolean; limit: number }): Promise<Hold[]>;
   /**
-   * Updates an active or stuck hold as `judge` decides, and stores the judge's events with it. `judge` is synchronous
-   * and pure, and may run more than once. Resolves with the stored hold, or with `undefined` if the hold is neither
-   * active nor stuck.
+   * Updates an active or stuck hold. Resolves with the stored hold, or with `undefined` if the hold is neither active
+   * nor stuck.
    */
   updateHold(id: string, judge: (hold: Hold) => HoldUpdate): Promise<Hold | undefined>;
 }
 
-/** Identifies a request by its Idempotency-Key, which need only be unique within one API key and group. */
+/** Identifies a request by its Idempotency-Key, which must be unique only within one API key and group. */
 export interface IdempotencySlot {
   keyId: string;
   idempotencyKey: string;
@@ -205,28 +195,27 @@ export interface IdempotencySlot {
 }
 
 export interface IdempotencyClaim extends IdempotencySlot {
-  /** A hash of the request: equal requests have the same fingerprint. */
+  /** A hash of the request, to detect that the key is reused for a different request. */
   fingerprint: string;
-  /** Changes requested before this time (epoch milliseconds) do not use up the key. */
+  /** Changes requested before this time (epoch milliseconds) no longer count as uses of the key. */
   since: number;
 }
 
-/** The result of a claim. `running`: another request has claimed the key. `used`: `change` has it, in any state. */
+/** `running`: another request has claimed the key. `used`: the key belongs to `change`, whatever its state. */
 export type IdempotencyStanding =
   | { is: 'claimed' }
   | { is: 'running'; fingerprint: string }
   | { is: 'used'; change: RankChange };
 
 /**
- * Claims on the Idempotency-Keys of requests in flight. When a node ends, its claims end with it. If a live node's
- * release fails, or the response to its claim is lost, the key is free again soon after the store responds.
+ * Claims on the Idempotency-Keys of requests in flight. When a node ends, so do its claims. If a live node fails to
+ * release a claim, or does not receive the response to one, the key is freed soon after the store responds again.
  */
 export interface IdempotencyStore {
   /**
-   * Claims the key for a request, unless a change already has it, or another request on any handle has claimed it. Only
-   * one of several concurrent claims succeeds.
+   * Claims the key for a request, unless a change already has it or another request, on any handle, has claimed it.
+   * Only one of several concurrent claims succeeds.
    */
   claimIdempotencyKey(claim: IdempotencyClaim): Promise<IdempotencyStanding>;
-  /** Releases a claim that this handle made. */
   releaseIdempotencyKey(slot: IdempotencySlot): Promise<void>;
 }

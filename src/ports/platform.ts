@@ -9,15 +9,15 @@ import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/
  * Every call can throw `platform_busy` (no room in the budget before the deadline), `platform_unavailable`,
  * `platform_credential` and `platform_rejected`; the simulated group can also throw `store_unavailable`. A call whose
  * signal is aborted before it is sent throws `platform_busy` or `platform_unavailable`. A write can also throw
- * `member_not_found`, `above_acting_account` and `outcome_unknown`. `outcome_unknown` means that the write may have
- * been applied. Any other error means that it was not sent, or that the platform refused it.
+ * `member_not_found`, `above_acting_account` and `outcome_unknown`. After `outcome_unknown`, the write may have been
+ * applied; after any other error, it was either not sent or refused by the platform.
  */
 export interface Platform {
-  /** The maximum time after a write for which a read may still return the earlier state, in milliseconds. */
+  /** The longest time after a write during which a read can still return the previous state, in milliseconds. */
   readonly readLagMs: number;
   /**
-   * The time that an ordinary change currently needs after reading its member, in milliseconds. A change with less time
-   * left does not read the member.
+   * The time that an ordinary change currently needs after it has read its member, in milliseconds. A change with less
+   * time left does not start to read the member.
    */
   readonly changeMs: number;
   group(call: CallContext): Promise<Group>;
@@ -31,14 +31,13 @@ export interface Platform {
   /** Returns the member, never from a cache, or `undefined` if the user is not in the group. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /**
-   * Returns a page of at most a hundred member ids in no particular order. If `list.roleId` is set, the page contains
-   * only members with that role. If members join or leave between two pages, a member may be listed twice or not at
-   * all.
+   * Returns a page of at most 100 member ids, in no particular order. If `list.roleId` is set, the page contains only
+   * members with that role. If members join or leave between two pages, a member can be listed twice or not at all.
    */
   membersWith(list: MemberList, call: CallContext): Promise<Page<number>>;
   /**
    * Reserves room for these writes in the platform's budget, so that all of them can start before the deadline. Sends
-   * nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.
+   * no requests. If there is not enough room for all of them, reserves nothing and throws `platform_busy`.
    */
   reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation>;
   /**
@@ -46,14 +45,13 @@ export interface Platform {
    * if the platform's response does not include the member.
    */
   assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
-  /** Takes a role away; changes nothing if the member lacks it. Resolves with the same values as `assignRole`. */
+  /** Takes a role away; changes nothing if the member does not have it. Resolves like `assignRole`. */
   unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
   /**
-   * Returns the user with this current or former name, or `undefined`; the returned name is the current one. Needs no
-   * credential. The result is cached for a while.
+   * Finds a user by current or former name, and returns the current one. Needs no credential. Results are cached for a
+   * while.
    */
   findUser(name: string, call: CallContext): Promise<NamedUser | undefined>;
-  /** Returns a user's current name, or `undefined` if there is no such user. */
   userName(userId: number, call: CallContext): Promise<string | undefined>;
   /**
    * Returns the places of an experience, including its start place. Needs no credential. Throws `platform_rejected` if
@@ -62,35 +60,33 @@ export interface Platform {
   placesOf(universeId: number, call: CallContext): Promise<Place[]>;
   /** Returns the platform's report on the credential, never from a cache. */
   checkCredential(call: CallContext): Promise<Credential>;
-  /** Returns one entry for each operation with a budget, and none if the platform has no limits. */
+  /** Returns one entry per operation that has a budget; empty if the platform has no limits. */
   pace(): Pace[];
-  /** Returns the unexpected behavior of the platform that rankd has tolerated so far. */
+  /** Returns the platform's unexpected behavior that rankd has tolerated so far. */
   surprises(): Surprise[];
-  /** Returns the platform's reachability according to the latest calls. */
   reachability(): Reachability;
-  /** Releases the platform's resources. The caller must make no more calls. */
+  /** Releases all resources. Callers must not use the platform afterwards. */
   close(): Promise<void>;
 }
 
 export interface MemberList {
   /** `undefined` lists all members. */
   roleId: number | undefined;
-  /** The `next` of an earlier page of the same list; absent for the first page. */
+  /** The `next` cursor of the previous page; absent for the first page. */
   after?: string | undefined;
 }
 
 export interface Page<T> {
   /** Can be empty even if more pages follow. */
   items: T[];
-  /** The cursor for the next page; absent on the last one. */
+  /** The cursor for the next page; absent on the last page. */
   next?: string | undefined;
 }
 
-/** The reachability of the platform's hosts. */
 export interface Reachability {
-  /** Hosts that are currently unreachable, each with the time of its first failure (epoch milliseconds). */
+  /** Unreachable hosts, each with the time of its first failure (epoch milliseconds). */
   unreached: Array<{ host: string; error: RankdError; since: number }>;
-  /** Reachable hosts. The state of a host without recent calls is unknown. */
+  /** Reachable hosts. A host that has not been called recently can be in neither list. */
   reached: string[];
   /** This machine's clock minus the platform's; absent if no response has reported the platform's time. */
   clockAheadMs?: number | undefined;
@@ -99,32 +95,29 @@ export interface Reachability {
 /** The entry in `surprises` for a role list that omits the base role. */
 export const baseRoleOmitted = 'the list omits the base role';
 
-/** `assign` gives a role; `unassign` takes one away. */
 export type WriteKind = 'assign' | 'unassign';
 
 /**
- * The result of one check of the real platform. `differs`: the platform behaves differently than rankd expects, and
- * rankd may not be able to handle that, so an operator should investigate it.
+ * The result of one check against the real platform. `differs`: the platform does not behave as rankd expects, and
+ * rankd may be unable to cope, so an operator should investigate.
  */
 export interface LiveFinding {
   check: string;
   result: 'ok' | 'differs' | 'FAIL';
-  /** The differences by path and type, without any values, so that an operator can share them. */
+  /** The differences, described by path and type but without any values, so that an operator can share them. */
   details: string[];
 }
 
-/** The budget for the calls of one operation, and its use. */
+/** The budget for one operation's calls, and its usage. */
 export interface Pace {
   operation: string;
   /** Calls per window. */
   limit: number;
-  /** Calls that could start now, minus the calls waiting on other nodes that share the budget. */
+  /** Calls that could start now, minus the calls that are waiting on other nodes with the same budget. */
   left: number;
-  /** Calls in the wait queue. */
   waiting: number;
-  /** Calls admitted so far. */
   admitted: number;
-  /** The total wait of the admitted calls, in milliseconds. */
+  /** The total time that the admitted calls have waited. */
   waitedMs: number;
 }
 
@@ -133,27 +126,25 @@ export interface RoleWrite {
   roleId: number;
 }
 
-/** The context of a platform call: its deadline, lane, reserved budget and write fence. */
 export interface CallContext {
   signal: AbortSignal;
-  /** The time after which the caller does not need the result (milliseconds on `Clock.monotonic()`). */
+  /** The time after which the caller no longer needs the result (on `Clock.monotonic()`). */
   deadlineAt: number;
-  /** Calls in one lane are admitted in order of arrival. Lanes share the platform's budget fairly. */
+  /** Calls in the same lane are admitted in order of arrival. The lanes share the platform's budget fairly. */
   lane: string;
-  /** The budget slot that is reserved for this call. */
   reservation?: Reservation;
-  /** Called before each attempt to send a write. If it rejects, that attempt is not sent, and the call fails. */
+  /** Called before each attempt to send a write. If it rejects, the attempt is not sent, and the call fails. */
   fence?: () => Promise<WriteLease>;
   /**
-   * True if the caller reads the member after a refused write. Retries after a refusal for the rate limit then end
-   * early enough to leave time for that read.
+   * True if the caller will read the member after a refused write. Retries of a rate-limited write then stop early
+   * enough to leave time for that read.
    */
   readsAfter?: boolean;
 }
 
 /** The time limit for sending a write. */
 export interface WriteLease {
-  /** Returns the time left, in milliseconds, or `Infinity` if no other node can take over. */
+  /** Returns `Infinity` if no other node can take over the write. */
   leftMs(): number;
   /** Records that the write may have been sent too late. */
   noteLate(): void;
@@ -162,29 +153,30 @@ export interface WriteLease {
 /** The lease for a write that no other node can take over. */
 export const unboundedLease: WriteLease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
 
-/**
- * Reserved slots in the platform's budget. Each write uses up one. Dispose of the reservation to release the others.
- */
+/** Reserved slots in the platform's budget. Each write uses up one; disposing of the reservation releases the rest. */
 export type Reservation = Disposable;
 
-/** Returns a context for calls that time out `ms` milliseconds from now. Dispose of it to release the timer. */
+/** Returns a context for calls that time out after `ms` milliseconds. Dispose of it to release the timer. */
 export function callWithin(clock: Clock, ms: number, lane: string): CallContext & Disposable {
   const { at, ...deadline } = deadlineIn(clock, ms);
   return { ...deadline, deadlineAt: at, lane };
 }
 
-/** Returns a context with only a share (0..1) of the call's remaining time, for an optional step. */
+/**
+ * Returns a context with an earlier deadline, for an optional step: it has only `share` (0 to 1) of the call's
+ * remaining time.
+ */
 export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
   const now = clock.monotonic();
   return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };
 }
 
-/** The number of consecutive empty pages after which a list counts as broken. */
+/** The number of consecutive empty pages after which a list is considered broken. */
 const maxEmptyPages = 3;
 
 /**
- * Yields the pages of a list, each with its cursor. Begins at the cursor `first`, and stops after the last page or
- * before a repeated cursor. Throws `platform_rejected` after `maxEmptyPages` consecutive empty pages.
+ * Yields the pages of a list, each with its cursor, starting at the cursor `first`. Stops after the last page, and
+ * before a cursor that it has already used. Throws `platform_rejected` after `maxEmptyPages` consecutive empty pages.
  */
 export async function* readPages<T>(
   read: (cursor: string | undefined) => Promise<Page<T>>,
