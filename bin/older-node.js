@@ -10,7 +10,7 @@ const name = process.platform === 'win32' ? 'node.exe' : 'node';
 const ownNode = fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
 if (existsSync(ownNode)) runWith(ownNode);
 else if (existsSync(new URL('../package-lock.json', import.meta.url)))
-  refuse('npm ci --include=dev installs one in this clone');
+  refuse('npm ci --include=dev   # installs one in this clone');
 else refuse('install the current LTS release from https://nodejs.org, then run rankd again');
 
 function refuse(fix) {
@@ -27,6 +27,6 @@ function runWith(node) {
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   process.on('SIGINT', () => {}); // the terminal sends it to both processes; the child handles it
   process.on('SIGUSR1', () => {}); // as in start.js
-  child.on('error', ({ code }) => refuse(`run npm ci, because ${node} can't be started (${code})`));
+  child.on('error', ({ code }) => refuse(`npm ci --include=dev   # ${node} can't be started (${code})`));
   child.on('exit', (status, signal) => process.exit(status === null ? 128 + constants.signals[signal] : status));
 }

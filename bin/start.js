@@ -15,7 +15,7 @@ try {
 } catch (error) {
   if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
   process.stderr.write(`error: A part of rankd is missing: ${error.message}.\n`);
-  process.stderr.write('try: install rankd again; in a clone: npm ci --include=dev, which also builds it\n');
+  process.stderr.write('try: install rankd again; in a clone: npm ci --include=dev   # also builds it\n');
   process.exitCode = 78;
 }
 

@@ -13,6 +13,8 @@ export async function main(): Promise<void> {
 
 function outputFailed({ code, message }: NodeJS.ErrnoException): never {
   if (code === 'EPIPE') process.exit(0); // `rankd … | head` closes the pipe early, which is not an error
-  process.stderr.write(`error: The result could not be written: ${message}.\ntry: check where the output goes\n`);
+  process.stderr.write(
+    `error: The result could not be written: ${message}.\ntry: check where the output goes; its disk may be full\n`,
+  );
   process.exit(1);
 }

@@ -160,7 +160,7 @@ export interface ServerAddress {
   password?: (() => string) | undefined;
   /**
    * False: no TLS. `unchecked`: TLS without a certificate check. An object: TLS with a certificate check against `ca`
-   * (PEM) or, if that is absent, the system's CAs.
+   * (PEM) or, if that is absent, the CAs that Node.js trusts.
    */
   tls: false | 'unchecked' | { ca?: string | undefined };
   /** Appended to `rankd` in the connections' application_name. */

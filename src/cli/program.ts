@@ -85,7 +85,7 @@ async function greetInWindow(io: Io): Promise<number> {
 }
 
 /** The output of `rankd` without arguments. */
-const firstHelp = `rankd changes the ranks of one Roblox group for your games.
+const firstHelp = `rankd changes members' ranks in one Roblox group, for your games.
 
   rankd serve              run it; without a configuration, on a simulated group
   rankd init               set it up for your group
@@ -188,20 +188,22 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-const severalUsers = (path: string) => `several members: put one on each line of a file, then ${path} --file FILE`;
+const severalUsers = (command: string) =>
+  `several members: put one on each line of a file, then ${command} --file FILE`;
 const addressApart = (path: string) =>
-  `the address is as sensitive as a password, so it is never an argument: ${path} NAME asks for it, or give --url-file FILE`;
+  `the address is as sensitive as a password, so it is never an argument: put it into a file, then ${path} NAME --url-file FILE`;
 
 /** Hints for common mistakes, by command. */
 const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['promote', 'demote', 'set'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),
+    ['promote', 'demote'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),
   ),
+  'rankd rank set': `put a role name with spaces in quotes; ${severalUsers('rankd rank set RANK')}`,
   ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
 };
 
 /** The message for an argument that has only one possible value, as in `dashboard logout`. */
-const loneWord = "unknown command '$1'; only $2 can follow.";
+const loneWord = "unknown command '$1'; the only command here is $2.";
 
 /** Converts commander's message to one sentence with a hint. */
 function usageError({ code, message }: CommanderError, command: Command): RankdError {
@@ -215,7 +217,9 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   const plain = problem
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\. Allowed choices are \2\./s, loneWord)
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "the $2 can't be '$1'.")
-    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.");
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.")
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument missing/, '`$1` needs a value')
+    .replace(/^required option '(?:-\w, )?(--[\w-]+)[^']*' not specified/, '`$1` is required');
   const what = plain.charAt(0).toUpperCase() + plain.slice(1).replace(/\.$/, '');
   const [, typed = ''] = /'(.*)'/s.exec(problem) ?? [];
   const isAddress = typed.includes('://') && path.startsWith('rankd webhook ');

@@ -98,13 +98,13 @@ function readBytes({ path, name }: ConfigLocation): Buffer {
   try {
     return readAtMost(path, maxConfigBytes);
   } catch (cause) {
-    throw unreadable(name, cause);
+    throw unreadable({ path, name }, cause);
   }
 }
 
-function unreadable(name: string, cause: unknown): RankdError {
+function unreadable({ path, name }: ConfigLocation, cause: unknown): RankdError {
   const code = codeOf(cause);
-  if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig(name, cause);
+  if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig({ path, name }, cause);
   if (code === 'EACCES' || code === 'EPERM') {
     const hint = "run the command as the daemon's user, or give this user read access to the file";
     return new RankdError('no_permission', `This user is not allowed to read the configuration file ${name}.`, {
@@ -114,7 +114,8 @@ function unreadable(name: string, cause: unknown): RankdError {
   }
   if (code === 'EISDIR') {
     const message = `${name} is a folder, not a file; Docker creates one if the file is missing.`;
-    const hint = 'stop the container, remove the folder, put the file there, and start it again';
+    const hint =
+      'in Docker: stop the container, remove the folder, put the file there, and start it again; elsewhere: name a file with --config';
     return new RankdError('config_invalid', message, { hint, cause });
   }
   if (code === 'EFBIG') {

@@ -106,13 +106,16 @@ function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env
   const read = readAddress(url.text, kind);
   if ('refusal' in read) {
     const { message, hint } = read.refusal;
-    return problem('url_file', `${entry.url_file}: ${message} ${hint}`);
+    return problem('url_file', `${entry.url_file}: ${message.replace(/\.$/, '')}; ${hint}`);
   }
   const isSigned = read.kind === 'standard';
   const secret = isSigned ? textOf('secret_file') : { text: '' };
   if ('problem' in secret) return problem(entry.secret_file === undefined ? 'name' : 'secret_file', secret.problem);
   if (isSigned && !isWebhookSecret(secret.text))
-    return problem('secret_file', 'the file does not contain a secret: whsec_ and 24 to 64 bytes in base64');
+    return problem(
+      'secret_file',
+      'the file does not contain a secret; expected whsec_ and 24 to 64 bytes in base64, as from openssl rand -base64 32',
+    );
   const events = entry.events ?? (isForGames ? [] : [...defaultEvents[read.kind]]);
   const at = (field: 'name' | 'url_file') => locationOf(index, field)?.at;
   const declaration = {
@@ -142,7 +145,7 @@ function secretTextOf(
   const path = entry[field];
   if (path === undefined)
     return {
-      problem: 'a program needs a secret that signs its requests: name the file with the secret in secret_file',
+      problem: 'a webhook to a program needs a secret that signs the requests: name its file in secret_file',
     };
   if (/^(https?:|whsec_)/i.test(path))
     return { problem: 'looks like the secret itself; give the path of a file with the secret' };

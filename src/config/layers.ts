@@ -193,21 +193,33 @@ function unknownVariable(name: string): string {
 export function unknownSetting(path: string): string {
   const entry = /^(keys|webhooks\.targets)\.\d+\.(.+)$/.exec(path);
   if (entry !== null) return unknownEntrySetting(entry[2] ?? '', entry[1] === 'keys' ? ofKeys : ofTargets);
-  if (namesSecret(path)) {
-    const [file, variable] = secretPlaces[path.split('.')[0] ?? ''] ?? [keyFile, keyVariable];
-    return `unknown setting; a secret never goes here: name its file in ${file} or set ${variable}`;
-  }
+  const advice = namesSecret(path) ? adviceFor(path) : undefined;
+  if (advice !== undefined) return `unknown setting; a secret never goes here: ${advice}`;
   return withSuggestion(
     'unknown setting',
     misplaced(path) ?? suggest(path, [...settings.map(({ path }) => path), ...sections]),
   );
 }
 
-/** The setting and the variable for the secret in each section other than `platform`. */
-const secretPlaces: Record<string, [file: string, variable: string]> = {
-  store: ['store.password_file', passwordVariable],
-  erasure: ['erasure.secret_file', erasureVariable],
-};
+/** Returns the way to give rankd a section's secret; `undefined` for a section without one. */
+function adviceFor(path: string): string | undefined {
+  const [section = '', ...rest] = path.split('.');
+  const nameIn = (file: string, variable: string) => `name its file in ${file} or set ${variable}`;
+  switch (section) {
+    case 'store':
+      return nameIn('store.password_file', passwordVariable);
+    case 'erasure':
+      return nameIn('erasure.secret_file', erasureVariable);
+    case 'webhooks':
+      return 'name its file in the secret_file of an entry of webhooks.targets';
+    case 'discord': // its only key is public
+      return /key$/i.test(path) ? undefined : '`rankd discord setup` asks for the bot token and does not store it';
+    default: {
+      const isOther = rest.length > 0 && sections.has(section) && !['platform', 'group'].includes(section);
+      return isOther ? undefined : nameIn(keyFile, keyVariable);
+    }
+  }
+}
 
 const ofKeys = { known: keySettings, advice: 'give its hash, which `rankd key hash -` prints' };
 const ofTargets = { known: webhookSettings, advice: 'name its file in url_file or secret_file' };

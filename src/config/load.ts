@@ -86,7 +86,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     ...{ variable: erasureVariable, credential: 'erasure_secret', what: 'secret' },
     file: absolute('erasure.secret_file', settings?.erasure.secret_file),
   });
-  const flaw = 'problem' in erasure ? erasure.problem : flawOfErasureSecret(erasure.text);
+  const flaw = 'problem' in erasure ? erasure.problem : flawOfErasureSecret(erasure.text, env);
   const ofErasure = flaw === undefined ? [] : [{ ...locationOf('erasure.secret_file'), text: flaw }];
   const text = 'is a folder; expected the path of a file in it';
   const ofHeadFile = isFolder(files.headFile) ? [{ ...locationOf('audit.head_file'), text }] : [];
@@ -128,9 +128,10 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
 }
 
 /** Returns the problem with a short secret, which an attacker could guess offline from one intercepted request. */
-function flawOfErasureSecret(text: string | undefined): string | undefined {
+function flawOfErasureSecret(text: string | undefined, env: ConfigSources['env']): string | undefined {
   if (text === undefined || text.length >= 16) return undefined;
-  return 'the secret has fewer than 16 characters, so it could be guessed; generate one with openssl rand -hex 32';
+  const what = env[erasureVariable]?.trim() ? erasureVariable : 'the secret';
+  return `${what} has fewer than 16 characters, so it could be guessed; use a longer one here and on Roblox, such as one from openssl rand -hex 32`;
 }
 
 /** True for a folder. False if this user cannot check the path; the daemon reports that when it opens the file. */

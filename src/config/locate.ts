@@ -37,11 +37,12 @@ export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | 
   const distrust = distrustOfFound(location, sources);
   if (distrust === undefined) return location;
   const { path } = location;
+  const elsewhere = dirname(path) === resolve(sources.cwd) ? '; otherwise, run rankd in your own folder' : '';
   throw new RankdError(
     'no_permission',
     `rankd found the configuration file ${path}, but did not read it: ${distrust}.`,
     {
-      hint: `if you trust its contents, name it with --config ${thisSystem.quote(path)}; otherwise run rankd in your own folder`,
+      hint: `if you trust its contents, name it with --config ${thisSystem.quote(path)}${elsewhere}`,
     },
   );
 }
@@ -85,17 +86,21 @@ function isPresent(path: string): boolean {
 }
 
 /** Throws `config_invalid` if the file does not exist. If this user cannot check, the later read reports the reason. */
-function requireExisting({ path, name }: ConfigLocation): void {
+function requireExisting(location: ConfigLocation): void {
   try {
-    statSync(path);
+    statSync(location.path);
   } catch (cause) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(cause))) throw missingConfig(name, cause);
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(cause))) throw missingConfig(location, cause);
   }
 }
 
-export function missingConfig(name: string, cause: unknown): RankdError {
+export function missingConfig({ path, name }: ConfigLocation, cause: unknown): RankdError {
+  if (isPresent(path)) {
+    const message = `The configuration file ${name} is a link to a file that does not exist.`;
+    return new RankdError('config_invalid', message, { hint: 'restore the file, or remove the link', cause });
+  }
   return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, {
-    hint: 'check the path in --config or RANKD_CONFIG; config/rankd.example.yaml shows every setting',
+    hint: 'check the path in --config or RANKD_CONFIG; rankd init creates a configuration file',
     cause,
   });
 }

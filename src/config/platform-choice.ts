@@ -67,7 +67,8 @@ function keyProblems(key: PlatformKey | undefined): Problem[] {
 function keyMissing(origins: ReadonlyMap<string, Origin>, key: PlatformKey | undefined): Problem[] {
   if (key !== undefined || origins.get(keyFile)?.value !== undefined) return [];
   const at = origins.get('platform.kind')?.at ?? origins.get('group.id')?.at;
-  const text = 'missing; open-cloud requires a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY';
+  const text =
+    'missing; a real group requires a Roblox key: name its file in this setting, or set RANKD_PLATFORM_API_KEY';
   return [{ at, setting: keyFile, text }];
 }
 
@@ -136,7 +137,7 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
   if (isCookie(key))
-    return 'this is a .ROBLOSECURITY cookie, which logs in as you; rankd needs an Open Cloud key (API Keys on the Creator Dashboard)';
+    return 'this is a .ROBLOSECURITY cookie, which lets anyone log in as you; rankd needs an Open Cloud API key (API Keys on the Creator Dashboard)';
   if (/^rk_(live|test)_/.test(key)) return "this is one of rankd's game keys; use the Roblox key here";
   if (isQuoted(key)) return 'the key is in quotes; remove them';
   return /^[!-~]+$/.test(key)

@@ -47,13 +47,16 @@ export class ConfigError extends RankdError {
       (a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER),
     );
     const listed = inOrder.slice(0, maxListed);
+    const isTyped = inOrder.every((problem) => problem.isTyped);
+    const isInFile = file !== undefined && inOrder.every(({ at }) => at?.startsWith(file));
+    const subject = isInFile ? file : `The ${isTyped ? 'command line' : 'configuration'}`;
     const summarize = (lines: string[]) => {
       if (inOrder.length === 1) return lines.join('\n');
       const rest = inOrder.length > maxListed ? [`and ${inOrder.length - maxListed} more`] : [];
-      return [`${file ?? 'The configuration'} has ${inOrder.length} problems:`, ...lines, ...rest].join('\n');
+      return [`${subject} has ${inOrder.length} problems:`, ...lines, ...rest].join('\n');
     };
-    super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', summarize(listed.map(line)), {
-      hint: 'correct the listed problems, then try again',
+    super(isTyped ? 'usage' : 'config_invalid', summarize(listed.map(line)), {
+      hint: `correct ${inOrder.length === 1 ? 'this' : 'the listed problems'}, then try again`,
     });
     this.problems = listed.map(({ at, setting, text }) => ({ at, setting, text }));
     this.withExcerpts = summarize(
@@ -80,13 +83,16 @@ export function describeFlaw({ code }: YAMLError): string {
 }
 
 const flawTexts: Partial<Record<YAMLError['code'], string>> = {
+  BAD_DQ_ESCAPE: 'invalid YAML: a backslash in double quotes has a special meaning; use single quotes',
   BAD_INDENT: 'invalid YAML: the indentation differs from the lines around it, or a bracket above is still open',
+  BAD_SCALAR_START: 'invalid YAML: a value cannot start with this character; put the value in quotes',
   BLOCK_AS_IMPLICIT_KEY:
     'invalid YAML: a line below this value is indented too far, or a second name: is on the same line',
   MISSING_CHAR: 'invalid YAML: a character is missing here, such as a colon, a comma, a quote or a bracket',
   MULTILINE_IMPLICIT_KEY: 'invalid YAML: a colon is missing here, or a line below is indented too far',
   MULTIPLE_DOCS: 'a second document (---) starts here; only one is allowed',
   TAB_AS_INDENT: 'invalid YAML: indented with a tab; use spaces',
-  TAG_RESOLVE_FAILED: 'has a tag (!name), which rankd does not support; remove it',
+  TAG_RESOLVE_FAILED:
+    'a tag (!name), which rankd does not support; remove it, or put a value that starts with ! in quotes',
   UNEXPECTED_TOKEN: 'invalid YAML: unexpected text here',
 };

@@ -225,11 +225,13 @@ export const settingsSchema = section({
       .describe('Address on which the page listens; any address but loopback requires dashboard.url.'),
     port: whole(0, 65_535)
       .default(dashboardPort)
-      .describe('Port of the page, or 0 for any free port; if another program uses it, rankd takes the next free one.'),
+      .describe(
+        'Port of the page, or 0 for any free port; if it is taken, rankd takes the next free one, unless dashboard.url is set.',
+      ),
     path: pathOfPage()
       .optional()
       .describe(
-        'Path at which the API also serves the page, such as /page, for hosts with a single port; without it, off.',
+        "Path, such as /page, at which the API's port serves the page instead of dashboard.port, for hosts with a single port.",
       ),
     url: origin()
       .optional()
@@ -238,8 +240,8 @@ export const settingsSchema = section({
       ),
   }).check(({ value, issues }) => {
     if (issues.length > 0 || value.url !== undefined || isLoopbackHost(value.host)) return;
-    const message =
-      'a loopback address, because the page uses plain HTTP; to reach it from elsewhere, leave dashboard.host unset and use `ssh -L 7266:127.0.0.1:7266 THIS-MACHINE`, or put a proxy with TLS in front and set dashboard.url to its https address';
+    const port = value.port || dashboardPort;
+    const message = `a loopback address, because the page uses plain HTTP; to reach it from elsewhere, leave dashboard.host unset and use \`ssh -L ${port}:127.0.0.1:${port} THIS-MACHINE\`, or put a proxy with TLS in front and set dashboard.url to its https address`;
     issues.push({ code: 'custom', path: ['host'], input: value.host, message });
   }),
   history: section({
@@ -290,14 +292,14 @@ export const settingsSchema = section({
       .string({ error: 'postgres://USER@HOST/DATABASE' })
       .optional()
       .describe(
-        'PostgreSQL database that several daemons share: postgres://USER@HOST/DATABASE; without it, SQLite in the data directory.',
+        'PostgreSQL database, which several daemons can share: postgres://USER@HOST/DATABASE; without it, SQLite in the data directory.',
       ),
     password_file: filePath()
       .optional()
       .describe('File with the password for PostgreSQL, readable only by rankd; or use RANKD_STORE_PASSWORD.'),
     ca_file: filePath()
       .optional()
-      .describe("CA certificate (PEM) that signed PostgreSQL's certificate; without it, the system's CAs."),
+      .describe("CA certificate (PEM) that signed PostgreSQL's certificate; without it, the CAs that Node.js trusts."),
     tls: oneOf(tlsModes)
       .optional()
       .describe(

@@ -90,7 +90,7 @@ export function findSecret(
   const read = readSecretText(path, { isCredential: credential !== undefined });
   if ('problem' in read) return read;
   if (read.text === '') return { problem: `${path} is empty; put the ${what} into it` };
-  return isQuoted(read.text) ? { problem: `${path} is in quotes; remove them` } : read;
+  return isQuoted(read.text) ? { problem: `the text in ${path} is in quotes; remove them` } : read;
 }
 
 /** True for text in quotes; a shell would have removed them. */
@@ -103,7 +103,7 @@ function readFailure(error: unknown): string {
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
   if (code === 'EACCES' || code === 'EPERM') return 'cannot be read by this user';
   if (code === 'EISDIR')
-    return 'is a folder, not a file; Docker creates one if the file is missing: stop the container, remove the folder and put the file there';
+    return 'is a folder, not a file; name a file, or, if Docker created the folder because the file was missing, stop the container, remove the folder and put the file there';
   if (code === 'EFBIG') return `has more than ${maxBytes} bytes, so it is probably the wrong file`;
   return `cannot be read (${code})`;
 }

@@ -48,6 +48,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
     return problem('ca_file', 'is set, but store.url also has the parameter sslrootcert; remove one of them');
   const tls = settings.tls ?? inUrl;
   const ofTls = settings.tls === undefined ? 'url' : 'tls';
+  const checks = settings.tls === undefined ? 'sslmode=verify-full' : 'verify';
   const asked = settings.tls === undefined ? `requests TLS (sslmode=${sslmode})` : `is ${tls}`;
   if (address.password !== undefined && isUrlInFile) {
     return problem(
@@ -68,10 +69,10 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   const { text } = password;
   const isLocal = isSocket(address.host);
   if (isLocal && tls !== undefined && tls !== 'off')
-    return problem(ofTls, `${asked}, but a socket has no TLS; remove it`);
+    return problem(ofTls, `${asked}, but a socket has no TLS; remove ${settings.tls === undefined ? 'sslmode' : 'it'}`);
   if (tls === 'require' && caFile !== undefined)
-    return problem(ofTls, `${asked}, which does not check the certificate, but a CA is set; with a CA, use verify`);
-  if (tls === 'require' && text === undefined) return problem(ofTls, `${asked}, ${needsPassword}`);
+    return problem(ofTls, `${asked}, which does not check the certificate, but a CA is set; use ${checks} instead`);
+  if (tls === 'require' && text === undefined) return problem(ofTls, `${asked}, ${needsPassword}, or use ${checks}`);
   const isTls =
     tls === undefined ? !isOnThisMachine(address.host) || (caFile !== undefined && !isLocal) : tls !== 'off';
   return {
@@ -93,7 +94,7 @@ function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[]
   return [`There is no store.url, so rankd uses SQLite and ignores ${all.join(', ')}.`];
 }
 
-const needsPassword = `which needs a password, because only the password authenticates a server with an unchecked certificate: set ${passwordVariable} or store.password_file, or use verify`;
+const needsPassword = `which needs a password, because only the password authenticates a server with an unchecked certificate: set ${passwordVariable} or store.password_file`;
 
 /** The values of `store.tls` by libpq's sslmode. */
 const tlsOfMode: Partial<Record<string, TlsMode>> = {
@@ -113,10 +114,13 @@ interface StoreUrl extends Omit<ServerAddress, 'tls' | 'password'> {
 /** The parameters that a store's URL may have, with checks for their values. */
 const parameters: Record<string, { isValid(text: string): boolean; expected: string }> = {
   host: { isValid: (text) => text.startsWith('/'), expected: 'the directory of a socket' },
-  sslmode: { isValid: (text) => Object.hasOwn(tlsOfMode, text), expected: Object.keys(tlsOfMode).join(', ') },
+  sslmode: {
+    isValid: (text) => Object.hasOwn(tlsOfMode, text),
+    expected: `one of ${Object.keys(tlsOfMode).join(', ')}`,
+  },
   sslrootcert: { isValid: (text) => text !== '', expected: 'the path of a certificate (PEM)' },
   application_name: { isValid: (text) => /^[ -~]{1,63}$/.test(text), expected: '1 to 63 printable ASCII characters' },
-  connect_timeout: { isValid: (text) => /^[1-9]\d?$/.test(text), expected: 'seconds, from 1 to 99' },
+  connect_timeout: { isValid: (text) => /^[1-9]\d?$/.test(text), expected: 'a number of seconds from 1 to 99' },
   pgbouncer: { isValid: (text) => text === 'true' || text === 'false', expected: 'true or false' },
 };
 

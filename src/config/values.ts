@@ -175,7 +175,7 @@ export function unique<Entry>(setting: string, fields: ReadonlyArray<keyof Entry
         const before = first.get(entry[field]);
         if (before === undefined) first.set(entry[field], index);
         else {
-          const message = `a unique ${field}; ${setting}[${before}] has the same`;
+          const message = `a value other than that of ${setting}[${before}].${field}`;
           issues.push({ code: 'custom', path: [index, field], input: entry[field], message });
         }
       });

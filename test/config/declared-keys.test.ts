@@ -106,9 +106,13 @@ test.each([
   [
     'a repeated name',
     [name, hashed, name, `    hash: ${'cd'.repeat(32)}`],
-    /5:11 keys\[1\]\.name: .* a unique name; keys\[0\]/,
+    /5:11 keys\[1\]\.name: .* a value other than that of keys\[0\]\.name$/,
   ],
-  ['a repeated hash', [name, hashed, '  - name: other', hashed], /6:11 keys\[1\]\.hash: .* a unique hash; keys\[0\]/],
+  [
+    'a repeated hash',
+    [name, hashed, '  - name: other', hashed],
+    /6:11 keys\[1\]\.hash: .* a value other than that of keys\[0\]\.hash$/,
+  ],
 ])('%s is refused, with its place', (_, lines, problem) => {
   expect(problemOf(...lines)).toMatch(problem);
 });

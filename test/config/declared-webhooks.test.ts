@@ -56,9 +56,17 @@ test.each([
     [`{ name: log, url: "${discord}" }`],
     /targets\[0\]\.url: unknown setting; a secret never/,
   ],
-  ['an invalid address', ['{ name: log, url_file: bot.secret }'], /bot\.secret: This is not a webhook address/],
+  [
+    'an invalid address',
+    ['{ name: log, url_file: bot.secret }'],
+    /bot\.secret: This is not a webhook address: .* https:\/\/; copy the whole address/,
+  ],
   ['another service', ['{ name: log, url_file: slack.url }'], /Slack needs a message format/],
-  ['a program without a secret', ['{ name: bot, url_file: bot.url }'], /4:15 .*name: a program needs a secret/],
+  [
+    'a program without a secret',
+    ['{ name: bot, url_file: bot.url }'],
+    /4:15 .*name: a webhook to a program needs a secret/,
+  ],
   [
     'a short secret',
     ['{ name: bot, url_file: bot.url, secret_file: wrong.secret }'],
@@ -75,7 +83,11 @@ test.each([
     /in quotes, such as/,
   ],
   ['an invalid name', ['{ name: Staff Log, url_file: discord.url }'], /name: is "Staff Log"; expected 1 to 40/],
-  ['a repeated name', [log, log], /5:15 webhooks\.targets\[1\]\.name: .* a unique name; webhooks\.targets\[0\]/],
+  [
+    'a repeated name',
+    [log, log],
+    /5:15 webhooks\.targets\[1\]\.name: .* other than that of webhooks\.targets\[0\]\.name$/,
+  ],
   ['a repeated address', [log, log.replace('log', 'other')], /5:32 .*url_file: has the same address as log/],
   [
     'a misspelled setting',

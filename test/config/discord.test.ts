@@ -56,7 +56,11 @@ test.each([
   ['commands', '[]', 'at least one row'],
   ['commands', 'hr', 'a list of rows'],
   ['commands', '[{ role: "3300000000000000003" }]', 'the name of a key'],
-  ['commands', '[{ role: "3300000000000000003", key: a }, { role: "3300000000000000003", key: b }]', 'a unique role'],
+  [
+    'commands',
+    '[{ role: "3300000000000000003", key: a }, { role: "3300000000000000003", key: b }]',
+    'other than that of discord.commands[0].role',
+  ],
   ['commands', '[{ role: "3300000000000000003", key: hr, bot_token: x }]', 'unknown setting'],
 ])('discord.%s: %s is refused: %s', (name, value, why) => {
   expect(problemOf({ ...whole, [name]: value })).toContain(why);

@@ -130,15 +130,15 @@ describe('the URL of the store', () => {
     [
       'sslmode=allow',
       {},
-      'RANKD_STORE_URL: has an invalid parameter sslmode; expected disable, prefer, require, verify-ca, verify-full',
+      'RANKD_STORE_URL: has an invalid parameter sslmode; expected one of disable, prefer, require, verify-ca, verify-full',
     ],
     ['toString=1', {}, 'RANKD_STORE_URL: has the parameter toString, which'],
-    ['sslmode=toString', {}, 'RANKD_STORE_URL: has an invalid parameter sslmode; expected disable, prefer,'],
+    ['sslmode=toString', {}, 'RANKD_STORE_URL: has an invalid parameter sslmode; expected one of disable, prefer,'],
     ['sslmode=require&sslmode=disable', {}, 'RANKD_STORE_URL: has the parameter sslmode twice'],
     [
       'connect_timeout=0',
       {},
-      'RANKD_STORE_URL: has an invalid parameter connect_timeout; expected seconds, from 1 to 99',
+      'RANKD_STORE_URL: has an invalid parameter connect_timeout; expected a number of seconds from 1 to 99',
     ],
     ['pgbouncer=yes', {}, 'RANKD_STORE_URL: has an invalid parameter pgbouncer; expected true or false'],
     ['sslrootcert=none.pem', {}, 'none.pem does not exist'],
@@ -150,9 +150,9 @@ describe('the URL of the store', () => {
     [
       'sslmode=require',
       { RANKD_STORE_CA_FILE: 'ca.pem' },
-      'requests TLS (sslmode=require), which does not check the certificate, but a CA is set; with a CA, use verify',
+      'requests TLS (sslmode=require), which does not check the certificate, but a CA is set; use sslmode=verify-full instead',
     ],
-    ['host=/tmp&sslmode=require', {}, 'requests TLS (sslmode=require), but a socket has no TLS; remove it'],
+    ['host=/tmp&sslmode=require', {}, 'requests TLS (sslmode=require), but a socket has no TLS; remove sslmode'],
   ];
   test.each(wrong)('%s %j is refused in one sentence that repeats no value', (parameters, env, says) => {
     box.write('ca.pem', new Authority().pem);

@@ -270,13 +270,13 @@ describe('the file', () => {
       code: 'config_invalid',
       message: 'The configuration file gone.yaml does not exist.',
     });
-    expect(error.hint).toContain('rankd.example.yaml');
+    expect(error.hint).toContain('rankd init creates');
     expect(box.failure({ env: { RANKD_CONFIG: 'gone.yaml' } }).code).toBe('config_invalid');
   });
 
   test('must exist if a link leads to it', () => {
     symlinkSync(box.path('gone.yaml'), box.path('rankd.yaml'));
-    expect(box.failure().message).toBe('The configuration file rankd.yaml does not exist.');
+    expect(box.failure().message).toBe('The configuration file rankd.yaml is a link to a file that does not exist.');
   });
 
   describe('from a place where another user may have written it', () => {

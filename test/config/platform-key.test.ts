@@ -18,7 +18,7 @@ function platform(sources: Partial<ConfigSources>) {
 
 test('a group id selects the real platform, which needs a key', () => {
   expect(box.complaints('group: {id: 5}')).toEqual([
-    'rankd.yaml:1:13 platform.api_key_file: missing; open-cloud requires a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY',
+    'rankd.yaml:1:13 platform.api_key_file: missing; a real group requires a Roblox key: name its file in this setting, or set RANKD_PLATFORM_API_KEY',
   ]);
   box.write('rankd.yaml', 'group: {id: 5}\nplatform: {api_key_file: roblox.key}');
   box.write('roblox.key', '\uFEFF  s3cret \r\n');

@@ -27,7 +27,7 @@ test('every problem of the file, the environment and the flags is reported at on
   ].join('\n');
   const env = { RANKD_LIMITS_VERIFY: 'lots', RANKD_LOG_LEVL: 'info' };
   expect(box.complaints(text, { env, flags: { 'server.port': '70000' } })).toEqual([
-    'rankd.yaml has 10 problems:',
+    'The configuration has 10 problems:',
     'rankd.yaml:2:3 server.prot: unknown setting; did you mean server.port?',
     'rankd.yaml:3:13 server.deadline: is 20; expected a duration from 1s to 5m, such as 20s',
     'rankd.yaml:5:15 group.ladder[1]: is -10; expected a rank, a role id, or a role name of at most 100 characters',
@@ -39,13 +39,34 @@ test('every problem of the file, the environment and the flags is reported at on
     'RANKD_LIMITS_VERIFY: is "lots"; expected a whole number from 0 to 1000000',
     'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud requires the id of your group',
   ]);
-  expect(box.failure().hint).toContain('then try again');
+  expect(box.failure().hint).toBe('correct the listed problems, then try again');
+});
+
+test('the message names the source that all problems have in common', () => {
+  const ofFlags = box.failure({ flags: { 'server.port': 'x', 'server.host': '-' } });
+  expect(ofFlags).toMatchObject({ code: 'usage', message: expect.stringMatching(/^The command line has 2 problems:/) });
+  expect(box.complaints('server: { port: x, host: "-" }')[0]).toBe('rankd.yaml has 2 problems:');
+});
+
+test('a secret in a section that has none, or only a public key, is not sent to the Roblox key', () => {
+  expect(box.complaints('discord: { publickey: x }')).toEqual([
+    'rankd.yaml:1:12 discord.publickey: unknown setting; did you mean discord.public_key?',
+  ]);
+  expect(box.complaints('discord: { token: x }')[0]).toMatch(/a secret never goes here: `rankd discord setup` asks/);
+  expect(box.complaints('server: { tls_key: x }')).toEqual(['rankd.yaml:1:11 server.tls_key: unknown setting']);
+});
+
+test('a Windows path in double quotes is refused with the fix', () => {
+  expect(box.complaints('platform: { api_key_file: "C:\\keys\\roblox.key" }')[0]).toMatch(
+    /backslash.*; use single quotes$/,
+  );
 });
 
 test('a single problem is a single line, and a missing key file is reported only if nothing else is wrong', () => {
   expect(box.complaints('port: 80')).toEqual([
     'rankd.yaml:1:1 port: unknown setting; did you mean server.port or metrics.port or dashboard.port?',
   ]);
+  expect(box.failure().hint).toBe('correct this, then try again');
   expect(box.complaints('group: { id: 5 }\nserver: { port: abc }\n')).toEqual([
     expect.stringContaining('server.port: is "abc"'),
   ]);
@@ -56,7 +77,7 @@ describe('a very long file', () => {
   test.each([
     ['unknown names', (n: number) => `nope${n}: 1`, 'nope1: unknown setting'],
     ['the same section', () => 'log: {level: info}', 'log: is set twice, here and on line 1'],
-    ['tags', (n: number) => `nope${n}: !x 1`, 'has a tag (!name), which rankd does not support'],
+    ['tags', (n: number) => `nope${n}: !x 1`, 'a tag (!name), which rankd does not support'],
   ])('of %s is refused at once, with the first 20 problems and the number of the others', (_, line, text) => {
     const lines = Array.from({ length: 5_000 }, (_, n) => line(n)).join('\n');
     const [summary, ...listed] = box.complaints(lines);
@@ -95,7 +116,7 @@ describe('invalid or unsupported YAML is refused with its place', () => {
     ['a list', '- a', /^rankd\.yaml:1:1: expected a mapping of settings/],
     ['a bare word', 'port', /^rankd\.yaml:1:1: expected a mapping of settings/],
     ['a repeated name', 'log: {}\nlog: {}', 'rankd.yaml:2:1 log: is set twice, here and on line 1'],
-    ['a tag', 'log: {level: !env LEVEL}', /^rankd\.yaml:1:14: has a tag/],
+    ['a tag', 'log: {level: !env LEVEL}', /^rankd\.yaml:1:14: a tag/],
     [
       'an alias without its anchor',
       'policy:\n  max_rank: *highest',
@@ -185,7 +206,7 @@ describe('a wrong value is refused at its place, with the value and the expected
     ],
     [
       'policy: {cooldown: [{from: 20, for: 1d}, {from: 20, for: 7d}]}',
-      'policy.cooldown[1].from: is 20; expected a unique from; policy.cooldown[0] has the same',
+      'policy.cooldown[1].from: is 20; expected a value other than that of policy.cooldown[0].from',
     ],
     [
       'policy: {min_rank: 50, max_rank: 20}',
@@ -416,9 +437,9 @@ test('a secret that is in quotes or can be guessed is refused, and no problem re
   );
   box.write('quoted.secret', '"geheimgeheim1234"\n');
   expect(box.complaints('erasure: {secret_file: quoted.secret}')).toEqual([
-    expect.stringMatching(/1:24 erasure\.secret_file: \S+quoted\.secret is in quotes; remove them$/),
+    expect.stringMatching(/1:24 erasure\.secret_file: the text in \S+quoted\.secret is in quotes; remove them$/),
   ]);
-  expect(refused({ RANKD_ERASURE_SECRET: 'geheim' })).toContain('the secret has fewer than 16 characters');
+  expect(refused({ RANKD_ERASURE_SECRET: 'geheim' })).toContain('RANKD_ERASURE_SECRET has fewer than 16 characters');
 });
 
 test('an endless file is refused as a secret', () => {

@@ -158,7 +158,7 @@ test.runIf(process.getuid?.() === 0)(
         code: 77,
         stdout: '',
         stderr: `error: rankd found the configuration file ${home.path('rankd.yaml')}, but did not read it: it belongs to another user (uid 65534).
-try: if you trust its contents, name it with --config ${home.path('rankd.yaml')}; otherwise run rankd in your own folder
+try: if you trust its contents, name it with --config ${home.path('rankd.yaml')}; otherwise, run rankd in your own folder
 `,
       });
     }

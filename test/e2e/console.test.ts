@@ -138,8 +138,7 @@ describe('bin/panel.js', () => {
     const starts = [{ SERVER_PORT: 'x1' }, { PORT: 'x1' }, { SERVER_PORT: String(port) }];
     const errors = await Promise.all(starts.map(failedStart));
     server.close();
-    const wrong =
-      'is "x1"; expected a whole number from 0 to 65535\ntry: correct the listed problems, then try again\n';
+    const wrong = 'is "x1"; expected a whole number from 0 to 65535\ntry: correct this, then try again\n';
     expect(errors).toEqual([
       `error: SERVER_PORT: ${wrong}`,
       `error: PORT: ${wrong}`,

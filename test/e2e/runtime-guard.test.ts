@@ -35,7 +35,7 @@ describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
 
 test.each([
   ['in a package', [], 'install the current LTS release from https://nodejs.org, then run rankd again'],
-  ['in a clone', ['package-lock.json'], 'npm ci --include=dev installs one in this clone'],
+  ['in a clone', ['package-lock.json'], 'npm ci --include=dev   # installs one in this clone'],
 ])('%s, too old and without another Node: two lines and exit code 78', (_, files, fix) => {
   using copy = new CopyOfRankd();
   for (const file of files) writeFileSync(join(copy.folder, file), '{}');
@@ -55,7 +55,7 @@ test('too old, with a second Node that can’t be started: two lines and exit co
   const { status, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({
     status: 78,
-    stderr: `error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: run npm ci, because ${other} can't be started (EACCES)\n`,
+    stderr: `error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: npm ci --include=dev   # ${other} can't be started (EACCES)\n`,
   });
 });
 

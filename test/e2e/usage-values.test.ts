@@ -41,7 +41,18 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['webhook', 'redeliver', 'bot', '--since', '1h', '--until', '2h'], 2, /--since must be before --until/],
   [['audit', 'list', '--action', 'key.revoked'], 2, /no action "key.revoked"\.\ntry: --action key.revoke\n/],
   [['audit', 'list', '--action', 'nonsense'], 2, /\ntry: --action takes one of rank\.pending, /],
-  [['rank', 'promote', 'Newcomer', 'Ann'], 2, /oo many arguments.*\ntry: several members.*--file FILE/],
+  [
+    ['rank', 'promote', 'Newcomer', 'Ann'],
+    2,
+    /oo many arguments.*\ntry: several members.*, then rankd rank promote --file FILE/,
+  ],
+  [
+    ['rank', 'set', 'Ann', 'Senior', 'Officer'],
+    2,
+    /oo many arguments.*\ntry: put a role name with spaces in quotes; .*rankd rank set RANK --file FILE/,
+  ],
+  [['history', 'list', '--limit'], 2, /error: `--limit` needs a value\.\n/],
+  [['store', 'copy'], 2, /error: `--from` is required\.\n/],
   [['webhook', 'add', 'https://bot.example/x'], 2, /name can't be.*\ntry: the address.*--url-file FILE/],
   [['webhook', 'add', 'bot', 'https://bot.example/x'], 2, /oo many arguments.*\ntry: the address.*--url-file FILE/],
   [

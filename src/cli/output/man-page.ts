@@ -10,10 +10,10 @@ const exitStatuses = {
   2: 'wrong usage',
   3: 'not found',
   4: 'already exists, or a conflict',
-  5: 'the answer is no',
+  5: 'refused, or the answer is no',
   69: 'unavailable: for example, Roblox is down or the port is taken',
   75: 'try again later',
-  77: 'no permission',
+  77: 'no permission, or Roblox does not accept the Roblox key',
   78: 'invalid configuration, or an unsupported version of Node.js or of the database',
   130: 'interrupted',
 } as const satisfies Record<ExitStatus, string>;
@@ -25,7 +25,7 @@ const environment = {
   RANKD_STORE_URL: 'the PostgreSQL database to use instead of the one in the data directory',
   RANKD_STORE_PASSWORD: 'the password for it',
   RANKD_ERASURE_SECRET: "the secret of Roblox's right-to-erasure webhook",
-  'RANKD_*': 'any setting: server.port is RANKD_SERVER_PORT',
+  'RANKD_*': 'other settings: RANKD_SERVER_PORT is server.port',
   NO_COLOR: 'no colors, even on a terminal',
   FORCE_COLOR: 'colors on a terminal, regardless of NO_COLOR and TERM; 0: no colors',
 };

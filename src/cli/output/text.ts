@@ -88,5 +88,5 @@ function quoted(text: string): string {
 /** Throws `usage` if `--json` is given, because both flags select the output format. */
 export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
   if (!options.json) return;
-  throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave --json or ${flag} out` });
+  throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave out --json or ${flag}` });
 }
