@@ -14,7 +14,10 @@ const add = (by: string) => (account: Tally) => {
   return account.count;
 };
 
-/** Defines the tests that every BudgetLedger must pass. `open` returns two handles on a ledger, or one twice. */
+/**
+ * Defines the tests that every BudgetLedger must pass. `open` returns two handles on the same ledger, or the same
+ * handle twice.
+ */
 export function ledgerContract(
   name: string,
   open: (clock: ManualClock) => Promise<{ ledger: BudgetLedger; other: BudgetLedger }>,

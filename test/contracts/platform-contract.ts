@@ -3,10 +3,10 @@ import { type ErrorCode, isRankdError, RankdError } from '../../src/base/errors.
 import type { Role, RoleKind } from '../../src/core/model.ts';
 import type { CallContext, Platform, RoleWrite } from '../../src/ports/index.ts';
 
-/** A platform with a new group for each test. */
+/** A platform whose group is new for each test. */
 export interface PlatformUnderTest {
   platform: Platform;
-  /** Returns a context with a deadline in 5 s. */
+  /** Returns a context whose deadline is 5 s away. */
   call(): CallContext;
   /** User ids. At least one of `member`, `officer`, `veteran` and `memberOnly` is above 2^32. */
   ids: {
@@ -26,7 +26,7 @@ export interface PlatformUnderTest {
     /** Holds admin, like the acting account. */
     peer: number;
   };
-  /** Role ids, in the order of their ranks. At least one of `trainee`, `officer` and `captain` is above 2^32. */
+  /** Role ids in ascending order of rank. At least one of `trainee`, `officer` and `captain` is above 2^32. */
   roles: {
     guest: number;
     base: number;
@@ -40,7 +40,6 @@ export interface PlatformUnderTest {
   close(): Promise<void>;
 }
 
-/** Defines the tests that every `Platform` must pass. */
 export function platformContract(name: string, open: () => Promise<PlatformUnderTest>): void {
   describe(`${name} meets the platform contract`, () => {
     let under: PlatformUnderTest;
@@ -293,9 +292,9 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
 }
 
 interface GroupReaders {
-  /** Reads a member's roles, ascending, without the base role, which some platforms omit. */
+  /** Reads a member's roles in ascending order, without the base role, which some platforms omit. */
   held(userId: number): Promise<number[]>;
-  /** Waits until a read returns these roles, for at most 250 ms longer than the platform's read lag. */
+  /** Waits until a read returns these roles, up to 250 ms longer than the platform's read lag. */
   expectHeld(userId: number, roleIds: number[]): Promise<void>;
 }
 

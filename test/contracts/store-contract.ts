@@ -23,7 +23,7 @@ import { webhookContract } from './store/webhooks.ts';
 import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
 
-/** Defines the tests that every engine's Store must pass, each on a separate database. */
+/** Defines the tests that every engine's Store must pass. Each test runs on a separate database. */
 export function storeContract(name: string, createDatabase: () => Promise<TestDatabase>, options?: OpenOptions): void {
   describe(name, () => {
     const at = {} as StoreCase;

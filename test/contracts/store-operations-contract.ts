@@ -11,11 +11,11 @@ import type { TestDatabase } from './store/store-case.ts';
 
 const by = 'cli:ann@host';
 
-/** Examines a backup with SQLite, because the backups of all engines are SQLite files. */
+/** Examines a backup with the SQLite engine, because every engine's backups are SQLite files. */
 const examined = (file: string) => engineOf({ dataDir: tempDir(), clock: systemClock }).operations.examineBackup(file);
 
 /**
- * Defines the tests that every engine's StoreOperations must pass. `isOnServer`: true if a backup can't replace the
+ * Defines the tests that every engine's StoreOperations must pass. `isOnServer` means that a backup can't replace the
  * database, because other machines may be using it.
  */
 export function storeOperationsContract(
@@ -34,7 +34,7 @@ export function storeOperationsContract(
 
     afterEach(() => database[Symbol.asyncDispose]());
 
-    /** Creates the database, with its workspace on the `free` plan. */
+    /** Creates the database with its workspace on the `free` plan. */
     const begin = async () => {
       const store = await engine.openStore();
       await operate({ store }).updateWorkspace({ plan: 'free' }, by);

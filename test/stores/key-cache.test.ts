@@ -3,7 +3,9 @@ import { RankdError } from '../../src/base/errors.ts';
 import type { KeyRecord } from '../../src/ports/index.ts';
 import { KeyCache } from '../../src/stores/key-cache.ts';
 
-/** Creates a fake store, and a cache for it. Each record's `secretId` is the store's version at the lookup. */
+/**
+ * Creates a fake store and a cache for it. Each record's `secretId` is the store's version at the time of the lookup.
+ */
 function open() {
   const store = { version: 1, isDown: false, lookUps: 0 };
   const cache = new KeyCache({

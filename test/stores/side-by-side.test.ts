@@ -23,7 +23,7 @@ import { freshDataDir } from '../support/fresh-data-dir.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 
-/** A store, its clock, and the ids of the changes in it so far. */
+/** A store with its clock, and the ids of the changes recorded so far. */
 interface Side {
   store: Store;
   clock: ManualClock;
@@ -47,7 +47,7 @@ const changed = fc.record({
   ...{ undoId: maybe(fc.constant('undo_x')), finishedAt: maybe(time) },
 });
 
-/** At most two conditions, because more would match almost nothing. */
+/** Sets at most two conditions, because more would match almost nothing. */
 const filter: fc.Arbitrary<ChangeFilter> = fc
   .record({
     all: fc.record({
@@ -63,7 +63,7 @@ const filter: fc.Arbitrary<ChangeFilter> = fc
     limit,
   }));
 
-/** A read or a write on one side, whose result is compared with the other side's. */
+/** A read or write on one side. The test compares its result with that of the other side. */
 type Step = (side: Side) => Promise<unknown>;
 
 function step<T>(arbitrary: fc.Arbitrary<T>, does: (side: Side, value: T) => Promise<unknown>): fc.Arbitrary<Step> {

@@ -270,7 +270,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.lastAppliedAt(7)).toBeUndefined();
       await finish(at, change.id, applied);
       expect(await at.other.lastAppliedAt(7)).toBe(at.clock.now());
-      await record(at.store, newChange({ state: 'applied', finishedAt: 1_000 })); // the clock was set back
+      await record(at.store, newChange({ state: 'applied', finishedAt: 1_000 })); // as if the clock had been set back
       expect(await at.other.lastAppliedAt(7)).toBe(1_000);
     });
 

@@ -22,7 +22,7 @@ export function declaredKeyContract(at: StoreCase): void {
   const found = (text: string) => lookUp(at.other, text);
   const places = (...placeIds: number[]) => ({ whitelist: { placeIds, declaredIn: 'rankd.yaml:5' } });
 
-  /** Lists the actions in the audit log after the first `since` events, oldest first. */
+  /** Lists the audit log's actions, oldest first, without the first `since` events. */
   const audited = async (since = 0) =>
     (await at.store.listAudit({ limit: 100 }))
       .toReversed()

@@ -78,7 +78,7 @@ export function discordContract(at: StoreCase): void {
       await link(ann, 1001);
       await link(bob, 1002);
       const ended = { state: 'applied', finishedAt: at.clock.now(), rankeeId: 7 } as const;
-      const byAnn = { rankerId: 0, rankerName: 'Annie', by: actorOf(ann) }; // like a change from before she was linked
+      const byAnn = { rankerId: 0, rankerName: 'Annie', by: actorOf(ann) }; // like a change made before she was linked
       await record(at.store, newChange({ ...ended, id: 'chg_ann', ...byAnn }));
       await record(at.store, newChange({ ...ended, id: 'chg_bob', rankerName: 'Bobby', by: actorOf(bob) }));
       const forgetting = { userId: 1001, pseudonym: -77 };

@@ -8,7 +8,7 @@ import type { StoreCase } from './store-case.ts';
 
 const group = 'the simulated group';
 
-/** Returns a change that suspends member 7 until the given time. */
+/** Returns a change that suspends member 7 until `endsAt`. */
 function newSuspension(id: string, endsAt: number, rest: Partial<RankChange> = {}): RankChange {
   return newChange({ hold: { does: 'begin', id, kind: 'suspension', endsAt }, reason: 'spam', ...rest });
 }

@@ -15,7 +15,10 @@ const notApplied: ChangeOutcome = {
 const over = () => 0;
 
 export function lateWriteContract(at: StoreCase): void {
-  /** Runs the recovery on `at.store`, as if it had stalled during a write while `at.other` took over the change. */
+  /**
+   * Runs the recovery on `at.store` as if that store had stalled during a write and `at.other` had taken over the
+   * change.
+   */
   const settle = async (change: ReturnType<typeof newChange>, leftMs = over) => {
     const reportLateWrite = vi.fn();
     const trust = { reportLateWrite } as unknown as PlatformTrust;

@@ -54,7 +54,7 @@ export function retentionContract(at: StoreCase): void {
     const subjects = async () =>
       (await at.other.listAudit({ limit: 99, oldestFirst: true })).map(({ subject }) => subject);
 
-    /** Appends an event that announces a removal, and removes up to `limit` events with ids up to `upToId`. */
+    /** Appends an event that announces the removal, then removes at most `limit` events with ids up to `upToId`. */
     const pruneUpTo = async (upToId: number, limit: number) => {
       const { rows } = await at.store.auditChain({ afterId: upToId - 1, limit: 1 });
       const [upTo = chainStart] = rows;

@@ -31,7 +31,7 @@ export function newSecret(text: string): NewSecret {
   return { hash: createHash('sha256').update(text).digest('hex'), masked: `rk_live_${text.slice(0, 3)}…abc` };
 }
 
-/** Looks up the key with the secret `newSecret(text)`, as a new request does. */
+/** Looks up the key with the secret `newSecret(text)`, as a new request would. */
 export async function lookUp(store: Store, text: string, placeId = 42): Promise<KeyRecord | undefined> {
   await store.freshen();
   return store.lookUpKey({ hash: newSecret(text).hash, placeId });
@@ -82,7 +82,6 @@ export const refused: ChangeOutcome = {
 };
 export const unknown: ChangeOutcome = { state: 'unknown', code: 'outcome_unknown', message: 'Not confirmed.' };
 
-/** Returns a pending demotion with a new id. */
 export function newDemotion(rankeeId: number, rest: Partial<RankChange> = {}): RankChange {
   return newChange({ rankeeId, demotion: true, newRankId: 1, ...rest });
 }
@@ -91,7 +90,7 @@ const member = { id: 100, name: 'Member', rank: 1, kind: 'base' } as const;
 const builder = { id: 200, name: 'Builder', rank: 10, kind: 'custom' } as const;
 const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
 
-/** Returns the policy case for a promotion that all rules allow, unless `policy` makes them stricter. */
+/** Returns a policy case for a promotion that all rules allow, unless `policy` makes them stricter. */
 export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
   return {
     policy: { ...openPolicy, ...policy },
@@ -140,16 +139,17 @@ export async function begin(store: Store, change: RankChange, beginning: Beginni
   return verdict.do === 'begin';
 }
 
-/** A handle on a store, and the clock for its records. */
 type StoreAndClock = Parameters<typeof recordOutcome>[0];
 
-/** Records the outcome of an open change that the store holds or can take over. Resolves with false if it can't. */
+/**
+ * Takes over an open change if necessary, and records its outcome. Resolves with false if the store can't take it over.
+ */
 export async function finish(ports: StoreAndClock, changeId: string, outcome: ChangeOutcome): Promise<boolean> {
   await ports.store.takeOver(changeId);
   return (await recordOutcome(ports, changeId, outcome)) !== undefined;
 }
 
-/** Records that an open change, which the store holds or can take over, is being compensated. */
+/** Takes over an open change if necessary, and records that it is being compensated. */
 export async function startCompensating(
   ports: StoreAndClock,
   ...change: [string, Parameters<typeof recordCompensating>[2]]
@@ -163,7 +163,7 @@ export function record(store: Store, change: RankChange): Promise<void> {
   return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
 }
 
-/** Returns functions that change keys, places and the workspace as core decides. `by` is the actor. */
+/** Returns functions that apply core's decisions on keys, places and the workspace. `by` is the actor. */
 export function operate({ store, clock = systemClock }: { store: Store; clock?: { now(): number } }) {
   const actor = (by: string) => ({ by, at: clock.now() });
   return {

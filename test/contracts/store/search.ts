@@ -11,7 +11,7 @@ export function searchContract(at: StoreCase): void {
     for (const change of changes) await record(at.store, change);
     return changes.map(({ id }) => id);
   };
-  /** Returns the ids on all pages of at most `limit` changes. */
+  /** Reads all pages of at most `limit` changes, and returns the ids. */
   const search = async (selection: Selection, limit = 2) => {
     const found: string[] = [];
     let cursor: string | undefined;

@@ -35,7 +35,7 @@ test('a start does not migrate an older schema until every other node has had no
     hint: expect.stringContaining('rankd db migrate'),
   });
   const isStill = async () => (await beats()) === (await onServer(address, 'SELECT pg_sleep(0.1)').then(beats));
-  await expect.poll(isStill).toBe(true); // the other node's last heartbeat has arrived
+  await expect.poll(isStill).toBe(true); // the other node's last heartbeat has been stored
   const before = time.monotonic();
   await time.passUntil(alone()); // the other node's heartbeats have stopped
   expect(time.monotonic() - before).toBeGreaterThan(6_000);

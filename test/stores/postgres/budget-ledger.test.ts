@@ -104,7 +104,7 @@ test('a change of an account takes one round trip, or two after a change by anot
   expect(await other?.change(counted, add)).toBe(3);
   expect(trips).toBe(1);
   expect(await one?.change(counted, add)).toBe(4);
-  expect(trips).toBe(3); // the first response has the other node's change
+  expect(trips).toBe(3); // the first response already contains the other node's change
 });
 
 interface Counted {
@@ -118,7 +118,7 @@ function add(account: Counted): number {
 
 const counted: AccountName<Counted> = { operation: 'assign', open: () => ({ count: 0 }) };
 
-/** Returns an account that records the facts with which it is opened. */
+/** Returns an account name whose `open` records the facts that it receives. */
 function noting(opened: Array<OpeningFacts<Counted>>): AccountName<Counted> {
   const open = (facts: OpeningFacts<Counted>) => {
     opened.push(structuredClone(facts));

@@ -11,7 +11,7 @@ test('requests get 503 while the server has no free connection; heartbeats have 
   const { user, database, password } = address;
   const admin = clientOf(address);
   await admin.connect();
-  const limited = `limited_${database}`; // a user whose connections the test will limit
+  const limited = `limited_${database}`; // a user whose connections this test limits
   await admin.query(
     `CREATE ROLE ${limited} LOGIN PASSWORD ${admin.escapeLiteral(password?.() ?? '')}; GRANT "${user}" TO ${limited}`,
   );
@@ -50,7 +50,7 @@ test('requests get 503 while the server has no free connection; heartbeats have 
 
   await admin.query(`ALTER ROLE ${limited} CONNECTION LIMIT -1`);
   await expect.poll(async () => (await app.verify(key)).status).toBe(200);
-  // A change uses a different connection, which recovers independently.
+  // Changes use a different connection, which recovers independently.
   await expect.poll(async () => (await app.rank(key)).status).toBe(200);
 });
 
@@ -66,14 +66,14 @@ test('a request waits at most 2 s for its key on an unresponsive server, and req
   proxy.mode = 'hold';
   const since = performance.now();
   const asked = [app.verify(key), app.rank(key)];
-  await new Promise((resolve) => setTimeout(resolve, 100)); // the third request arrives during the lookups
+  await new Promise((resolve) => setTimeout(resolve, 100)); // lets the lookups start before the third request
   for (const { status, headers, ...answer } of await Promise.all([...asked, app.verify(key)]))
     expect([status, codeOf({ status, headers, ...answer }), headers['retry-after']]).toEqual([
       503,
       'store_unavailable',
       '1',
     ]);
-  expect(performance.now() - since).toBeLessThan(3_800); // one wait of 2 s, not two, and not the 5 s of a statement
+  expect(performance.now() - since).toBeLessThan(3_800); // a single wait of 2 s, not two, and not a statement's 5 s
   proxy.mode = 'pass';
   await expect.poll(async () => (await app.verify(key)).status).toBe(200);
 });

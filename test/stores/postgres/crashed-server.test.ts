@@ -8,11 +8,11 @@ import { onServer } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
 test('a write that the server lost in a crash is not reported as stored, even if another write got its transaction id', async () => {
-  // With this long delay, the server has uncommitted data only in memory.
+  // With a delay this long, uncommitted data exists only in the server's memory.
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();
-  const leaseClock = new ManualClock(); // prevents heartbeats, which would flush the data that the test loses
+  const leaseClock = new ManualClock(); // prevents heartbeats, which would flush the data that this test wants to lose
   const at = { user: server.user, database: 'postgres', password: undefined, tls: false as const };
   const address = { ...at, host: server.socketDir, port: server.port };
   const near = await openPostgresStore({ address, clock, leaseClock });
@@ -26,7 +26,7 @@ test('a write that the server lost in a crash is not reported as stored, even if
   const breaking = {
     beginChange: (change, question, judge) =>
       far.beginChange(change, question, (facts) => {
-        proxy.mode = 'hold'; // the change has its transaction and the lock, but sends nothing more
+        proxy.mode = 'hold'; // the change holds its transaction and the lock, but can send nothing more
         return judge(facts);
       }),
   } as Store;

@@ -12,7 +12,7 @@ test('after the server stalled, no node is declared dead until three of the own 
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   expect(detector.observe([other], 1)).toEqual([]);
-  await time.skip(15_000); // without a successful heartbeat
+  await time.skip(15_000); // no heartbeat succeeds in this time
   expect(detector.observe([other], 1)).toEqual([]);
   expect(detector.observe([other], 1)).toEqual([]);
   expect(detector.observe([other], 1)).toEqual([other]);
@@ -21,7 +21,7 @@ test('after the server stalled, no node is declared dead until three of the own 
 test('a new connection or a new heartbeat of a node restarts its timeout', async () => {
   const time = new ManualClock();
   const detector = new FailureDetector(time);
-  /** Observes the node every second. Returns the second when it is declared dead, or `undefined`. */
+  /** Observes the node every second, and returns the second in which it is declared dead. */
   const lookFor = async (seconds: number, { beat, session }: { beat: number; session: number }) => {
     for (let second = 1; second <= seconds; second += 1) {
       if (detector.observe([{ ...other, beat }], session).length > 0) return second;

@@ -8,10 +8,12 @@ import { begin, lookUp, newChange, newKey, operate, operator } from '../../contr
 import { ManualClock } from '../../support/manual-clock.ts';
 import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 
-/** A fault during a COMMIT: the connection breaks before the response, or before the server receives the COMMIT. */
+/**
+ * A fault during a COMMIT: the connection breaks either before the response or before the server receives the COMMIT.
+ */
 type Fault = 'lost answer' | 'lost commit' | undefined;
 
-/** Starts a proxy between rankd and the server. */
+/** Starts a fault-injecting proxy between rankd and the server. */
 async function wire(address: ServerAddress) {
   let fault: Fault;
   let cuts = 0;
@@ -70,7 +72,7 @@ async function openThrough() {
   return { line, store, other, clock, address };
 }
 
-/** Ends the sessions that are waiting for a lock. */
+/** Terminates the sessions that are waiting for a lock. */
 const endWaiting = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 

@@ -69,10 +69,10 @@ test('daemon and commands reject a different cluster on the same port until the 
   const accepted = await run('store', 'accept', '-y', '--json');
   expect(accepted.json()).toMatchObject({ server: { known: before, found: after, accepted: true } });
   expect((await run('store', 'accept', '--json')).json()).toMatchObject({ server: { known: after, accepted: false } });
-  expect(await acceptances()).toEqual([]); // the database was empty
-  // The daemon may still be creating the tables.
+  expect(await acceptances()).toEqual([]); // not audited, because the database was still empty
+  // Retries, because the daemon may still be creating the tables.
   await expect.poll(() => run('key', 'create', 'next')).toMatchObject({ code: 0 });
-  // The daemon uses the other cluster's keys.
+  // The daemon now reads from the other cluster, which does not contain this key.
   await expect.poll(async () => codeOf(await daemon.verify(key))).toBe('invalid_key');
 
   proxy.serverPort = address.port;

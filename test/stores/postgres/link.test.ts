@@ -7,7 +7,7 @@ test('a session that no longer accepts writes is dropped, and a new one is opene
   const { address } = await postgresDatabase();
   const db = new Database(address);
   onTestFinished(() => db.close());
-  await db.work('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY'); // like a primary that became a standby
+  await db.work('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY'); // like a primary that has become a standby
   const write = () =>
     db.work<{ version: number }>('UPDATE rankd.access_version SET version = version + 1 RETURNING version');
   await expect(write()).rejects.toMatchObject({

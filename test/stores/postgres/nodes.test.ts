@@ -14,7 +14,7 @@ import { clientOf, onServer, postgresDatabase } from '../../support/postgres-dat
 import { send } from '../../support/send.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
-/** Opens two stores on one database, each with a separate lease clock. */
+/** Opens two stores on the same database, each with a separate lease clock. */
 async function twoNodes() {
   const { address } = await postgresDatabase();
   const open = async () => {
@@ -28,8 +28,8 @@ async function twoNodes() {
     const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock });
     onTestFinished(() => store.close());
     /**
-     * Advances the clock second by second. After each second, waits until the node sleeps again, as it does after the
-     * response to its heartbeat.
+     * Advances the clock second by second. After each second, waits until the node sleeps again, which means that its
+     * heartbeat has been answered.
      */
     const pass = async (seconds: number, until: () => Promise<boolean> = async () => false) => {
       for (let second = 1; second <= seconds; second += 1) {
@@ -184,7 +184,7 @@ function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
 test('a registered daemon is listed with its current status until it is closed', async () => {
   const { address } = await postgresDatabase();
   const [one, other] = await Promise.all([1, 2].map(() => openPostgresStore({ address, clock: new ManualClock() })));
-  await other?.enqueue(7); // a node that is not a daemon
+  await other?.enqueue(7); // registers a node that is not a daemon
   let isDraining = false;
   await one?.nodes?.showNode(daemonNamed('east', { status: () => ({ ...status, isDraining }) }));
   expect(await other?.nodes?.listNodes()).toMatchObject([{ name: 'east', state: 'serving', status }]);
@@ -388,7 +388,7 @@ test('a daemon is not ready without a lease, or once a later rankd has migrated 
     // Another test may reuse this database.
     await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`);
   });
-  // A newer schema that this version can still use.
+  // Adds a newer schema version that this rankd can still use.
   await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`);
   await time.advance(1_000);
   await store.nodes?.showNode(daemonNamed('east'));

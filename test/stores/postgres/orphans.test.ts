@@ -6,7 +6,7 @@ import { openTestApp } from '../../support/open-test-app.ts';
 import { clientOf, onServer, postgresDatabase } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
-/** Other tests run on the same server at the same time. */
+/** Matches only this database, because other tests use the same server at the same time. */
 const waitingHere = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 test('a request that failed with its connection can be retried with its Idempotency-Key once the server responds', async () => {

@@ -80,7 +80,7 @@ describe.each(places)('over %s', (where, place) => {
 interface Place {
   above?: number;
   mode?: number;
-  /** The parts that a different user owns. */
+  /** The parts owned by a different user. */
   foreign?: Array<'above' | 'directory' | 'socket'>;
 }
 

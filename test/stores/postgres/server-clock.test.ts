@@ -7,7 +7,9 @@ import { postgresDatabase } from '../../support/postgres-database.ts';
 
 const serverAt = Date.UTC(2026, 5, 1);
 
-/** Returns a clock that has read the server's time once, and a function that re-reads it after some time. */
+/**
+ * Returns a clock that has read the server's time once, and a function that makes it read the time again after `ms`.
+ */
 async function asked() {
   const own = new ManualClock(0);
   const clock = new ServerClock(own);

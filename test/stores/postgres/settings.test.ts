@@ -11,7 +11,7 @@ import { startFakePostgres } from '../../support/fake-postgres.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
-/** Creates a database with the schema `evil`, and a user with these settings. */
+/** Creates a database with an `evil` schema, and a user with the given settings. */
 async function databaseWith(settings: string): Promise<ServerAddress> {
   const { address } = await postgresDatabase();
   const user = `user_of_${address.database}`;
@@ -28,7 +28,7 @@ async function daemonAt(address: ServerAddress) {
   return openTestApp({ store });
 }
 
-/** Functions that shadow PostgreSQL's own in sessions with this schema first in their search path. */
+/** Functions that shadow PostgreSQL's own in a session whose search path starts with this schema. */
 const evil = `
   CREATE SCHEMA evil;
   CREATE FUNCTION evil.encode(bytea, text) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$;

@@ -12,8 +12,8 @@ const limit = 60;
 const latencyMs = 80;
 
 /**
- * Creates a platform with windows of a minute, and nodes that share its budget. `pass` advances the clock and waits for
- * the ledger's responses.
+ * Creates a platform with one-minute rate-limit windows. Nodes that `join` it share its budget; `pass` advances the
+ * clock and waits for the ledger's responses.
  */
 async function nodesOn(options: { sendsHeaders: boolean }) {
   const { address } = await postgresDatabase();
@@ -51,7 +51,7 @@ async function nodesOn(options: { sendsHeaders: boolean }) {
       try {
         await gate.enter({ lane, deadlineAt: clock.monotonic() + 10_000, signal });
       } catch {
-        return; // no room in time
+        return; // no slot became free in time
       }
       await clock.sleep(latencyMs);
       let headers: Record<string, string> = {};
@@ -69,7 +69,7 @@ async function nodesOn(options: { sendsHeaders: boolean }) {
   };
   const pass = async (ms: number) => {
     await clock.advance(ms);
-    // A response can lead to the next request a few turns later.
+    // A response can trigger the next request a few event-loop turns later.
     for (let idle = 0; idle < 5; idle = underWay > 0 ? 0 : idle + 1)
       await new Promise((resolve) => setImmediate(resolve));
   };

@@ -44,9 +44,9 @@ test('a daemon has at most five connections and no session state, so that a pool
   const answers = await Promise.all([2001, 2002, 2003, 2003, 2003].map((userId) => app.rank(key, { userId })));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   await store.auditChain({ afterId: 0, limit: 1 });
-  await time.advance(1_000); // a heartbeat
-  await expect.poll(() => line.most()).toBe(5); // all five connections have been in use
-  expect(line.sent()).toContain('SET LOCAL'); // shows that the proxy records statements
+  await time.advance(1_000); // triggers a heartbeat
+  await expect.poll(() => line.most()).toBe(5);
+  expect(line.sent()).toContain('SET LOCAL'); // proves that the proxy records statements
   expect(line.sent()).not.toMatch(/[\0;]\s*SET (?!LOCAL )|Q\0[\s\S]{3}SET (?!LOCAL )/);
   expect(line.sent()).not.toMatch(/pg_(try_)?advisory_lock|CREATE TEMP|DECLARE |set_config\([^)]*false\)/);
 });
@@ -60,7 +60,7 @@ test('joining a member queue waits for uncommitted positions in the same queue',
   let position: string | undefined;
   let entered: Promise<unknown> | undefined;
   await other.underLock(async (transaction) => {
-    await transaction.get('SELECT pg_advisory_xact_lock(7)'); // as a different node does
+    await transaction.get('SELECT pg_advisory_xact_lock(7)'); // as another node would
     await transaction.get(`INSERT INTO rankd.member_queue (rankee_id, node) VALUES (7, 'node_a')`);
     entered = store.enqueue(7).then((taken) => {
       position = taken;
@@ -103,7 +103,7 @@ test('a change is synced to disk whatever the server’s settings; a heartbeat i
         (row) => row['setting'],
       );
     expect(new Set(await commits('rank_changes'))).toEqual(new Set(['on']));
-    expect(await commits('nodes')).toEqual([setting]); // joining uses the server's setting
+    expect(await commits('nodes')).toEqual([setting]); // registration uses the server's setting
     await time.advance(1_000);
     await expect.poll(() => commits('nodes')).toEqual([setting, 'off']);
     await onServer(address, 'DELETE FROM seen.commits');

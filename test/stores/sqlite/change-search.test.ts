@@ -11,8 +11,8 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
 /**
- * More changes than one page reads. The oldest 60 were refused and are for the member Ann_2; the others are for Ann_1
- * and for members whose names begin with Many.
+ * More changes than one page scans. The oldest 60 are refused changes of Ann_2; the others are changes of Ann_1, or of
+ * members whose names begin with Many.
  */
 const count = 12_000;
 const dir = new TempDir();

@@ -28,7 +28,7 @@ function slowDown(file: string, table: string): void {
   database.close();
 }
 
-/** Makes all time count as a wait for the disk, or as CPU time. */
+/** Makes all elapsed time count either as waiting for the disk or as CPU time. */
 function allTimeIs(kind: 'wait' | 'work'): void {
   const cpuTime = vi
     .spyOn(process, 'cpuUsage')
@@ -41,10 +41,10 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   await event('none');
   slowDown(file, 'audit_events');
   allTimeIs('wait');
-  for (const slow of ['one', 'two']) await event(slow); // two slow commits move further commits to a thread
+  for (const slow of ['one', 'two']) await event(slow); // after two slow commits, further ones run in a thread
   const before = commitsIn(file);
   const first = event('first');
-  await new Promise((resolve) => setTimeout(resolve, 50)); // the first event is being committed
+  await new Promise((resolve) => setTimeout(resolve, 50)); // lets the commit of the first event begin
   await Promise.all([first, event('second'), event('third')]);
   expect(commitsIn(file) - before).toBe(2);
 });
@@ -95,7 +95,6 @@ test('closing waits for pending writes', async () => {
   expect(await again.listKeys()).toMatchObject([{ name: 'main' }]);
 });
 
-/** The kinds of damage to a daemon's file. */
 const damages: Array<[string, (file: string) => void]> = [
   ['removed', (file) => rmSync(file)],
   [
@@ -143,12 +142,12 @@ test('a command that commits into replaced or removed files does not report succ
   await expect(operate({ store: command }).createKey(newKey('lost'), operator)).rejects.toMatchObject(damagedFiles);
 });
 
-/** A daemon's files, each with the number of `damages` to test on it, from the first one. */
+/** A daemon's files, each with how many of the first `damages` to test on it. */
 const namedParts: Array<[string, RegExp, number]> = [
   ['rankd.db', /^rankd\.db$/, 4],
   ['rankd.db-wal', /^rankd\.db-wal$/, 4],
-  ['rankd.db-shm', /^rankd\.db-shm$/, 2], // truncating the mapped file can kill the process
-  ["the daemon's lock", /^daemon\.lock$/, 2], // lock files are empty
+  ['rankd.db-shm', /^rankd\.db-shm$/, 2], // truncating a memory-mapped file can kill the process
+  ["the daemon's lock", /^daemon\.lock$/, 2], // a lock file is empty, so it can't be truncated
   ["its node's lock", /^node_\w+\.lock$/, 2],
 ];
 

@@ -114,7 +114,7 @@ test('an unwritable directory is no_permission, and the error names it', async (
       () => console.log('"opened"'),
       ({ name, code, message, hint }) => console.log(JSON.stringify({ name, code, message, hint })),
     );`;
-  const nobody = 65_534; // root can write everywhere
+  const nobody = 65_534; // root can write anywhere, so the test needs another user
   expect(await runNode(code, process.getuid?.() === 0 ? { uid: nobody } : {})).toEqual({
     name: 'RankdError',
     code: 'no_permission',

@@ -37,11 +37,13 @@ test('names of linked users are read only from their own changes', async () => {
   expect(plans.filter((plan) => /rank_changes|TEMP B-TREE/.test(plan))).toEqual([
     'SEARCH main.rank_changes USING INDEX changes_of_a_member (rankee_id=?)',
     'SEARCH main.rank_changes USING INDEX changes_asked_by (ranker_id=?)',
-    'USE TEMP B-TREE FOR ORDER BY', // sorts only the rows from both indexes
+    'USE TEMP B-TREE FOR ORDER BY', // sorts only the rows found by the two indexes
   ]);
 });
 
-/** Returns SQLite's query plans for the reads that `ask` makes. A `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
+/**
+ * Returns SQLite's query plans for the reads that `ask` makes. A `SCAN` reads a whole table, and a `TEMP B-TREE` sorts.
+ */
 async function plansOf(ask: (store: Store) => Promise<unknown>): Promise<string[]> {
   const clock = new ManualClock();
   const file = join(tempDir(), 'rankd.db');

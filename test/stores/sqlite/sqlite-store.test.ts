@@ -24,7 +24,7 @@ async function createDatabase(dir = new TempDir()): Promise<TestDatabase> {
   };
 }
 
-/** Creates a database as a copy of a migrated one, because a migration takes longer than most tests. */
+/** Copies a migrated database, because a migration takes longer than most tests. */
 const createMigrated = async () => createDatabase(await freshDataDir());
 
 async function createWithThread(): Promise<TestDatabase> {

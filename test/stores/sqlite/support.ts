@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Counts the commits in a write-ahead log: only their last frames have a database size
+ * Counts the commits in a write-ahead log: only the last frame of a commit contains the database size
  * (https://sqlite.org/fileformat2.html#walformat).
  */
 export function commitsIn(file: string): number {

@@ -8,7 +8,7 @@ import { SqliteDatabase } from '../../../../src/stores/sqlite/engine/database.ts
 import { startNode } from '../../../support/node-process.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
-/** Creates a database that a different process locks for `ms` milliseconds. */
+/** Creates a database that another process locks for `ms` milliseconds. */
 async function heldFor(ms: number): Promise<string> {
   const file = join(tempDir(), 'held.db');
   writeFileSync(file, '');

@@ -16,8 +16,8 @@ const clock = new ManualClock();
 const calls = ['rmSync', 'openSync', 'fsyncSync', 'linkSync', 'renameSync'];
 
 /**
- * Restores in a separate process that copies the data directory before each of these calls. Returns the copies; each
- * has the files that a kill at that point would leave.
+ * Restores a backup in a separate process, which copies the data directory before each of `calls`. Returns the copies:
+ * each contains the files that a kill at that point would leave behind.
  */
 async function snapshots({ dataDir, file }: { dataDir: string; file: string }): Promise<string[]> {
   const folder = tempDir();
@@ -40,8 +40,8 @@ async function snapshots({ dataDir, file }: { dataDir: string; file: string }): 
 }
 
 /**
- * Creates a data directory as a killed process leaves it, with the new plan in the write-ahead log, and a backup with
- * the old plan.
+ * Creates a data directory in the state that a killed process leaves, with the new plan only in the write-ahead log,
+ * and a backup with the old plan.
  */
 async function crashedDataDir(): Promise<{ dataDir: string; file: string }> {
   const [dataDir, left] = [tempDir(), tempDir()];

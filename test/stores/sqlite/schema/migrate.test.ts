@@ -13,7 +13,7 @@ const clock = new ManualClock();
 const nextStep = "ALTER TABLE keys ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'";
 const next = migrations.length + 1;
 
-/** Creates a data directory with a closed database that has the released schema. */
+/** Creates a data directory with a closed database of the released schema. */
 async function releasedDatabase(): Promise<{ dataDir: string; file: string; copy: string }> {
   const dataDir = tempDir();
   const store = await openSqliteStore({ dataDir, clock });
