@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ErrorDocument, Session } from './documents.ts';
 
-/** A refusal by the daemon, or a missing response. The message is for the operator. */
+/** An error from the daemon, or the lack of a response. The message is for the operator. */
 export class ApiError extends Error {
   readonly details: Partial<ErrorDocument> & { status?: number };
 
@@ -13,7 +13,7 @@ export class ApiError extends Error {
 
 export const loginState = signal<'unknown' | 'in' | 'out'>('unknown');
 
-/** The session, once the daemon has reported it. */
+/** `undefined` until the daemon has reported the session. */
 export const session = signal<Session | undefined>(undefined);
 
 /** The error from the last refused login. */
@@ -25,12 +25,12 @@ export const respondedAt = signal(Date.now());
 /** True while the daemon does not respond. */
 export const isLost = signal(false);
 
-/** The page's path, which ends with a slash. */
+/** The page's path, with a trailing slash. */
 export const base = new URL('.', import.meta.url).pathname;
 
 /**
- * The local storage item with the token. The cookie alone is not enough, because browsers send it to every port on this
- * machine.
+ * The name of the local storage item that contains the token. The cookie alone is not enough, because browsers send it
+ * to every port on this machine.
  */
 const tokenName = 'rankd-token';
 
@@ -55,7 +55,7 @@ export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Logs in with a link, which works once. */
+/** Logs in with a single-use link. */
 export async function logIn(link: string): Promise<void> {
   try {
     const { session: made } = await send<{ session: Session & { token: string } }>('login', { link });
@@ -68,7 +68,6 @@ export async function logIn(link: string): Promise<void> {
   }
 }
 
-/** Continues the previous session, if there is one. */
 export async function resumeSession(): Promise<void> {
   if (localStorage.getItem(tokenName) === null) {
     loginState.value = 'out';
@@ -89,8 +88,8 @@ export function endSession(): void {
 }
 
 /**
- * Calls `onEvent` with the name of each event in the stream, until the stream ends or is refused. This does not
- * use `EventSource`, which can't send the token.
+ * Calls `onEvent` with the name of each event in the stream, until the stream ends or is refused. Does not use
+ * `EventSource`, because it cannot send the token.
  */
 export async function followEvents(
   onEvent: (event: string) => void,

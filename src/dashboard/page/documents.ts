@@ -51,7 +51,7 @@ export interface Chart {
   isComplete: boolean;
 }
 
-/** The changes in an hour or a day. The numbers are null until they have been counted. */
+/** The number of changes of each kind in an hour or a day; null until they have been counted. */
 export interface Bar {
   from: string;
   promotions: number | null;
@@ -90,7 +90,7 @@ export interface FoundMember {
   changes: Change[];
 }
 
-/** A change's dry run. */
+/** The result of a change's dry run. */
 export interface RankTest {
   test: ReturnType<typeof dryRunDocument>;
   /** Null if the change is not allowed. */
@@ -111,7 +111,6 @@ export interface TestedWebhook {
 
 export interface Session {
   operator: string;
-  /** True if the session can't change anything. */
   viewOnly: boolean;
   expiresAt: string;
   /** The command that starts rankd on the daemon's machine, e.g. `npx rankd`. */

@@ -6,12 +6,12 @@ import type { Budget, Chart, Hold, Key, Keys, Person, Roles, Setup, Status, Webh
 const shortestGapMs = 1_000;
 /** The delay before the page reopens a broken stream. */
 const brokenMs = 2_000;
-/** The delay before the page requests a stream again after a refusal. */
+/** The delay before the page retries a refused stream. */
 const refusedMs = 10_000;
 /** After this time without an event or a response, the page requests the daemon's status. */
 const silenceMs = 25_000;
 
-/** A document from `/api`. While a view shows it, it is refetched whenever the daemon reports changes. */
+/** A document from `/api`, refetched whenever the daemon reports changes while a view shows it. */
 export class Live<T> {
   readonly data: Signal<T | undefined> = signal(undefined);
   readonly error: Signal<ApiError | undefined> = signal(undefined);
@@ -28,14 +28,14 @@ export class Live<T> {
     this.#read = readIt;
   }
 
-  /** Marks the document as stale. */
+  /** Marks the document as stale. If a view shows it, it is refetched. */
   touch(): void {
     this.#isStale = true;
     this.#follow();
   }
 
   use(): () => void {
-    // a document that no view uses misses changes, and a fetch in flight may predate them
+    // while no view uses a document, it misses changes, and a fetch in flight can predate them
     if (this.#users++ === 0) this.#isStale = true;
     shown.add(this);
     this.#follow();
@@ -77,7 +77,6 @@ export class Live<T> {
 let isListening = false;
 const listenTimeoutMs = 500;
 
-/** The documents that the open views show. */
 const shown = new Set<Live<unknown>>();
 
 export const status = new Live('status', async () => (await read<{ status: Status }>('status')).status);
@@ -93,7 +92,7 @@ export const people = new Live('status', async () => (await read<{ people: Perso
 export const setup = new Live('keys', async () => (await read<{ setup: Setup }>('setup')).setup);
 export const roles = new Live('roles', () => read<Roles>('roles'));
 
-/** The number of key pages shown. A change reloads all of them. */
+/** The number of pages of keys shown. A change reloads all of them. */
 export const keyPages = signal(1);
 
 export const keys = new Live('keys', async () => {
@@ -107,12 +106,15 @@ export const keys = new Live('keys', async () => {
   return shown;
 });
 
-/** True for a simulated change or key while the group is real, where the change can't be undone or the key used. */
+/**
+ * True for a change or key from a simulated group if the group is now real: the change cannot be undone, and the key
+ * cannot be used.
+ */
 export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boolean {
   return simulated && status.data.value?.simulated !== true;
 }
 
-/** Returns a document, and refreshes it while the component is shown. */
+/** Returns a document, and keeps it up to date while the component is mounted. */
 export function useLive<T>(live: Live<T>): { data: T | undefined; error: ApiError | undefined } {
   useEffect(() => live.use(), [live]);
   return { data: live.data.value, error: live.error.value };

@@ -37,7 +37,10 @@ function Page() {
   );
 }
 
-/** Logs in with a link, which is removed from the address so that others can't read it, or resumes the session. */
+/**
+ * Logs in with the link in the address, which is removed so that others cannot read it. Without a link, resumes the
+ * session.
+ */
 function begin(): Promise<void> {
   if (location.pathname !== `${base}login`) return resumeSession();
   const link = location.hash.slice(1);

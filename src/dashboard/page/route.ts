@@ -16,8 +16,8 @@ addEventListener('hashchange', () => {
 });
 
 /**
- * The view in the address, e.g. `#/changes?key=my-game`. The default is the set-up while the group is simulated, and
- * otherwise the changes.
+ * The view that the address names, e.g. `#/changes?key=my-game`. The default is `setup` while the group is simulated,
+ * and `changes` otherwise.
  */
 export const route = computed((): Route => {
   const [path = '', query] = hash.value.replace(/^#\/?/, '').split('?');

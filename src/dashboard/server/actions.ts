@@ -77,7 +77,7 @@ type Schema = Readonly<Record<string, Field<unknown>>>;
 type Values<Of extends Schema> = { [Name in keyof Of]: ReturnType<Of[Name]> };
 type Action = (fields: Record<string, unknown>, acting: Acting) => Promise<Document>;
 
-/** The field that each error is about. */
+/** The form field that each error code is about. */
 const fieldOf: Partial<Record<ErrorCode, string>> = {
   user_not_found: 'user',
   user_renamed: 'user',
@@ -87,7 +87,7 @@ const fieldOf: Partial<Record<ErrorCode, string>> = {
   reason_required: 'reason',
 };
 
-/** Creates a POST handler, which parses its fields, calls `run`, and names the field that an error is about. */
+/** Creates a POST handler that parses the fields, calls `run`, and adds the field that an error is about. */
 function action<Of extends Schema>(schema: Of, run: (values: Values<Of>, acting: Acting) => Promise<Document>): Action {
   return async (fields, acting) => {
     const values = Object.entries(schema).map(([name, field]) => [name, field(fields[name], name)]);
@@ -109,9 +109,9 @@ const keyName = named(
 );
 const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and dashes');
 const discordId = named(isDiscordId, 'the id of a Discord user: digits alone, such as 1100000000000000001');
-/** The changes to an extra role, by the request's `does`. */
+/** The changes to an extra role, keyed by the request's `does`. */
 const roleKinds: Partial<Record<string, RoleChangeKind>> = { give: 'role_added', take: 'role_removed' };
-/** The holds that a change with a duration begins, by the request's `does`. */
+/** The holds that a change with a duration begins, keyed by the request's `does`. */
 const holdKinds: Partial<Record<string, Hold['kind']>> = { suspend: 'suspension', set: 'temporary', give: 'temporary' };
 const changes = ['set', 'give', 'take', ...directions] as const;
 const members = { users: text(60_000), does: oneOf(changes), rank: optional(role), reason };
@@ -119,9 +119,9 @@ const oneMember = {
   user: id('a user id'),
   does: oneOf(['suspend', ...changes]),
   rank: optional(role),
-  /** The duration of a suspension, temporary rank or temporary role; `ever` for no end. */
+  /** The duration of a suspension, temporary rank or temporary role; `ever` means no end. */
   for: optional<number | 'ever'>((value, name) => (value === 'ever' ? value : length(value, name))),
-  /** The member's highest role in the preview; the change is refused if the member's highest role is now different. */
+  /** The member's highest role in the preview. rankd refuses the change if that is no longer the highest role. */
   ifRank: optional(role),
   reason,
 };
@@ -133,7 +133,7 @@ const rules = {
 };
 const places = { ...key, places: text(10_000) };
 
-/** The handlers of the page's POST requests, except those about sessions, by their path below /api. */
+/** The handlers of the page's POST requests, except those about sessions, keyed by the path below /api. */
 export const actions: Readonly<Record<string, Action>> = {
   'rank/test': action(oneMember, async (values, { app, by }) => {
     const command = await changeOf(app, values, by);
@@ -285,7 +285,7 @@ function onPlaces(
   });
 }
 
-/** Builds the command for a change to one member, like the `rankd rank` commands. */
+/** Builds the command for a change to one member, as the `rankd rank` commands do. */
 async function changeOf(
   app: DaemonContext,
   { user, does, rank, for: duration, ifRank, reason }: Values<typeof oneMember>,
@@ -314,7 +314,7 @@ function kindOf(does: string): Pick<ChangeCommand, 'step' | 'kind'> {
   return { ...(step && { step }), ...(kind && { kind }) };
 }
 
-/** Returns the requested rank or role; 0 for the changes that take none. */
+/** Returns the requested rank or role, or 0 for a change that takes none. */
 function roleOf({ does, rank }: Pick<Values<typeof oneMember>, 'does' | 'rank'>): number {
   if (does !== 'set' && !(does in roleKinds)) return 0;
   if (rank === undefined) throw new FieldError('rank', 'is missing');
@@ -334,11 +334,11 @@ async function holdOf(
   return { kind, endsAt: app.clock.now() + duration };
 }
 
-/** Parses and checks a list of members, like `rankd rank set RANK --file FILE`. */
+/** Parses and checks a list of members, as `rankd rank set RANK --file FILE` does. */
 async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
   const newRankId = roleOf({ does, rank });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
-  // refuses an unknown rank or role once, instead of for each line
+  // refuses an unknown rank or role once instead of once per line
   if (does in roleKinds)
     await inField('rank', () => app.group.judged((scheme) => resolveAlongside(scheme, newRankId), call));
   else if (does === 'set') await app.group.target(newRankId, call);
@@ -353,7 +353,10 @@ async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<
   return { command, members: found };
 }
 
-/** Returns a key's rules. A bound is stored with its role, so it follows the role if the role's rank changes. */
+/**
+ * Returns the rules to set. Each bound includes its role, so that the bound follows the role if the role's rank
+ * changes.
+ */
 async function rulesOf(
   app: DaemonContext,
   { minRank, maxRank, direction, isAnyPlace }: Values<typeof rules>,

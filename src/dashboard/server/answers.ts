@@ -6,7 +6,7 @@ import { errorDocument, pageHintOf } from '../../usecases/error-document.ts';
 import { gzip, type PageFile, packingFor } from './page-files.ts';
 import { FieldError } from './requests.ts';
 
-/** A document, as `--json` prints it. */
+/** A JSON document, as `--json` prints it. */
 export type Document = Record<string, unknown>;
 
 /** Shorter documents are not worth compressing. */
@@ -20,7 +20,7 @@ export async function sendDocument(reply: FastifyReply, document: Document): Pro
   return reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding').send(body);
 }
 
-/** The HTTP status for each error code, including the codes that only the page returns. */
+/** Overrides the status of the codes that the page returns but the API does not. */
 const pageStatuses: Record<ErrorCode, number> = {
   ...statuses,
   no_session: 401,
@@ -36,7 +36,7 @@ const pageStatuses: Record<ErrorCode, number> = {
   too_many_streams: 503,
 };
 
-/** Sends an error in the format of the command line's `--json`, with the name of the field that it is about, if any. */
+/** Sends an error in the format of the command line's `--json`, with the field that the error is about, if any. */
 export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
   const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);

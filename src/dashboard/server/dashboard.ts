@@ -22,9 +22,9 @@ export interface DashboardOptions {
   config: DashboardConfig;
   /** The setting `server.public_url`. */
   publicUrl: string | undefined;
-  /** Addresses and networks of reverse proxies. */
+  /** IP addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
-  /** The absolute path of the page's built files. */
+  /** The absolute path of the folder with the page's built files. */
   pageFolder: string;
   /** Returns the same status as `rankd status`. */
   status: () => Promise<DaemonStatus>;
@@ -33,27 +33,27 @@ export interface DashboardOptions {
 }
 
 const checkEveryMs = 60_000;
-/** The number of higher ports to try if another program uses the requested one. */
+/** The number of higher ports to try if the requested one is in use. */
 const nextPorts = 20;
 
-/** The page's state while it is listening. */
 interface Listening extends Site {
   /** `undefined` if the API's listener serves the page. */
   server?: FastifyInstance;
   /** The page's address, e.g. `http://127.0.0.1:7266`. */
   url: string;
-  /** The argument of `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if a public address is set. */
+  /**
+   * The argument for `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if the page has a public address.
+   */
   tunnel: string | null;
 }
 
 /**
- * The operator's page. Unless the configuration makes it permanent, it starts to listen when a link is requested, and
+ * The operator's page. Unless the configuration makes it permanent, it starts listening when a link is requested, and
  * stops after twelve hours without a session.
  */
 export class Dashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
-  /** The event streams of the open pages. */
   readonly streams = new Streams();
   readonly #runs = new PageRuns(() => this.streams.notify(['run']));
   readonly #page: Page;
@@ -61,7 +61,7 @@ export class Dashboard implements AsyncDisposable {
   #listening: Listening | undefined;
   #opening: Promise<Listening> | undefined;
   #wantedAt = 0;
-  /** Ends the watch for changes; set while a page is connected. */
+  /** Stops watching for changes. Set while a page is connected. */
   #watched: AbortController | undefined;
   #watching: Promise<void> | undefined;
 
@@ -78,19 +78,18 @@ export class Dashboard implements AsyncDisposable {
     void this.#closeUnused();
   }
 
-  /** The page's address and the number of sessions; null while the page is not listening. */
   get standing(): DaemonStatus['dashboard'] {
     return this.#listening === undefined ? null : { url: this.#listening.url, sessions: this.#sessions.count };
   }
 
-  /** The page's address if the page always listens; null if it starts to listen only when a link is requested. */
+  /** The page's address if the page listens permanently; null if it starts listening only when a link is requested. */
   get lastingUrl(): string | null {
     const isLasting = this.#options.config.enabled || this.#listening?.server === undefined;
     return isLasting ? (this.#listening?.url ?? null) : null;
   }
 
   /**
-   * Starts to listen unless the page is already listening. Throws `port_taken`, `no_permission` or `config_invalid`.
+   * Starts listening, unless the page is already listening. Throws `port_taken`, `no_permission` or `config_invalid`.
    */
   async open(): Promise<Listening> {
     this.#wantedAt = this.#clock.monotonic();
@@ -100,7 +99,7 @@ export class Dashboard implements AsyncDisposable {
     return this.#listening ?? this.#opening;
   }
 
-  /** Registers the page below `dashboard.path` on the API's server, before that server listens. */
+  /** Registers the page below `dashboard.path` on the API's server, which must not be listening yet. */
   async mount(server: FastifyInstance, path: string): Promise<void> {
     const { live, pageFolder } = this.#options;
     await mountPage(server, path, { ...this.#served, live, files: await readPageFiles(pageFolder, path) });
@@ -113,7 +112,7 @@ export class Dashboard implements AsyncDisposable {
     this.#listensAt({ port, origin: config.url ?? ofApi, path });
   }
 
-  /** Creates a link with which the operator `by` can log in once. Throws the same errors as `open`. */
+  /** Creates a single-use login link for the operator `by`. Throws the same errors as `open`. */
   async link(
     by: string,
     kind: SessionKind = usualKind,
@@ -123,7 +122,7 @@ export class Dashboard implements AsyncDisposable {
     return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
 
-  /** Ends all sessions and invalidates all links. Returns the number of sessions. */
+  /** Ends all sessions and invalidates all links. Returns the number of ended sessions. */
   async logAllOut(by: string): Promise<number> {
     await this.#app.store.dropLoginLinks();
     const sessions = this.#sessions.logAllOut();
@@ -169,8 +168,8 @@ export class Dashboard implements AsyncDisposable {
   }
 
   /**
-   * Records the page's addresses. `origin`: a proxy's or tunnel's origin. Without one, browsers on this machine use
-   * `own`.
+   * Records the page's addresses. `origin` is the origin of a proxy or tunnel; without one, browsers on this machine
+   * use `own`.
    */
   #listensAt({
     port,
@@ -198,7 +197,6 @@ export class Dashboard implements AsyncDisposable {
     await server?.close();
   }
 
-  /** Stops listening after twelve hours without a session, unless the configuration makes the page permanent. */
   async #closeUnused(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
@@ -226,7 +224,6 @@ export class Dashboard implements AsyncDisposable {
     });
   }
 
-  /** Watches for changes while a page is connected. */
   #watch(): void {
     if (this.#watched !== undefined) return;
     const unread = new AbortController();

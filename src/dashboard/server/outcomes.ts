@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/index.ts';
 import { FieldError } from './requests.ts';
 
-/** After this time, a repeated request counts as a new one. */
+/** After this time, rankd treats a repeated request as a new one. */
 const storedMs = 10 * 60_000;
 const maxStored = 500;
 
@@ -14,8 +14,8 @@ interface Outcome<Answer> {
 }
 
 /**
- * Request outcomes by idempotency key. A double click, or a retry after a lost response, receives the first request's
- * outcome. Outcomes are stored in memory only, because a response can contain a secret.
+ * Request outcomes, keyed by session and idempotency key. After a double click or a lost response, the repeated request
+ * receives the first one's outcome. Outcomes are stored in memory only, because a response can contain a secret.
  */
 export class Outcomes<Answer> {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -26,8 +26,9 @@ export class Outcomes<Answer> {
   }
 
   /**
-   * Runs `work` for the first request with a key, and returns its outcome for repeats. Throws `invalid_request` if the
-   * key is missing or malformed, and `idempotency_mismatch` if it was used for a different request.
+   * Runs `work` for the first request with a key, and returns the same outcome for repeated requests. Throws
+   * `invalid_request` if the key is missing or malformed, and `idempotency_mismatch` if it was used for a different
+   * request.
    */
   async once(
     { session, key, request }: { session: string; key: unknown; request: string },
@@ -43,7 +44,7 @@ export class Outcomes<Answer> {
     const answer = work();
     this.#stored.set(slot, { request, answer, endsAt: this.#clock.monotonic() + storedMs });
     answer.catch((error) => {
-      // of all errors, only an unknown outcome remains stored, because its request must not run again
+      // an unknown outcome is the only error that stays stored, because its request must not run again
       if (!(error instanceof RankdError) || error.code !== 'outcome_unknown') this.#stored.delete(slot);
     });
     return answer;

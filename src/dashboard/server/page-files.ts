@@ -3,10 +3,10 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { zlib } from '../../base/node-modules.ts';
 
-/** One of the page's files, plain and compressed. */
+/** One of the page's files, uncompressed (`bytes`) and compressed (`packed`). */
 export interface PageFile {
   type: string;
-  /** True if the file's name changes with its content, so that it can be cached forever. */
+  /** True if the file's name changes with its content, so that browsers can cache it forever. */
   isImmutable: boolean;
   bytes: Buffer;
   packed: Partial<Record<'br' | 'gzip', Buffer>>;
@@ -26,8 +26,8 @@ const types: Record<string, string> = {
 const packable = new Set(['.html', '.js', '.css', '.svg', '.webmanifest']);
 
 /**
- * Reads and compresses the page's built files. Returns them by path; none if the folder is missing. `base`: the path
- * below which the page is served.
+ * Reads and compresses the page's built files, and returns them keyed by path. Returns none if the folder is missing.
+ * The page is served below `base`.
  */
 export async function readPageFiles(folder: string, base = ''): Promise<ReadonlyMap<string, PageFile>> {
   const names = await readdir(folder).catch((): string[] => []);
@@ -54,7 +54,7 @@ async function readPageFile(folder: string, name: string, base: string): Promise
   };
 }
 
-/** Brotli's quality. A higher one would take a second of CPU time and save a few hundred bytes. */
+/** Brotli's quality. A higher one would cost a second of CPU time and save a few hundred bytes. */
 const quality = 9;
 
 async function brotli(bytes: Buffer): Promise<Buffer> {
@@ -66,7 +66,9 @@ export async function gzip(bytes: Buffer): Promise<Buffer> {
   return promisify(zlib().gzip)(bytes);
 }
 
-/** Returns the better encoding that an Accept-Encoding header lists; `undefined` for none. Ignores weights (`q=`). */
+/**
+ * Returns the best encoding in an Accept-Encoding header that rankd supports, or `undefined`. Ignores weights (`q=`).
+ */
 export function packingFor(accepted: string | string[] | undefined): 'br' | 'gzip' | undefined {
   const names = String(accepted ?? '')
     .split(',')

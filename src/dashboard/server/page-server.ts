@@ -13,7 +13,10 @@ import { cookieIn, fieldsOf, maxBodyBytes, type Origins, requireOwnHost, require
 import { type Answer, type Page, type Route, routes, type Sent } from './routes.ts';
 import type { Login, Session } from './sessions.ts';
 
-/** The headers of every response: the page runs only its own files, can't be framed, and sends no referrer. */
+/**
+ * The headers of every response. With them, browsers run only the page's own files, refuse to frame the page, and send
+ * no referrer.
+ */
 export const safeHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -51,13 +54,13 @@ interface PageServerOptions {
 
 const maxConnections = 100;
 
-/** The rate limit for a session's reads. The burst is for a newly opened page, which requests several documents. */
+/** The rate limit for a session's reads. The burst lets a newly opened page request several documents at once. */
 const reads = { perMinute: 240, burst: 20 };
 const wrongLogins = { perMinute: 10, burst: 10 };
 
 /**
- * Creates the page's HTTP server, which is not listening yet. It sends files to any caller, but data only to the page
- * itself and only with a session.
+ * Creates the page's HTTP server, which is not listening yet. It sends files to any caller, but data only in response
+ * to requests from the page itself that have a session.
  */
 export function createPageServer({
   trustedProxies,
@@ -75,7 +78,7 @@ export function createPageServer({
   return server;
 }
 
-/** Registers the page below a path on the API's server. The server's limits apply to the page. */
+/** Registers the page below a path on the API's server, whose limits then apply to the page. */
 export async function mountPage(server: FastifyInstance, path: string, options: PageServerOptions): Promise<void> {
   await server.register(
     (scope, _options, done) => {
@@ -122,7 +125,7 @@ function servePage(
     else readBody(request.raw, next, maxBodyBytes);
   });
 
-  /** Runs a check and counts its refusals for the audit log, because they may be an attack. */
+  /** Runs a check and counts its refusals for the audit log, because they can be signs of an attack. */
   const countingRefusals = <T>(request: FastifyRequest, work: () => T): T => {
     try {
       return work();
@@ -159,7 +162,7 @@ function servePage(
   };
 
   /**
-   * Limits the rate of wrong links only, because a limit on correct ones would let any caller lock out the operator.
+   * Limits the rate of wrong links only, because with a limit on correct ones, any caller could lock out the operator.
    */
   const limitWrongLogins = (error: unknown): never => {
     if (!isRankdError(error, 'link_refused')) throw error;
@@ -207,14 +210,14 @@ function servePage(
     const session = sessionOf(request);
     if (request.method === 'HEAD') reply.headers(streamHeaders).send();
     else {
-      if (isMounted) requests.count -= 1; // a stopping API waits for open requests, but a stream never ends
+      if (isMounted) requests.count -= 1; // the API waits for open requests when it stops, but a stream never ends
       options.stream(reply, session);
     }
   });
   for (const [path, file] of files) server.get(path, (_request, reply) => sendFile(reply, file));
 }
 
-/** The headers for a stream of server-sent events, which a reverse proxy must not buffer. */
+/** `x-accel-buffering` keeps reverse proxies from buffering the events. */
 export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
 function cookieLine({ name, attributes }: Site['cookie'], login: Login | 'out'): string {

@@ -9,7 +9,9 @@ import { requireKey } from '../../usecases/keys/find-key.ts';
 import { findUser } from '../../usecases/people/users.ts';
 import { checkedIds, FieldError } from './requests.ts';
 
-/** Returns a query parameter's value; `undefined` if it is absent or empty. Throws `FieldError` if it is repeated. */
+/**
+ * Returns a query parameter's value, or `undefined` if it is absent or empty. Throws `FieldError` if it is repeated.
+ */
 export function valueIn(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name).filter((value) => value !== '');
   if (values.length > 1) throw new FieldError(name, 'is given more than once');
@@ -22,7 +24,7 @@ export function requiredIn(query: URLSearchParams, name: string): string {
   return value;
 }
 
-/** Returns all of a query parameter's values. The parameter can be repeated or contain commas. */
+/** Returns all values of a query parameter, which can be repeated or contain commas. */
 function valuesIn(query: URLSearchParams, name: string): string[] {
   return query
     .getAll(name)
@@ -66,7 +68,7 @@ export async function selectionIn(app: DaemonContext, query: URLSearchParams): P
   };
 }
 
-/** Parses the changes to undo. Rejects selections that are too broad, by the rules of `rankd history undo`. */
+/** Parses the changes to undo. Rejects selections that are too broad, by the same rules as `rankd history undo`. */
 export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
   const ids = valuesIn(query, 'change');
   if (ids.length > 0) return { ids: checkedIds('change', ids, maxNamed) };
@@ -81,7 +83,7 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
   return selection;
 }
 
-/** The maximum number of ids in a query, so that its address does not become too long. */
+/** The maximum number of ids in a query, so that the URL does not become too long. */
 const maxNamed = 200;
 
 /** Parses a user id or the beginning of a user name. */

@@ -4,18 +4,17 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import { parseDuration } from '../../base/time.ts';
 import { maxReasonLength } from '../../core/model.ts';
 
-/** The maximum size of a POST body, in bytes. */
 export const maxBodyBytes = 65_536;
 
-/** The valid origins of requests to the page. */
+/** The hosts and origins from which the page accepts requests. */
 export interface Origins {
-  /** The accepted `Host` headers, with their ports. */
+  /** The accepted `Host` headers, including the port. */
   hosts: ReadonlySet<string>;
   /** The page's own origins, e.g. `http://127.0.0.1:7266`. */
   origins: ReadonlySet<string>;
 }
 
-/** Returns the origins for a page on this port. `url`: the page's address through a proxy or a tunnel. */
+/** Returns the origins of a page on this port. `url` is the page's address through a proxy or a tunnel. */
 export function originsOf({ port, url }: { port: number; url: string | undefined }): Origins {
   const names = ['127.0.0.1', 'localhost', '[::1]'];
   const own = names.map((name) => new URL(`http://${name}:${port}`));
@@ -23,7 +22,7 @@ export function originsOf({ port, url }: { port: number; url: string | undefined
   return { hosts: new Set(all.map(({ host }) => host)), origins: new Set(all.map(({ origin }) => origin)) };
 }
 
-/** Refuses a foreign host name, which another site may have pointed at this address (DNS rebinding). */
+/** Refuses foreign host names, because another site can point its host name at this address (DNS rebinding). */
 export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { hosts }: Origins): void {
   if (hosts.has((headers.host ?? '').toLowerCase())) return;
   throw RankdError.withoutStack('wrong_host', 'The page is not served under this host name.', {
@@ -32,9 +31,9 @@ export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { 
 }
 
 /**
- * Refuses requests from other pages. SameSite=Strict is not enough, because a page on another port of this machine is
- * the same site. Checks `Origin` only if `Sec-Fetch-Site` is absent, because under this page's referrer policy, forms
- * send `Origin: null`.
+ * Refuses requests from other pages. SameSite=Strict is not enough, because a page on another port of this machine
+ * counts as the same site. Checks `Origin` only if `Sec-Fetch-Site` is absent, because under this page's referrer
+ * policy, forms send `Origin: null`.
  */
 export function requireOwnPage(
   { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
@@ -50,7 +49,8 @@ export function requireOwnPage(
 }
 
 /**
- * Returns a cookie's value; `undefined` if the cookie is missing, or sent twice, which may be an attempt to replace it.
+ * Returns a cookie's value, or `undefined` if the cookie is missing or was sent twice, which can be an attempt to
+ * replace it.
  */
 export function cookieIn({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | undefined {
   const parts = (headers.cookie ?? '').split(';').map((part) => part.trim());
@@ -79,7 +79,6 @@ function parsed(body: Buffer): unknown {
 /** Parses a field's value. Throws `FieldError`. */
 export type Field<T> = (value: unknown, name: string) => T;
 
-/** Defines a field for trimmed text with at most `max` characters. */
 export function text(max: number): Field<string> {
   return (value, name) => {
     const trimmed = typeof value === 'string' ? value.trim() : '';
@@ -88,12 +87,10 @@ export function text(max: number): Field<string> {
   };
 }
 
-/** Makes a field optional: `undefined` if it is absent, null or empty. */
 export function optional<T>(field: Field<T>): Field<T | undefined> {
   return (value, name) => (value === undefined || value === null || value === '' ? undefined : field(value, name));
 }
 
-/** Extends a field to accept null, which means none. */
 export function orNone<T>(field: Field<T>): Field<T | null> {
   return (value, name) => (value === null ? null : field(value, name));
 }
@@ -111,7 +108,6 @@ export function oneOf<T extends string>(values: readonly T[]): Field<T> {
   };
 }
 
-/** Defines a list field, which removes duplicates. */
 export function someOf<T>(field: Field<T>): Field<T[]> {
   return (value, name) => {
     if (!Array.isArray(value) || value.length > 100) throw new FieldError(name, 'must be a list of at most 100 values');
@@ -156,7 +152,7 @@ export function checkedIds(name: string, ids: unknown[], max: number): string[] 
   return [...new Set(ids as string[])];
 }
 
-/** An error about one field in a query or a body. The page shows the error next to the field. */
+/** An error about one field in a query or a body. The page shows it next to the field. */
 export class FieldError extends RankdError {
   readonly field: string;
 
@@ -167,7 +163,7 @@ export class FieldError extends RankdError {
   }
 }
 
-/** Runs `work`, and adds the field to a refusal that it throws. */
+/** Runs `work`, and adds the field to any refusal that it throws. */
 export async function inField<T>(field: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

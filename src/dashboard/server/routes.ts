@@ -34,7 +34,7 @@ import { booleanIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumb
 import { FieldError, inField } from './requests.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
-/** The context of the page's routes. */
+/** Shared by all of the page's routes. */
 export interface Page {
   sessions: Sessions;
   /** Returns the same status as `rankd status`. */
@@ -49,16 +49,15 @@ export interface Page {
 
 /** A request from the page itself. */
 export interface Sent {
-  /** The context when the request began. The request uses it to the end, even if a reload replaces it. */
+  /** The context at the start of the request, which uses it to the end even if a reload replaces it. */
   app: DaemonContext;
   query: URLSearchParams;
-  /** A POST's body. */
+  /** The body of a POST; empty for other methods. */
   fields: Record<string, unknown>;
   /** Aborted once the caller has disconnected. */
   gone: AbortSignal;
 }
 
-/** A request from a logged-in operator. */
 interface Asked extends Sent {
   session: Session;
 }
@@ -66,19 +65,19 @@ interface Asked extends Sent {
 export interface Answer {
   status?: number;
   document: Document;
-  /** The browser's new session; `out` if its session ends. */
+  /** The browser's new session, or `out` to end its session. */
   login?: Login | 'out';
 }
 
 /**
- * `session`: requires a session. `reading`: requires a session, with a rate limit. `changing`: requires a session that
- * may make changes, recent activity on the page, and an idempotency key.
+ * `session` requires a session. `reading` also applies a rate limit. `changing` requires a session that is allowed to
+ * make changes, recent activity on the page, and an idempotency key.
  */
 export type Route =
   | { needs: 'nothing'; answer(page: Page, sent: Sent): Promise<Answer> }
   | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
 
-/** The maximum number of keys or suspensions listed at once; the command line lists more. */
+/** The maximum number of keys or suspensions per response; the command line lists more. */
 const maxListed = 100;
 
 /** The routes below /api, except the event stream. */
@@ -222,7 +221,6 @@ export const routes: Readonly<Record<string, Route>> = {
 
 const shownChanges = 5;
 
-/** Returns a member with the member's current suspension and latest changes. */
 async function memberOf(app: DaemonContext, asked: string): Promise<Document> {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const found = userIn(asked);

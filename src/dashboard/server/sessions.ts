@@ -5,10 +5,10 @@ import type { Clock, LoginLink } from '../../ports/index.ts';
 export const sessionLifeMs = 12 * 3_600_000;
 /** After this much idle time, the session is read-only. */
 const idleMs = 30 * 60_000;
-/** The maximum number of sessions. A new one then replaces the oldest. */
+/** At this number of sessions, a new one replaces the oldest. */
 const maxSessions = 100;
 
-/** A session. Its times are from `Clock.now()`. */
+/** All times are from `Clock.now()`. */
 export interface Session {
   readonly id: string;
   /** The operator who created the link, as recorded in the audit log: `web:<user>@<host>`. */
@@ -16,12 +16,11 @@ export interface Session {
   readonly loggedInAt: number;
   readonly expiresAt: number;
   readonly mayChangeUntil: number;
-  /** True if the session can't change anything. */
   readonly isViewOnly: boolean;
   readonly lifeMs: number;
 }
 
-/** The properties of a session that a link starts. */
+/** The properties that a login link gives to its session. */
 export type SessionKind = Omit<LoginLink, 'by'>;
 
 export const usualKind: SessionKind = { isViewOnly: false, lifeMs: sessionLifeMs };
@@ -45,8 +44,8 @@ export interface Login {
 }
 
 /**
- * The page's sessions. They are in memory only, so a restart ends them. Only hashes of their secrets are stored.
- * Lifetimes use the monotonic clock, so a wall clock jump does not change them.
+ * The page's sessions, stored in memory only, so that a restart ends them. Only hashes of their secrets are stored.
+ * Lifetimes use the monotonic clock, so that a jump of the wall clock does not change them.
  */
 export class Sessions {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -78,13 +77,12 @@ export class Sessions {
     return { session, cookie, token };
   }
 
-  /** Returns a cookie's session; `undefined` if there is none or it has ended. */
   find(cookie: string | undefined): Session | undefined {
     this.#sweep();
     return cookie === undefined ? undefined : this.#sessions.get(hashOf(cookie));
   }
 
-  /** True if this is the session's token. The comparison takes constant time. */
+  /** Compares a token with the session's, in constant time. */
   isToken(session: Session, token: string | undefined): boolean {
     const hash = crypto()
       .createHash('sha256')
@@ -93,7 +91,7 @@ export class Sessions {
     return crypto().timingSafeEqual(hash, (session as StoredSession).tokenHash);
   }
 
-  /** True if the user has been active recently, which changes require. */
+  /** True if the user has been active recently enough to make changes. */
   mayChange(session: Session): boolean {
     return (session as StoredSession).idleAtMonotonic > this.#clock.monotonic();
   }
@@ -105,7 +103,7 @@ export class Sessions {
     stored.mayChangeUntil = Math.min(this.#clock.now() + idleMs, stored.expiresAt);
   }
 
-  /** Calls `ended` when the session ends. Returns a function that cancels this. */
+  /** Calls `ended` when the session ends. Returns a function that removes this callback. */
   whenEnded(session: Session, ended: () => void): () => void {
     const { onEnd } = session as StoredSession;
     onEnd.add(ended);
@@ -116,7 +114,6 @@ export class Sessions {
     for (const [hash, stored] of this.#sessions) if (stored === session) this.#end(hash, stored);
   }
 
-  /** Ends every session. Returns the number of ended sessions. */
   logAllOut(): number {
     const { count } = this;
     for (const [hash, stored] of this.#sessions) this.#end(hash, stored);
@@ -138,7 +135,7 @@ function end({ onEnd }: StoredSession): void {
   for (const ended of onEnd) ended();
 }
 
-/** Removes and returns the oldest entries, so that there is room for one more. */
+/** Removes and returns the oldest entries, to make room for one more. */
 function dropOldest<Value>(map: Map<string, Value>, max: number): Value[] {
   const dropped = [...map.entries()].slice(0, Math.max(0, map.size - max + 1));
   for (const [key] of dropped) map.delete(key);

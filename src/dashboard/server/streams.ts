@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/index.ts';
 
 const maxStreams = 10;
 const heartbeatEveryMs = 20_000;
-/** The maximum number of unread bytes. A page with more is disconnected. */
+/** rankd disconnects a page that has more unread bytes than this. */
 const maxUnreadBytes = 16_384;
 
 /**
@@ -31,12 +31,10 @@ export class Streams {
     response.write(`retry: 2000\n\n${this.#event('hello')}`);
   }
 
-  /** Notifies every page that these views have changed. */
   notify(views: Iterable<string>): void {
     for (const view of views) this.#write(this.#event(view));
   }
 
-  /** Sends a page the reason why its stream ends, and ends the stream. */
   end(response: ServerResponse, why: 'logout' | 'bye'): void {
     if (this.#open.delete(response)) response.end(this.#event(why));
   }

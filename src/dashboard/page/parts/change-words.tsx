@@ -42,7 +42,6 @@ export function shortened(name: string): string {
   return name.length <= longestName ? name : `${name.slice(0, longestName).toWellFormed()}…`;
 }
 
-/** Shows the member's name with the id next to it. */
 export function Member(member: Pick<Change, 'rankeeName' | 'rankeeId'> & { userName?: string | null }) {
   const name = memberName(member);
   return (
@@ -76,8 +75,8 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
 }
 
 /**
- * Shows the old and the new role with an arrow. For a suspension, shows its description instead; for an extra role,
- * only that role.
+ * Shows an arrow from the old role to the new one. For a suspension, shows a description instead; for an extra role,
+ * shows only that role.
  */
 export function Move({ change }: { change: Change }) {
   if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary')

@@ -1,6 +1,6 @@
 import { Icon, type IconName } from './icon.tsx';
 
-/** A state's color and icon. A state is never shown by color alone. */
+/** A state's color and icon. Color alone must never convey a state. */
 export interface Look {
   tone: 'good' | 'warn' | 'bad' | 'open' | 'odd' | 'quiet';
   icon: IconName;

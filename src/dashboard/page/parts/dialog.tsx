@@ -15,7 +15,7 @@ interface DialogProps {
   onSubmit?: (form: HTMLFormElement) => void;
 }
 
-/** A modal dialog: it traps the focus while it is open, and restores it afterwards. Escape closes it. */
+/** A modal dialog, which traps the focus while it is open and restores it afterwards. Escape closes it. */
 export function Dialog({ title, lead, footer, children, onClose, onSubmit }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -23,7 +23,7 @@ export function Dialog({ title, lead, footer, children, onClose, onSubmit }: Dia
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {
-      // Elements outside can't take the focus until the dialog is gone.
+      // Elements outside the dialog cannot take the focus until it is gone.
       queueMicrotask(() => {
         const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
         (isThere ? before : document.querySelector<HTMLElement>('main'))?.focus();
@@ -55,7 +55,6 @@ export function Dialog({ title, lead, footer, children, onClose, onSubmit }: Dia
   );
 }
 
-/** Shows an applied change's outcome. */
 export function Done({ change, onClose }: { change: Change; onClose: () => void }) {
   return (
     <Dialog title="Done" footer={<CloseButton onClose={onClose} />} onClose={onClose}>
@@ -84,9 +83,9 @@ interface ConfirmProps<Result> {
   isAllowed?: boolean;
   /** The form's fields. */
   children?: ComponentChildren;
-  /** Performs the action. `once`: the idempotency key, the same for every attempt. */
+  /** Performs the action. `once` is the idempotency key, which is the same for every attempt. */
   act: (values: FormData, once: string) => Promise<Result>;
-  /** Called with `act`'s result; by default, the dialog closes. */
+  /** Receives `act`'s result. By default, closes the dialog. */
   onDone?: (result: Result) => void;
   onClose: () => void;
 }

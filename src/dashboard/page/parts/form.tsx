@@ -3,7 +3,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useRef } from 'preact/hooks';
 import { type ApiError, session } from '../api.ts';
 
-/** False in a view-only session, where buttons that change anything are hidden. */
+/** False in a view-only session, which hides the buttons that change anything. */
 export const mayChange = computed(() => session.value?.viewOnly === false);
 
 /** A form's error, which the form provides to its fields. */
@@ -25,7 +25,7 @@ interface FieldProps {
   children: (about: About) => ComponentChildren;
 }
 
-/** A control with its label. An error about the field is shown below, and moves the focus to the control. */
+/** A control with its label. An error about the field appears below the control, and moves the focus to it. */
 export function Field({ name, label, hint, children }: FieldProps) {
   const error = useContext(FormError);
   const id = useId();
@@ -57,7 +57,6 @@ interface TextFieldProps extends Omit<FieldProps, 'children'> {
   onInput?: (text: string) => void;
 }
 
-/** A field for a line of text. */
 export function TextField({ name, label, hint, isHidden = false, onInput, ...rest }: TextFieldProps) {
   return (
     <Field name={name} label={label} hint={hint}>
@@ -114,7 +113,6 @@ export function Reason() {
   return <TextField name="reason" label="Reason, for the history (optional)" maxLength={200} />;
 }
 
-/** Returns a field's text; empty if there is no such field. */
 export function textOf(values: FormData, name: string): string {
   return String(values.get(name) ?? '').trim();
 }

@@ -16,7 +16,6 @@ const viewNames: Record<View, string> = {
   setup: 'Set-up',
 };
 
-/** Shows the navigation, the head, and the current view. */
 export function Frame({ isAway, children }: { isAway: boolean; children: ComponentChildren }) {
   const { view } = route.value;
   const main = useRef<HTMLElement>(null);

@@ -15,12 +15,11 @@ setInterval(() => {
   if (isLost.peek()) tick.value = Date.now();
 }, 1_000);
 
-/** True once the daemon has been silent for five seconds, so the page may be out of date. */
+/** True once the daemon has been silent for five seconds, because the page can then be out of date. */
 export const isAway = computed(
   () => isLost.value && Math.max(tick.value, Date.now()) - respondedAt.value >= greyAfterMs,
 );
 
-/** Shows the group, the daemon and its Roblox key, and their problems. */
 export function Head() {
   const { data, error } = useLive(status);
   return (
@@ -135,7 +134,6 @@ function Facts({ data }: { data: Status }) {
   );
 }
 
-/** Shows the daemon's problems. */
 function Troubles({ data }: { data: Status }) {
   const {
     credential,

@@ -1,4 +1,4 @@
-/** Outlines on a 24-by-24 grid, drawn in the color of the text next to them. */
+/** SVG paths on a 24-by-24 grid, drawn in the color of the surrounding text. */
 const outlines = {
   changes: 'M7 20V4M3 8l4-4 4 4M17 4v16M13 16l4 4 4-4',
   chart: 'M4 20V4M4 20h16M8 16v-4M12 16V8M16 16v-6',
@@ -34,7 +34,7 @@ export function Icon({ name }: { name: IconName }) {
   );
 }
 
-/** rankd's logo, which shows three rising steps, and its name. */
+/** rankd's name, and its logo of three rising steps. */
 export function Brand() {
   return (
     <span class="brand">

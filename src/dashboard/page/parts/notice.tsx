@@ -11,7 +11,6 @@ export function Notice({ tone = 'warn', children }: { tone?: 'warn' | 'bad' | 'g
   );
 }
 
-/** Shows an error and its fix. */
 export function Problem({ error }: { error: ApiError }) {
   const hint = error.details.try;
   return (
@@ -28,7 +27,7 @@ export function Problem({ error }: { error: ApiError }) {
   );
 }
 
-/** Shows a hint with its commands highlighted: the parts between backquotes, and a command at the beginning. */
+/** Shows a hint with its commands formatted as code: the parts between backquotes, and a command at the beginning. */
 export function Hint({ text }: { text: string }) {
   const [command] = /^rankd [^,;]+/.exec(text) ?? [];
   if (command !== undefined)

@@ -3,7 +3,6 @@ import { refusal } from '../api.ts';
 import { Brand } from './icon.tsx';
 import { Notice, Problem, Shell } from './notice.tsx';
 
-/** Explains how to log in. */
 export function LogIn() {
   return (
     <main class="alone">
@@ -21,7 +20,7 @@ export function LogIn() {
   );
 }
 
-/** Shows an error in place of a view that could not be rendered. The rest of the page still works. */
+/** Shows an error in place of a view that could not be rendered, so that the rest of the page still works. */
 export class Boundary extends Component<{ children: ComponentChildren }, { error?: Error }> {
   static override getDerivedStateFromError(error: Error): { error: Error } {
     return { error };

@@ -2,7 +2,6 @@ import type { RoleTitle } from '../documents.ts';
 import { roles, useLive } from '../live.ts';
 import { Field } from './form.tsx';
 
-/** Formats a role, e.g. `Officer (20)`. */
 function roleWords({ name, rank }: Pick<RoleTitle, 'name' | 'rank'>): string {
   return `${name} (${rank})`;
 }
@@ -10,7 +9,7 @@ function roleWords({ name, rank }: Pick<RoleTitle, 'name' | 'rank'>): string {
 interface RoleFieldProps {
   name: string;
   label: string;
-  /** The label of the option for no role. If it is absent, the user must choose a role. */
+  /** The label of the option for no role. If absent, the user must choose a role. */
   none?: string;
   /** The ids of the roles to choose from, instead of the ranks that can be given. */
   among?: readonly number[];
@@ -20,7 +19,7 @@ interface RoleFieldProps {
   onChange?: (role: number) => void;
 }
 
-/** A form field that selects a role. Lists the highest role first. */
+/** A form field for choosing a role, with the highest role first. */
 export function RoleField({ name, label, none, among, isAny = false, chosen, onChange }: RoleFieldProps) {
   const { data } = useLive(roles);
   const ids = among ?? data?.givable ?? [];

@@ -6,12 +6,12 @@ export interface Column {
   title?: string;
   /** The column's title for screen readers. */
   spoken?: string;
-  /** `wide`, `roomy`: shown only in windows of at least that width. */
+  /** `wide` and `roomy` columns are shown only in windows of at least that width. */
   class?: string;
 }
 
 interface TableProps {
-  /** The table's contents and order, for users who can't see the heading. */
+  /** The table's contents and order, for screen readers. */
   caption: string;
   columns: Array<string | Column>;
   class?: string;
@@ -54,7 +54,7 @@ function Spoken({ title, spoken }: { title: string | undefined; spoken: string }
   );
 }
 
-/** Shown in place of an empty list, with the next step. */
+/** Replaces an empty list, and contains the next step. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children: ComponentChildren }) {
   return (
     <div class="empty">

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
 
 /**
- * The locale for dates and numbers: the browser's variety of English, or British English. Some browsers have invalid
- * tags such as `en-US@posix`, for which all formatting would throw.
+ * The locale for dates and numbers: the browser's variety of English, or else British English. Ignores invalid tags
+ * such as `en-US@posix`, which some browsers use and which would make all formatting throw.
  */
 export const locale = navigator.languages.find((tag) => /^en(-[A-Z]{2})?$/.test(tag)) ?? 'en-GB';
 
-/** The browser's clock, updated often enough for texts such as "3 min ago". */
+/** The browser's clock, updated often enough for wording such as "3 min ago". */
 const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
@@ -33,8 +33,8 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /**
- * Formats a time as `just now` (because clocks differ a little), `3 min ago` or `in 2 h`, and a more distant time as a
- * date.
+ * Formats a time as `just now`, `3 min ago` or `in 2 h`, and a more distant time as a date. `just now` allows for small
+ * differences between clocks.
  */
 export function inWords(at: number, from: number): string {
   const distance = Math.abs(at - from);
@@ -47,7 +47,6 @@ export function inWords(at: number, from: number): string {
   return new Date(at).toLocaleDateString(locale, { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
-/** Formats a duration, e.g. `3 h`. */
 export function lengthInWords(ms: number): string {
   if (ms < minute) return `${Math.floor(ms / 1000)} s`;
   if (ms < hour) return `${Math.floor(ms / minute)} min`;

@@ -11,7 +11,6 @@ import { Problem } from '../parts/notice.tsx';
 import { exactTime, lengthInWords } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 
-/** Shows all details of a change, and the button to undo it. */
 export function Details({ change, onUndo }: { change: Change; onUndo: (query: string) => void }) {
   const more = useSignal<DetailedChange | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);

@@ -5,7 +5,7 @@ import { Live } from '../live.ts';
 
 const gapMs = 300;
 
-/** The listed changes, newest first; `fresh` contains the ids of changes that were added while the list was shown. */
+/** The listed changes, newest first. `fresh` contains the ids of the changes added while the list was shown. */
 export interface Listed extends Changes {
   fresh: ReadonlySet<string>;
 }
@@ -28,7 +28,7 @@ export class ChangeList {
   }
 
   /**
-   * Adds older changes. Continues after a response without results, because each response covers only a part of the
+   * Loads older changes. Continues after a response without results, because each response covers only part of the
    * history.
    */
   async more(): Promise<void> {
@@ -40,7 +40,7 @@ export class ChangeList {
         if (before === undefined || before.next === null) return;
         const page = await this.#page(before.next);
         const now = this.listed.peek() ?? before;
-        // in the meantime, many new changes have restarted the list, so this page does not continue it
+        // many new changes have restarted the list in the meantime, so this page does not continue it
         if (now.next !== before.next) continue;
         this.listed.value = { ...now, changes: [...now.changes, ...page.changes], next: page.next };
         if (page.changes.length > 0 || !this.live.isShown) return;

@@ -14,7 +14,6 @@ import { ChangeList } from './change-list.ts';
 import { activeFilters, Search } from './search.tsx';
 import { UndoDialog } from './undo.tsx';
 
-/** Shows the changes, newest first, with the search above. */
 export function Changes() {
   const active = activeFilters(route.value.params);
   const query = new URLSearchParams(active).toString();

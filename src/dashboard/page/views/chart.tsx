@@ -14,8 +14,8 @@ const spans = {
 type Span = keyof typeof spans;
 
 /**
- * Shows the number of changes by hour or by day: promotions up, demotions down, refused and failed changes next to
- * them.
+ * Shows the number of changes per hour or day: promotions above the axis, demotions below it, and refused and failed
+ * changes next to them.
  */
 export function ChartView() {
   const span = useSignal<Span>('hours');

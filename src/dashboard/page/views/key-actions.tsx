@@ -12,7 +12,7 @@ export interface Minted {
   key: Pick<Key, 'name' | 'mode'>;
   /** Null for a key for Discord, which has no secret. */
   secret: string | null;
-  /** True if the secret replaces an earlier one. */
+  /** True if the secret replaces a previous one. */
   isRotated?: boolean;
 }
 
@@ -71,7 +71,7 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
   );
 }
 
-/** The fields for the ranks and the direction that a key is limited to. */
+/** The fields that limit a key's ranks and direction. */
 function Limits({ of: key }: { of?: Key }) {
   const { data } = useLive(roles);
   const roleOf = (rank: number | null | undefined) => data?.roles.find((role) => role.rank === rank)?.id ?? null;
@@ -112,7 +112,6 @@ function rulesIn(values: FormData): Record<string, unknown> {
   return { maxRank: role('maxRank'), minRank: role('minRank'), direction: textOf(values, 'direction') || null };
 }
 
-/** Shows the new secret, and how to put it into the game. */
 export function MintedSecret({ key, secret, isRotated = false, onClose }: Minted & { onClose: () => void }) {
   if (secret === null) return null;
   return (
@@ -136,7 +135,6 @@ export function MintedSecret({ key, secret, isRotated = false, onClose }: Minted
 
 type Asked = 'limits' | 'rotate' | 'pause' | 'revoke';
 
-/** Shows a key's details and all actions on it. */
 export function KeyDetails({ of: key, onMinted }: { of: Key; onMinted: (minted: Minted) => void }) {
   const asked = useSignal<Asked | undefined>(undefined);
   const isUsable = key.state !== 'revoked' && key.state !== 'expired';
@@ -245,7 +243,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
   );
 }
 
-/** Shows a key's whitelist. */
+/** Shows and edits a key's whitelist. */
 function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);

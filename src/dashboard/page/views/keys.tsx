@@ -20,7 +20,6 @@ const states: Record<Key['state'], Look> = {
   revoked: { tone: 'quiet', icon: 'no' },
 };
 
-/** Shows the keys with their permissions and last use. A key's details contain the buttons that change it. */
 export function Keys() {
   const isNew = useSignal(false);
   const minted = useSignal<Minted | undefined>(undefined);

@@ -4,7 +4,6 @@ import { Icon } from '../parts/icon.tsx';
 import { Time } from '../parts/time.tsx';
 import { LiveView } from './view.tsx';
 
-/** The displayed names of calls to Roblox. */
 const operations: Record<string, string> = {
   group: 'Reading the group',
   roles: 'Reading roles',
@@ -19,7 +18,7 @@ const operations: Record<string, string> = {
   places: 'Reading the places of an experience',
 };
 
-/** Shows the remaining calls to Roblox, and recent problems. */
+/** Shows how many calls to Roblox rankd can still make, and recent problems. */
 export function Pace() {
   return (
     <>

@@ -9,7 +9,7 @@ import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 
-/** Shows the people in Discord who are linked to a Roblox user, if Discord is configured. */
+/** Shows the Discord users who are linked to a Roblox user, if Discord is configured. */
 export function People() {
   const { data } = useLive(status);
   return data?.discord ? <Linked /> : null;

@@ -13,7 +13,7 @@ interface PlotProps {
 const heightPx = 260;
 const canHover = matchMedia('(hover: hover)').matches;
 
-/** Loads uPlot. Replaces an invalid language tag of the browser first, because uPlot would throw. */
+/** Loads uPlot. First replaces the browser's language tag if it is invalid, because uPlot would throw. */
 async function loadPlot(): Promise<typeof uPlot> {
   try {
     Intl.getCanonicalLocales(navigator.language);
@@ -23,7 +23,7 @@ async function loadPlot(): Promise<typeof uPlot> {
   return (await import('uplot')).default;
 }
 
-/** Draws the bars as a chart. The table below has the same data for users who can't see the chart. */
+/** Draws the bars as a chart, which screen readers skip because the table below has the same data. */
 export function Plot({ bars, label, isHours }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);

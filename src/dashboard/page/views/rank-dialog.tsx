@@ -11,9 +11,9 @@ import { RoleField } from '../parts/roles.tsx';
 interface Kind {
   verb: string;
   title: (name: string) => string;
-  /** The role field's label, if the user has to choose a role. */
+  /** The role field's label, if the user must choose a role. */
   role?: string;
-  /** The duration field's label and hint, if the change can have an end. */
+  /** The duration field's label and hint, if the change can be temporary. */
   length?: [label: string, hint: string];
 }
 

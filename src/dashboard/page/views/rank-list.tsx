@@ -40,7 +40,7 @@ interface Listed {
   rankeeName: string;
 }
 
-/** Changes a list of members, which can be pasted from a spreadsheet. */
+/** Changes the ranks or roles of a list of members, which can be pasted from a spreadsheet. */
 export function ListForm() {
   const alongside = useLive(roles).data?.alongside ?? [];
   const does = useSignal<AskedList['does']>('set');

@@ -54,7 +54,6 @@ interface MemberOutcomesProps<State extends string> {
   children: ComponentChildren;
 }
 
-/** Shows a run's outcome for each member. */
 export function MemberOutcomes<State extends string>(props: MemberOutcomesProps<State>) {
   const { members, looks, stoppedBy, children } = props;
   return (

@@ -14,7 +14,7 @@ const fields = {
   until: { label: 'Until', placeholder: '1h or a date' },
 } as const;
 
-/** Every filter in the address, including those without a field: `by` and `undo`. */
+/** Every filter that the address can contain, including `by` and `undo`, which have no field. */
 export const filters = [...Object.keys(fields), 'by', 'undo'];
 
 export function activeFilters(params: URLSearchParams): Record<string, string> {
@@ -26,13 +26,13 @@ export function activeFilters(params: URLSearchParams): Record<string, string> {
   );
 }
 
-/** The search form. The filters are in the address. The form retains typed text, even if it is invalid. */
+/** The search form, which puts the filters into the address. It retains typed text, even if it is invalid. */
 export function Search({ active, error }: { active: Record<string, string>; error: ApiError | undefined }) {
   const form = useRef<HTMLFormElement>(null);
   const box = useRef<HTMLDetailsElement>(null);
   const wrong = error?.details.field;
   useEffect(() => {
-    // Narrow windows have no room above the table, so there the search opens only on demand.
+    // In narrow windows, the search opens only on demand, because there is no room above the table.
     if (isWide.value && box.current !== null) box.current.open = true;
   }, [isWide.value]);
   useEffect(() => {

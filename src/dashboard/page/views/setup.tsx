@@ -61,7 +61,7 @@ type Part = [isDone: boolean | null, words: ComponentChildren];
 
 function Steps({ facts }: { facts: SetupFacts }) {
   const { isReal, isCredentialAccepted, hasAddress } = facts;
-  // a simulated key and its requests do not count as steps towards the real group
+  // a simulated key and its requests do not count as progress in setting up the real group
   const hasKey = isReal && facts.hasKey;
   const hasPlace = isReal && facts.hasPlace;
   const isUsed = isReal && facts.isUsed;

@@ -23,7 +23,7 @@ const states: Record<Hold['state'], Look> = {
   stuck: { tone: 'bad', icon: 'warning' },
 };
 
-/** Lists suspensions and temporary ranks, each with a button to end it early. */
+/** Lists suspensions, temporary ranks and temporary roles, each with a button to end it early. */
 export function Suspensions() {
   const asked = useSignal<Hold | undefined>(undefined);
   return (
@@ -72,7 +72,7 @@ function NoSuspensions() {
   );
 }
 
-/** Names a hold's kind. `alongside`: the ids of the extra roles. */
+/** Names a hold's kind. `alongside` contains the ids of the extra roles. */
 export function holdName({ kind, rolesBefore, rolesDuring }: Hold, alongside: readonly number[]): string {
   if (kind === 'suspension') return 'suspension';
   const isOfRole = rolesDuring.some((id) => alongside.includes(id) && !rolesBefore.includes(id));

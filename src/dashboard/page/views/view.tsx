@@ -12,7 +12,7 @@ interface ViewProps<T> {
   children: (data: T) => ComponentChildren;
 }
 
-/** Shows one document, with a title and the error, if there is one. */
+/** Shows a document under a title, and the error if the document could not be fetched. */
 export function LiveView<T>({ title, live, lead, action, children }: ViewProps<T>) {
   const { data, error } = useLive(live);
   return (
@@ -43,7 +43,6 @@ export function NewButton({ opens, children }: { opens: Signal<boolean>; childre
   );
 }
 
-/** Formats a count, e.g. `1 key` or `2 keys`. */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }

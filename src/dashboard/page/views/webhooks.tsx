@@ -22,7 +22,6 @@ interface Added {
   secret: string | null;
 }
 
-/** Shows the webhooks and the state of their deliveries. */
 export function Webhooks() {
   const isNew = useSignal(false);
   const added = useSignal<Added | undefined>(undefined);
@@ -275,7 +274,7 @@ function Actions({ of: webhook }: { of: Webhook }) {
   );
 }
 
-/** Sends one test event, and shows the target's response. */
+/** A button that sends a test event and shows the target's response. */
 function Test({ name }: { name: string }) {
   const isBusy = useSignal(false);
   const result = useSignal<TestedWebhook | ApiError | undefined>(undefined);
