@@ -29,7 +29,7 @@ import {
   wordOrRoles,
 } from './values.ts';
 
-const workspaceIdError = 'ws_ and 1 to 60 letters or digits, as `rankd workspace show` prints it';
+const workspaceIdError = 'ws_ and 1 to 60 letters, digits or underscores, as `rankd workspace show` prints it';
 const dashboardPort = 7266;
 
 /**
@@ -148,7 +148,9 @@ export const settingsSchema = section({
     breaker: section({
       enabled: trueOrFalse()
         .default(true)
-        .describe('Whether rankd pauses a key that changes many members in a short time.'),
+        .describe(
+          'Whether rankd pauses a key that demotes many members, or changes many with high or privileged roles, in a short time.',
+        ),
       demotions: whole(1, 1_000_000)
         .default(10)
         .describe(
@@ -200,11 +202,15 @@ export const settingsSchema = section({
     rank: whole(0, 1_000_000).default(600).describe('Rank changes per key and minute; 0 turns the limit off.'),
     rank_burst: whole(0, 1_000_000)
       .default(300)
-      .describe('Rank changes that one key may send at once; 0 turns the limit off.'),
-    verify: whole(0, 1_000_000).default(3000).describe('Key verifications per key and minute; 0 turns the limit off.'),
+      .describe('Rank changes that one key may send at once; 0 allows all changes of one minute at once.'),
+    verify: whole(0, 1_000_000)
+      .default(3000)
+      .describe('Verifications and reads per key and minute; 0 turns the limit off.'),
     place: whole(0, 1_000_000)
       .default(0)
-      .describe("Rank changes per place and minute, in addition to the key's limit; 0 turns the limit off."),
+      .describe(
+        "Rank changes per minute from each place of a key, in addition to the key's limit; 0 turns the limit off.",
+      ),
     failed_auth: whole(0, 1_000_000)
       .default(60)
       .describe(

@@ -91,7 +91,7 @@ test('a value in shell quotes is refused in a sentence that names the variable a
 
 test('an invalid workspace id is refused', () => {
   expect(box.failure({ env: { RANKD_WORKSPACE_ID: 'main' } }).message).toContain(
-    'RANKD_WORKSPACE_ID: is "main"; expected ws_ and 1 to 60 letters or digits',
+    'RANKD_WORKSPACE_ID: is "main"; expected ws_ and 1 to 60 letters, digits or underscores',
   );
 });
 
