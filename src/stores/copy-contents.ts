@@ -39,7 +39,7 @@ const pageRows = 1_000;
 
 /**
  * Yields a table's rows in pages, in key order. `source` is the table's name in SQL, and `asKey` returns the SQL
- * expression that sorts and compares a key column.
+ * expression for sorting and comparing a key column.
  */
 export async function* pagesOf(
   table: string,
@@ -82,8 +82,8 @@ export interface CopyTarget {
 }
 
 /**
- * Copies all rows, then reads them back. Throws `store_unavailable` if the copy differs, and `conflict` if the source's
- * audit chain is broken.
+ * Copies all rows, then reads them back. Throws `store_unavailable` if the copy differs from the source, and `conflict`
+ * if the source's audit chain is broken.
  */
 export async function copyContents(from: StoreContents, to: CopyTarget): Promise<CopiedContents> {
   const sent = new Map<string, TableSum>();

@@ -3,7 +3,7 @@ import { type ErrorCode, isRankdError, RankdError } from '../../src/base/errors.
 import type { Role, RoleKind } from '../../src/core/model.ts';
 import type { CallContext, Platform, RoleWrite } from '../../src/ports/index.ts';
 
-/** A platform whose group is new for each test. */
+/** A platform with a fresh group for each test. */
 export interface PlatformUnderTest {
   platform: Platform;
   /** Returns a context whose deadline is 5 s away. */

@@ -83,5 +83,5 @@ const ofNodeSql = `
   SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", group_title AS "group", xmin::text AS version
   FROM rankd.idempotency_claims WHERE node = @node`;
 
-/** Does nothing if another request has claimed the slot in the meantime, because the row's version differs. */
+/** Does nothing if another request has claimed the slot in the meantime, because the row's version then differs. */
 const removeSql = `DELETE FROM rankd.idempotency_claims WHERE ${ofSlot} AND xmin::text = @version`;

@@ -75,8 +75,8 @@ const bySecretSql = `
   LEFT JOIN rankd.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId`;
 
 /**
- * Reads the access version, which every change to keys, secrets, whitelisted places or the workspace increments,
- * together with the id of the session that read it.
+ * Reads the access version, together with the id of the session that read it. Every change to keys, secrets,
+ * whitelisted places or the workspace increments the version.
  */
 async function accessVersion(db: Database): Promise<{ version: number; sessionId: number }> {
   const { rows, sessionId } = await db.ask<{ version: number }>('SELECT version FROM rankd.access_version');

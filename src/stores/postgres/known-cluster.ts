@@ -5,7 +5,7 @@ import { RankdError } from '../../base/errors.ts';
 import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
-/** The value used for a cluster that does not report its identifier, for example because the user lacks permission. */
+/** The identifier used for a cluster that does not report its own, for example because the user lacks permission. */
 export const unreported = 'unreported';
 
 /** Stores the `system_identifier` of the cluster at an address, so that later processes can check it. */

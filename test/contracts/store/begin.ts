@@ -4,7 +4,7 @@ import type { KeyMode } from '../../../src/core/model.ts';
 import { begin, finish, lookUp, newChange, newKey, newSecret, operate, operator, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
-/** Tests changes whose permission is withdrawn before they begin, and which handle holds an open change. */
+/** Tests that a change does not begin once its permission has been withdrawn, and which handle holds an open change. */
 export function beginContract(at: StoreCase): void {
   const keyId = 'key_main';
   const declaration: NewDeclaration = {

@@ -158,7 +158,6 @@ export async function startCompensating(
   await recordCompensating(ports, ...change);
 }
 
-/** Stores a change together with the event for its state. */
 export function record(store: Store, change: RankChange): Promise<void> {
   return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
 }

@@ -123,8 +123,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in a transaction that locks the audit chain's head. Every `write` on every node takes this lock, so no
-   * other `write` can change the data that `work` has read until it commits. Resolves once the commit is durable.
+   * Runs `work` in a transaction that locks the audit chain's head. Every `write` on every node takes this lock, so
+   * until the commit, no other `write` can change the data that `work` has read. Resolves once the commit is durable.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     const tryToWrite = async () => {
@@ -184,8 +184,8 @@ export class Database implements StoreDatabase {
 
   /**
    * Determines whether a write whose commit got no response was committed, by looking for its last event. The result is
-   * final, because the write holds the lock on the head until it ends. A transaction id would prove nothing, because a
-   * server can reuse it after a crash. Throws if the server does not respond.
+   * final, because it is read under the lock on the head, which the write holds until it ends. A transaction id would
+   * prove nothing, because a server can reuse it after a crash. Throws if the server does not respond.
    */
   async #isStored({ id, hash }: ChainLink): Promise<boolean> {
     const giveUpAt = systemClock.monotonic() + findOutForMs;

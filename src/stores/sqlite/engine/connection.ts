@@ -35,7 +35,6 @@ export class Connection {
     return this.#retry(() => this.#statements.prepare(sql).all(valuesOf(sql, bindings)) as Row[]);
   }
 
-  /** Runs a statement, and returns the number of rows that it changed. */
   run(sql: string, bindings: Bindings = {}): number {
     return this.#retry(() => this.#statements.prepare(sql).run(valuesOf(sql, bindings)).changes);
   }

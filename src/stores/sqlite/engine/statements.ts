@@ -6,7 +6,6 @@ export type Value = string | number | Uint8Array | null;
 export type Values = Value[];
 
 interface ParsedStatement {
-  /** The SQL with positional parameters. */
   text: string;
   parameters: string[];
 }

@@ -7,7 +7,6 @@ import { acquireDaemonLock, isDaemonRunning } from '../../../../src/stores/sqlit
 import { runNode, startNode } from '../../../support/node-process.ts';
 import { modeOf, tempDir } from '../../../support/temp-dir.ts';
 
-/** Starts a process that holds the daemon lock. */
 async function startDaemon(dataDir: string): Promise<ChildProcess> {
   const child = startNode(`
     import { acquireDaemonLock } from './src/stores/sqlite/files/daemon-lock.ts';
