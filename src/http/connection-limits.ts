@@ -36,7 +36,6 @@ interface Limits {
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
   section: string;
   maxConnections: number;
-  /** IP addresses and networks. */
   trustedProxies: readonly string[];
   headers?: () => Readonly<Record<string, string>>;
 }
@@ -162,7 +161,7 @@ class OpenConnections {
     return least;
   }
 
-  /** Closes each connection whose caller has read nothing of its pending responses since the previous check. */
+  /** Closes each connection whose caller has not read any part of its pending responses since the previous check. */
   endUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;

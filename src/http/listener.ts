@@ -103,8 +103,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     logAnswer(request, reply);
     done();
   });
-  // Without this hook, a caller that does not read its response or never completes its request could keep the listener
-  // from closing forever.
+  // Without this hook, a caller that does not read its response or never completes its request could prevent the
+  // listener from ever closing.
   server.addHook('preClose', async () => {
     if (graceMs === 0) return server.server.closeAllConnections();
     const late = setTimeout(() => server.server.closeAllConnections(), graceMs);

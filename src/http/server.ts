@@ -14,7 +14,7 @@ import { type Exchange, registerRoutes } from './route.ts';
 import { routes } from './routes/all.ts';
 import { Throttle } from './throttle.ts';
 
-/** Creates the HTTP API's server, which does not listen yet. */
+/** Creates the HTTP API's server, which is not listening yet. */
 export function createServer(
   app: LiveContext,
   { trustedProxies, maxConnections }: Pick<Config['server'], 'trustedProxies' | 'maxConnections'>,

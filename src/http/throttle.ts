@@ -19,7 +19,7 @@ const refusals = {
 
 export interface Limit extends Rate {
   name: keyof typeof refusals;
-  /** Identifies the key, the key and place, the network or the Discord person whose requests are counted. */
+  /** Identifies whose requests are counted: a key, a key and place, a network or a Discord person. */
   of: string;
 }
 
@@ -172,14 +172,12 @@ export class Throttle {
     return answer.end();
   }
 
-  /** Stops reporting to the other nodes. */
   async close(): Promise<void> {
     await this.#reporter?.close();
   }
 }
 
 const reportEveryMs = 250;
-/** The maximum number of limits per report. */
 const maxReported = 1_000;
 /**
  * The maximum number of limits with unreported requests, because callers can send from any number of networks. Requests
@@ -268,7 +266,7 @@ class LimitAnswer {
     this.#details = details;
   }
 
-  /** Adds the result of one limit. Returns false if the limit refuses the request. */
+  /** Returns false if the limit refuses the request. */
   add(counter: Counter, limit: Limit, result: Taken): boolean {
     this.#policy = listed(this.#policy, policyItem(counter, limit));
     this.#state = listed(this.#state, stateItem(limit, result));

@@ -7,7 +7,6 @@ export interface Rate {
   burst: number;
 }
 
-/** The result of taking one token. */
 export interface Taken {
   isAllowed: boolean;
   left: number;

@@ -16,7 +16,7 @@ async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string,
   await clock.advance(60_000);
   const auditEvents = async () =>
     (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
-  await expect.poll(auditEvents).not.toEqual([]); // all events are written together
+  await expect.poll(auditEvents).not.toEqual([]); // the daemon writes all events together
   return (await auditEvents())
     .map(({ subject, detail }) => [subject, detail] as [string, AuditEvent['detail']])
     .sort(([a], [b]) => a.localeCompare(b));
@@ -124,7 +124,6 @@ test('successful verifications and health checks are logged only at level debug'
   expect(logged()).toMatchObject([{ path: '/v1/ranker' }, { path: '/v1/apikey', code: 'place_not_whitelisted' }]);
 });
 
-/** Returns the log lines about requests with this code. */
 function linesOf(app: TestApp, code: string): Array<Record<string, unknown>> {
   return app.logLines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request' && line.code === code);
 }

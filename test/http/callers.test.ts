@@ -118,7 +118,7 @@ test.each([1, 3, 14, 16, 20])('the HTTP/2 preface is recognized if its first pac
   const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
   const socket = connectTo(app.url).setNoDelay();
   socket.write(preface.slice(0, size));
-  await delay(50); // otherwise, the kernel would join the two writes
+  await delay(50); // otherwise, the kernel could merge the two writes
   socket.write(preface.slice(size));
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*This port accepts only plain HTTP\/1\.1, not HTTP\/2\./s);
 });

@@ -14,7 +14,7 @@ interface WorldOptions {
   platform?: TestAppOptions['platform'];
 }
 
-/** A server that allows only a few connections, and its clients. */
+/** A server that allows only a few connections. */
 class World {
   readonly clock: ManualClock;
   readonly app: TestApp;
@@ -33,13 +33,13 @@ class World {
     await server.listen({ host: '127.0.0.1', port: 0 });
     onTestFinished(async () => {
       await server.close();
-      await expect.poll(() => app.app.requests.count).toBe(0); // the cut requests have ended
+      await expect.poll(() => app.app.requests.count).toBe(0); // waits for the interrupted requests to end
       await app.close();
     });
     return new World(app, clock, server);
   }
 
-  /** Connects and sends the text. Each connection is slightly younger than the previous one. */
+  /** Connects and sends the text. On the clock, each connection is slightly younger than the previous one. */
   async caller({ from = '127.0.0.1', sends = '' } = {}): Promise<Caller> {
     const accepted = once(this.#server.server, 'connection') as Promise<[net.Socket]>;
     const { port } = this.#server.server.address() as net.AddressInfo;
@@ -50,7 +50,6 @@ class World {
     return caller;
   }
 
-  /** Returns the log lines about closed connections. */
   closings(): Array<Record<string, unknown>> {
     return this.app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => /closed a connection/.test(msg));
   }
@@ -66,7 +65,7 @@ class Caller {
     this.#socket = socket;
     this.#accepted = accepted;
     onTestFinished(() => void socket.destroy());
-    socket.on('error', () => undefined); // connections are expected to be cut
+    socket.on('error', () => undefined); // the server is expected to close connections
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       this.received += chunk;
     });
@@ -82,7 +81,7 @@ class Caller {
     await expect.poll(() => this.#accepted.bytesRead, { interval: 1 }).toBe(upTo);
   }
 
-  /** Sends a complete request. Returns the status, or 0 if the connection is closed instead. */
+  /** Sends a complete request. Returns the status, or 0 if the server closes the connection instead. */
   async ask(): Promise<number> {
     this.received = '';
     this.#socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -90,7 +89,6 @@ class Caller {
     return Number(/^HTTP\/1\.1 (\d+)/.exec(this.received)?.[1] ?? 0);
   }
 
-  /** Resolves with the received data once the server has closed the connection. */
   async closed(): Promise<string> {
     await expect.poll(() => this.isClosed, { interval: 1 }).toBe(true);
     return this.received;

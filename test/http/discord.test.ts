@@ -23,7 +23,6 @@ interface Scene {
   closeDiscord(): PromiseLike<void>;
   /** The address to which Discord posts interactions. */
   url: string;
-  /** Runs a command, and returns its final reply. */
   say(
     name: string,
     options?: Record<string, string>,
@@ -37,7 +36,7 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   const fake = await startFakeDiscord();
   onTestFinished(() => fake[Symbol.asyncDispose]());
   const app = await openTestApp({ ...options, config: { discord: discordConfig(fake.apiBaseUrl), ...config } });
-  const { clock } = options; // closing may wait for requests in flight, and so needs a clock that advances
+  const { clock } = options; // closing can wait for requests in flight, which needs a clock that advances
   onTestFinished(() => (clock instanceof ManualClock ? clock.passUntil(app.close()) : app.close()));
   const url = `${app.url}/discord/interactions`;
   const key: Scene['key'] = (name, rest = {}) => {
@@ -413,7 +412,7 @@ test('a linked person is the ranker, to whom the rules for rankers apply; withou
 });
 
 test('more than 30 commands a minute from one person are refused, over all rows, and autocomplete does not count', async () => {
-  const clock = new ManualClock(Date.now()); // the limit refills with time
+  const clock = new ManualClock(Date.now()); // a clock that does not advance, because the limit refills with time
   const { discord, url, say } = await open({ clock });
   for (let asked = 0; asked < 40; asked += 1)
     await discord.interact(url, { name: 'setrank', options: { rank: '' }, focused: 'rank' });

@@ -14,7 +14,7 @@ async function open(config: TestAppOptions['config'] = {}): Promise<TestApp> {
   return app;
 }
 
-/** Returns a notification like the one in Roblox's documentation, with spaces that re-serializing it would lose. */
+/** Returns a notification in the format of Roblox's documentation, with whitespace that re-serializing would lose. */
 function notification(id: string, userId: unknown, EventType = 'RightToErasureRequest'): string {
   const content = {
     NotificationId: id,
@@ -39,7 +39,6 @@ async function post(
   return { status: response.status, json: await response.json() };
 }
 
-/** Returns the expected response to an accepted notification. */
 const accepted = (message: RegExp) => ({
   status: 200,
   json: { success: true, message: expect.stringMatching(message) },

@@ -32,7 +32,7 @@ export const rank =
   async (app: TestApp): Promise<Answer> =>
     app.rank(await app.createKey(), rest, sent);
 
-/** Provokes an error with a second request, after a successful one with the same key and options. */
+/** Provokes an error with a second request, after a first one with the same key and options has succeeded. */
 export const again =
   (rest: Record<string, unknown>, sent: Sent = {}) =>
   async (app: TestApp) => {
@@ -50,7 +50,6 @@ function onV2(operation: string, body: unknown) {
     app.post(`/v2/${operation}?placeid=${place}`, { key: await app.createKey(), body });
 }
 
-/** Makes Roblox respond to every write with this error. */
 export const failing = (error: unknown): TestAppOptions => {
   const fail = () => Promise.reject(error);
   return { platform: (group) => platformWith(group, { assignRole: fail, unassignRole: fail }) };
@@ -82,7 +81,7 @@ const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathna
 
 const idempotent = { headers: { 'idempotency-key': 'one' } };
 
-/** Each code that a game can get, with the expected response and a way to provoke it. */
+/** Each code that a game can receive, with the expected response and a way to provoke it. */
 export const cases: Record<string, Case> = {
   missing_placeid: { status: 400, error: 'Missing placeid', provoke: (app) => app.post('/v1/apikey', { body: {} }) },
   invalid_request: { status: 400, error: 'Invalid request', provoke: rank({}, { body: '{"rankerName":' }) },
@@ -281,7 +280,7 @@ function twiceAtOnce(): Case {
   return { status: 409, error: 'Still in progress', waits: true, options: { platform }, provoke };
 }
 
-/** Sends two demotions, the second of which exceeds the breaker's limit, and then one more request. */
+/** Sends two demotions, the second of which trips the circuit breaker, and then one more request. */
 async function demoteTwo(app: TestApp): Promise<Answer> {
   const key = await app.createKey();
   const down = (rankeeId: number) => app.rank(key, { rankeeId, newRankId: 1 });
@@ -290,7 +289,7 @@ async function demoteTwo(app: TestApp): Promise<Answer> {
   return app.rank(key, { rankeeId: 1005, newRankId: 50 });
 }
 
-/** Provokes an error: runs `sql` as a different client of the database, and then requests a rank change. */
+/** Runs `sql` as a different client of the database, and then requests a rank change. */
 export function afterSql(sql: Sql): (app: TestApp) => Promise<Answer> {
   return async (app) => {
     const key = await app.createKey();

@@ -14,7 +14,7 @@ function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, ide
 
 const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true';
 
-/** Expects `repeat` to equal `first`, apart from a different request id and the header that marks a replay. */
+/** Expects `repeat` to equal `first`, except for the request id and the header that marks a replay. */
 function expectReplay(repeat: Answer, first: Answer): void {
   expect([isReplayed(first), isReplayed(repeat)]).toEqual([false, true]);
   expect({ ...Object(repeat.json), requestId: '' }).toEqual({ ...Object(first.json), requestId: '' });
@@ -218,7 +218,7 @@ describe('outcomes that are not success', () => {
     expect((await rank(app, key)).status).toBe(200);
   });
 
-  /** Makes every assignment of a role fail with the error, until `refuse` replaces or unsets it. */
+  /** Makes every role assignment fail with the error, until `refuse` replaces or clears it. */
   function refusing(first: RankdError) {
     let error: RankdError | undefined = first;
     const refuse = (next: RankdError | undefined) => {

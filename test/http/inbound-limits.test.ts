@@ -5,7 +5,7 @@ import { type ConfigOverrides, openTestApp, place, type Sent, type TestApp } fro
 import { holdReads } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
-/** Sends requests, and counts the responses other than 429 and 401. */
+/** Sends requests, and counts the responses that are neither 429 nor 401. */
 const countAdmitted = async (count: number, ask: () => Promise<{ status: number }>) => {
   const answers = await Promise.all(Array.from({ length: count }, ask));
   return answers.filter(({ status }) => status !== 429 && status !== 401).length;
@@ -13,8 +13,8 @@ const countAdmitted = async (count: number, ask: () => Promise<{ status: number 
 
 let user = 1_000_000;
 /**
- * Returns a function that sends a rank request for another user who is not a member, so that there are no writes and no
- * queues.
+ * Returns a function that sends a rank request for a different user each time. The users are not members, so that no
+ * request writes or waits in a queue.
  */
 const rank =
   (app: TestApp, key: string, at = place) =>

@@ -59,7 +59,7 @@ const listeners: Listener[] = [
   },
 ];
 
-/** Connects and sends the text. Ignores errors, because the server cuts connections off. */
+/** Connects and sends the text. Ignores errors, because the server closes connections. */
 async function caller(url: string, sends = ''): Promise<net.Socket> {
   const socket = net.connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
@@ -162,7 +162,6 @@ test('a request that does not arrive in time gets a 408', async () => {
   }
 });
 
-/** Sends bytes on a new connection, and returns the first response. */
 async function answerTo(url: string, bytes: string): Promise<{ head: string; json: Record<string, unknown> }> {
   const [first = ''] = (await text(await caller(url, bytes))).split(/(?=HTTP\/1\.1 )/);
   const [head = '', body = ''] = first.split('\r\n\r\n');
@@ -181,7 +180,7 @@ test('createListener is the only way to create a listener', () => {
   expect(makers.map((file) => file.slice(root.length + 1)).sort()).toEqual([
     'cli/machine-findings.ts', // only checks whether a port is free
     'control/listen.ts', // a socket in the data directory, or a pipe, to which only the daemon's user can connect
-    'daemon/daemon.ts', // calls createServer of http/server.ts, not that of Node.js
+    'daemon/daemon.ts', // calls createServer from http/server.ts, not from Node.js
     'http/listener.ts',
     'http/server.ts', // defines that createServer
   ]);

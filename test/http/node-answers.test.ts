@@ -23,14 +23,14 @@ afterEach(async () => expect(await settled()).toBe(0));
 
 afterAll(() => app.close());
 
-/** Waits until no request is in flight, for at most 100 turns. Returns the number that still are. */
+/** Waits at most 100 turns for requests in flight to end. Returns the number of requests still in flight. */
 async function settled(): Promise<number> {
   for (let turn = 0; turn < 100 && app.app.requests.count > 0; turn += 1)
     await new Promise((resolve) => setImmediate(resolve));
   return app.app.requests.count;
 }
 
-/** Sends bytes with each `KEY` replaced by a valid key, and returns the responses. */
+/** Sends bytes, with each `KEY` replaced by a valid key, and returns the responses. */
 function answersTo(bytes: string | Buffer, options: { thenEnds?: boolean } = {}): Promise<Answer[]> {
   return rawAnswers(app.url, typeof bytes === 'string' ? bytes.replaceAll('KEY', key) : bytes, options);
 }
@@ -41,7 +41,7 @@ async function answerTo(bytes: string | Buffer, options: { thenEnds?: boolean } 
   return answer;
 }
 
-/** Returns a request that is valid except for the tested flaw, and that closes the connection. */
+/** Returns a request that closes the connection and is valid except for the flaw under test. */
 function post(extra: string, { target = '/v1/apikey', version = '1.1', body = `{"placeid":${place}}` } = {}): string {
   const head = [`POST ${target} HTTP/${version}`, 'Authorization: Bearer KEY', `Content-Length: ${body.length}`];
   return `${[...head, 'Connection: close', extra].filter((line) => line !== '').join('\r\n')}\r\n\r\n${body}`;

@@ -139,7 +139,7 @@ describe('described answers occur', () => {
   test('each code of the key verification', async () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 1 } } });
     for (const [code, provoke] of Object.entries(verifyCases)) expect(codeOf(await provoke(app))).toBe(code);
-    // No request alone can provoke the last two: they need a bug in rankd and a slow sender.
+    // A single request cannot provoke the last two, which need a bug in rankd and a slow sender.
     expect([...Object.keys(verifyCases), 'internal', 'request_timeout'].sort()).toEqual(codesOf('/v1/apikey'));
   });
 
@@ -171,7 +171,7 @@ describe('described answers occur', () => {
   test('the answers above had the statuses of the error table', async () => {
     await rank({ newRankId: 255 })(app);
     for (const entry of met) {
-      const [, status, code] = /^.+ (\d{3})(?: (\w+))?$/.exec(entry) ?? []; // the path may have spaces
+      const [, status, code] = /^.+ (\d{3})(?: (\w+))?$/.exec(entry) ?? []; // the path can contain spaces
       if (code !== undefined) expect([entry, Number(status)]).toEqual([entry, Object(statuses)[code]]);
     }
     expect(met).toContain('post /v1/ranker 403 rank_not_allowed');
@@ -194,7 +194,7 @@ function operations(): DescribedOperation[] {
   );
 }
 
-/** Returns the error codes that the document has for the operation at a path, sorted. */
+/** Returns the error codes, sorted, that the document lists for the operation at a path. */
 function codesOf(path: string): string[] {
   const operation = operations().find((one) => one.path === path);
   const contents = Object.values(operation?.responses ?? {}).map(({ content }) => content['application/json']?.schema);

@@ -10,7 +10,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
 
-/** Tests requests that are sent before earlier ones are answered. */
+/** Tests requests sent before the previous ones are answered. */
 let app: TestApp;
 beforeAll(async () => {
   app = await openTestApp();
@@ -36,7 +36,7 @@ async function serve({ live } = app) {
   const connect = async () => {
     const socket = net.connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
-    socket.on('error', () => undefined); // connections are expected to be cut
+    socket.on('error', () => undefined); // the server is expected to close connections
     await once(socket, 'connect');
     return socket;
   };
@@ -83,7 +83,7 @@ test.each(['/openapi.json', '/docs', '/%zz'])(
     const { connect, sockets, taken } = await serve();
     for (let count = 0; count < 50; count += 1) (await connect()).pause().write(get(path).repeat(400));
     await expect.poll(() => sockets).toEqual([]);
-    expect(taken()).toBeLessThanOrEqual(50 * 18); // a few more than 16, because rankd answers /%zz before it reads on
+    expect(taken()).toBeLessThanOrEqual(50 * 18); // a few more than 16: rankd answers /%zz before it reads further
   },
 );
 

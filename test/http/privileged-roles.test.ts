@@ -6,11 +6,11 @@ import { operate } from '../contracts/store/samples.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
 import { type OpenCloudApp, openCloudApp, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
-/** In the sample group, a Captain (rank 50) may accept members, and an Admin (rank 200) may change ranks. */
+/** In the sample group, a Captain (rank 50) is allowed to accept members, and an Admin (rank 200) to change ranks. */
 const { captain, officer } = sampleRoles;
 const thief = sampleUsers.officer;
 
-/** Starts an app with the owner's key, because Roblox shows the permissions of every role only to the owner. */
+/** Starts an app with the owner's API key, because Roblox shows the permissions of every role only to the owner. */
 function onOwnersKey(privilegedRoles: PrivilegedRoles): Promise<OpenCloudApp> {
   return openCloudApp({
     policy: { privilegedRoles },

@@ -14,8 +14,8 @@ const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
 
 /**
- * Starts a daemon with default settings on a group of 500 officers. `held`: the ranks of each officer's roles.
- * `ladder`: the ranks of the roles that replace each other.
+ * Starts a daemon with default settings on a group of 500 officers. `held` contains the ranks of each officer's roles;
+ * `ladder` contains the ranks of the roles that replace each other.
  */
 function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[] } = {}): Promise<TestApp> {
   const groupFile = join(tempDir(), 'group.yaml');
@@ -41,7 +41,6 @@ function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[]
   return openTestApp({ config: { platform: { kind: 'simulated', groupFile }, ...group } });
 }
 
-/** Returns the number of officers who hold only the base role. */
 async function reached(app: TestApp): Promise<number> {
   const held = await Promise.all(officers.map((officer) => app.heldBy(officer)));
   return held.filter((roles) => roles?.length === 1).length;

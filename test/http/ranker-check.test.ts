@@ -141,7 +141,7 @@ describe("a ranker's cooldown", () => {
   });
 });
 
-/** Delays reads until all these members have been requested, so that their changes are decided at the same time. */
+/** Delays reads until all these members have been read, so that their changes are decided at the same time. */
 function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
   const asked = new Set<number>();
   const all = Promise.withResolvers<void>();
@@ -156,7 +156,7 @@ function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
     });
 }
 
-/** Returns a group with this acting account. If the account is the owner, only rankd refuses ranks. */
+/** Returns a group with this acting account. If the account is the owner, every refusal comes from rankd. */
 function platformActingAs(userId: number): TestAppOptions['platform'] {
   return (group) => platformWith(group, { checkCredential: async () => ({ state: 'valid', userId, canWrite: true }) });
 }

@@ -19,7 +19,7 @@ afterAll(() => app.close());
 const verify = (body: Sent['body'], headers: Sent['headers'] = {}): Promise<Answer> =>
   app.post('/v1/apikey', { key, body, headers });
 
-/** Returns a rank request as text, for numbers in any notation. */
+/** Returns a rank request as text, so that the number can have any notation. */
 const rankText = (rankeeId: string) =>
   JSON.stringify(rankBody({ rankeeId: 0 })).replace('"rankeeId":0', `"rankeeId":${rankeeId}`);
 

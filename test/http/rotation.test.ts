@@ -19,7 +19,7 @@ function retirement({ headers }: Answer): Array<string | undefined> {
   return [headers['deprecation'], headers['sunset']].map((value) => value?.toString());
 }
 
-/** Returns the time and the place of the last use of each secret, newest secret first. */
+/** Returns the time and place at which each secret was last used, newest secret first. */
 async function uses({ store }: TestApp) {
   const key = await store.findKey('main');
   return key?.secrets.map(({ lastUsedAt, lastPlaceId }) => [lastUsedAt, lastPlaceId]);

@@ -21,14 +21,14 @@ const [first, second, officer, owner] = [1001, 1005, 1002, 9000];
 const fake = await startFakeDiscord();
 afterAll(() => fake[Symbol.asyncDispose]());
 
-/** The id of a Discord role for each key, which is also the id of a person with that role. */
+/** A Discord role id for each key. A person with that role has the same id. */
 const inDiscord = Array.from({ length: 40 }, (_, index) => ({ role: String(33e17 + index * 1e6), key: `key${index}` }));
 const discord = {
   ...{ application: ids.application, server: ids.server, publicKey: discordPublicKey, apiBaseUrl: fake.apiBaseUrl },
   rows: inDiscord.map((row) => ({ ...row, at: '' })),
 };
 
-/** A test app for one rule, which sends requests through all routes, one after another. */
+/** A test app for one rule, which sends requests to all routes, one after another. */
 class Scene {
   readonly app: TestApp;
   readonly #group: Platform;
@@ -55,8 +55,8 @@ class Scene {
   }
 
   /**
-   * Sends the route's request under the rule's conditions. Returns the roles before and after if they changed, and
-   * otherwise `done` for a 200 or the error code.
+   * Sends the route's request under the rule's conditions. Returns the roles before and after if they changed.
+   * Otherwise, returns `done` for a 200, or else the error code.
    */
   async answer(route: KeyRoute): Promise<string> {
     const { ranker, before, first: deed, member: who, key } = this.#rule;
@@ -90,7 +90,7 @@ class Scene {
   }
 
   /**
-   * Sends the request. Routes in other services' formats need `fetch`, because `send` checks responses against the
+   * Sends the request. Uses `fetch` for routes in other services' formats, because `send` checks responses against the
    * OpenAPI document, which omits these routes.
    */
   async #send(
@@ -106,7 +106,10 @@ class Scene {
     return { status: answer.status, json: await answer.json() };
   }
 
-  /** Runs a slash command. Returns the code of a refusal from the log, because the reply has only a sentence. */
+  /**
+   * Runs a slash command. If rankd refuses it, returns the code from the log, because the reply contains only a
+   * sentence.
+   */
   async #say(name: string, { options, rankerId }: { options: object; rankerId: number }) {
     const { role = '' } = inDiscord[this.#keys] ?? {};
     if (rankerId !== 0) await linkPerson(this.app.app, { discordId: role, userId: rankerId, by: operator });
@@ -117,7 +120,7 @@ class Scene {
     return { status: code === undefined ? 200 : 400, json: { code } };
   }
 
-  /** Gives the member the initial roles and the initial hold for the request. */
+  /** Gives the member the roles and the hold that the request starts from. */
   async #prepare({ from, during }: KeyRoute, member: number): Promise<void> {
     const { store } = this.app;
     const group = this.app.app.group.title;
@@ -147,7 +150,7 @@ class Scene {
     if (member !== owner) await this.#give(member, roleOf[this.#rule.holding ?? hold?.rank ?? from] ?? []);
   }
 
-  /** Records a recent applied change by the operator or a different key. */
+  /** Records a recent change, applied by the operator or with a different key. */
   async #record({ rolesBefore = [1], rolesAfter = [2], ...rest }: Partial<RankChange> & { rankeeId: number }) {
     const { keyId: _, placeId: _place, ...byOperator } = newChange();
     const now = Date.now();
@@ -222,7 +225,7 @@ test('every route of the server that can change a rank by a key is checked again
   await app.close();
   for (const other of ['/v1/apikey', '/roblox/webhook']) registered.delete(other);
   expect([...registered].toSorted()).toEqual([...new Set(keyRoutes.map(({ url }) => url))].toSorted());
-  const others = ['whois', 'link', 'undo']; // the first two change no rank, and an undo counts as one by the operator
+  const others = ['whois', 'link', 'undo']; // the first two change no rank, and an undo is treated as the operator's
   const commands = discordCommands.map(({ name }) => name).filter((name) => !others.includes(name));
   expect([...new Set(keyRoutes.flatMap(({ command = [] }) => command))].toSorted()).toEqual(commands.toSorted());
 });

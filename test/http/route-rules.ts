@@ -3,25 +3,24 @@ import type { KeyRules, Scope } from '../../src/core/model.ts';
 import type { ConfigOverrides } from '../support/open-test-app.ts';
 import { table } from '../support/reference-tables.ts';
 
-/** Ranks of the simulated group. */
 const [trainee, officer, captain, admin] = [10, 20, 50, 200];
 
-/** A route that lets a key change a rank. Each request gives or takes the role Captain. */
+/** A route that can change a rank with a key. Each request gives or takes the role Captain. */
 export interface KeyRoute {
   /** The path as the server registers it. */
   url: string;
-  /** The member's initial role, unless a hold gave another one. */
+  /** The rank of the member's initial role, unless a hold has given a different one. */
   from: number;
   to: number;
-  /** The member's initial hold: a suspension that another key began, or a temporary rank from the operator. */
+  /** The member's initial hold: a suspension started with a different key, or a temporary rank from the operator. */
   during?: { kind: 'suspension' | 'temporary'; rank: number };
   scope: Scope;
   /** The header with the key; by default, the key is a bearer token. */
   header?: string;
-  /** The slash command, run by a person whose Discord role has the key. */
+  /** The slash command. The person who runs it has a Discord role with the key. */
   command?: string;
   body: (member: number) => Record<string, unknown>;
-  /** True if the role is given or taken as an extra role, which needs a ladder. */
+  /** True if the request gives or takes the role as an extra role, which needs a ladder. */
   isAlongside?: boolean;
 }
 
@@ -91,12 +90,11 @@ const namesRanker = (route: KeyRoute) => route.url.startsWith('/v') || isInDisco
 const isReturn = ({ url, command }: KeyRoute) => url === '/v2/unsuspend' || command === 'unsuspend';
 const isSuspension = ({ url, command }: KeyRoute) => url === '/v2/suspend' || command === 'suspend';
 const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route) && route.to > route.from);
-/** True for a step, which always goes to the next rank. */
+/** True for a step, which always leads to the next rank. */
 const isStep = ({ url, command = url }: KeyRoute) => /promote|demote|change/.test(command);
 
-/** A rule that forbids changes, the situation in which it applies, and the response of each route. */
+/** A rule that forbids changes, the situation in which it applies, and each route's response. */
 export interface RouteRule {
-  /** The key's rules and other properties. */
   key?: (route: KeyRoute) => {
     rules?: KeyRules;
     scopes?: Scope[];
@@ -104,17 +102,17 @@ export interface RouteRule {
     places?: number[];
     expiresAt?: number;
   };
-  /** Changes the key or the workspace before the request. */
+  /** A change to the key or the workspace before the request. */
   first?: 'revoke' | 'pause' | 'suspend the workspace';
   policy?: Partial<Config['policy']>;
   ranker?: 'the member' | 'an Officer';
-  /** A recent change: to the same member, or to a different member by the same ranker or with the same key. */
+  /** A recent change to the same member, or to a different one by the same ranker or with the same key. */
   before?: 'the member was changed' | 'the ranker changed another' | 'the key changed another';
-  /** The rank of the member's role when the request arrives, instead of the route's initial one. */
+  /** The rank of the member's role at the time of the request, instead of the route's initial one. */
   holding?: number;
   member?: 'the owner' | 'suspended by the operator';
   /**
-   * The response's code, or `done` for a 200 without a change. `none`: the reason why the rule does not apply to the
+   * The response's code, or `done` for a 200 without a change. `none` is the reason why the rule does not apply to the
    * route.
    */
   answer: (route: KeyRoute) => string | { none: string };

@@ -39,7 +39,7 @@ const ways: Array<[string, ShutOut, ExpectedError]> = [
   ],
 ];
 
-/** Users whom the test adds to the simulated group, with the roles of member 1001. */
+/** Users that the test adds to the simulated group, with the same roles as member 1001. */
 const members = Array.from({ length: 60 }, (_, index) => 900_001 + index);
 
 test.each(ways)('none of sixty admitted changes begins once %s', async (_way, shutOut, refused) => {

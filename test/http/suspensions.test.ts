@@ -152,7 +152,7 @@ test('the circuit breaker counts a suspension as a demotion, even of a member wi
 
 const breaker = { enabled: true, demotions: 10, highRank: 50, highChanges: 1, windowMs: 600_000 };
 
-/** Rules that allow the suspension itself, but not the roles that its end gives back. */
+/** Rules that allow the suspension itself, but not the roles that are restored at its end. */
 const comebacks: Record<
   string,
   { from?: number; rules?: KeyRules; policy?: ConfigOverrides['policy']; asked?: object; second?: true; answer: string }

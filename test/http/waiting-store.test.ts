@@ -15,7 +15,7 @@ interface Sent {
   body: unknown;
 }
 
-/** Sends requests in one chunk on one connection, and returns the responses. */
+/** Sends several requests at once on one connection, and returns the responses. */
 function sendTogether(app: TestApp, requests: Sent[]): Promise<Answer[]> {
   const bytes = requests.map(({ path, key, body }, index) => {
     const json = JSON.stringify(body);
@@ -87,7 +87,7 @@ describe('a store with asynchronous key lookups', () => {
 });
 
 describe('a store that must check for changes by others', () => {
-  /** Opens an app that records its store calls in order. The test resolves each check. */
+  /** Opens an app that records its store calls in order. The test decides when each check ends. */
   async function openAsking() {
     const app = await openTestApp();
     const { store } = app.app;

@@ -19,7 +19,6 @@ export const session = signal<Session | undefined>(undefined);
 /** The error from the last refused login. */
 export const refusal = signal<ApiError | undefined>(undefined);
 
-/** The time of the daemon's last response, in epoch milliseconds. */
 export const respondedAt = signal(Date.now());
 
 /** True while the daemon does not respond. */
@@ -55,7 +54,6 @@ export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Logs in with a single-use link. */
 export async function logIn(link: string): Promise<void> {
   try {
     const { session: made } = await send<{ session: Session & { token: string } }>('login', { link });

@@ -90,7 +90,6 @@ export interface FoundMember {
   changes: Change[];
 }
 
-/** The result of a change's dry run. */
 export interface RankTest {
   test: ReturnType<typeof dryRunDocument>;
   /** Null if the change is not allowed. */

@@ -28,7 +28,7 @@ export class Live<T> {
     this.#read = readIt;
   }
 
-  /** Marks the document as stale. If a view shows it, it is refetched. */
+  /** Marks the document as stale, so that it is refetched if a view shows it. */
   touch(): void {
     this.#isStale = true;
     this.#follow();
@@ -165,7 +165,6 @@ function handleEvent(event: string): void {
   touch(event);
 }
 
-/** Enables fetching, and refetches all shown documents. */
 function begin(): void {
   isListening = true;
   for (const live of shown) live.touch();

@@ -38,8 +38,8 @@ function Page() {
 }
 
 /**
- * Logs in with the link in the address, which is removed so that others cannot read it. Without a link, resumes the
- * session.
+ * Logs in with the link in the address bar, and removes it from there so that others cannot read it. Without a link,
+ * resumes the session.
  */
 function begin(): Promise<void> {
   if (location.pathname !== `${base}login`) return resumeSession();

@@ -87,7 +87,7 @@ const fieldOf: Partial<Record<ErrorCode, string>> = {
   reason_required: 'reason',
 };
 
-/** Creates a POST handler that parses the fields, calls `run`, and adds the field that an error is about. */
+/** Creates a POST handler that parses the fields, calls `run`, and adds the relevant field to an error. */
 function action<Of extends Schema>(schema: Of, run: (values: Values<Of>, acting: Acting) => Promise<Document>): Action {
   return async (fields, acting) => {
     const values = Object.entries(schema).map(([name, field]) => [name, field(fields[name], name)]);

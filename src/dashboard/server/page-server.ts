@@ -59,8 +59,8 @@ const reads = { perMinute: 240, burst: 20 };
 const wrongLogins = { perMinute: 10, burst: 10 };
 
 /**
- * Creates the page's HTTP server, which is not listening yet. It sends files to any caller, but data only in response
- * to requests from the page itself that have a session.
+ * Creates the page's HTTP server, which is not listening yet. It sends files to any caller, but data only to the page
+ * itself and only with a session.
  */
 export function createPageServer({
   trustedProxies,
@@ -162,7 +162,7 @@ function servePage(
   };
 
   /**
-   * Limits the rate of wrong links only, because with a limit on correct ones, any caller could lock out the operator.
+   * Limits only the rate of wrong links, because any caller could use a limit on correct ones to lock out the operator.
    */
   const limitWrongLogins = (error: unknown): never => {
     if (!isRankdError(error, 'link_refused')) throw error;

@@ -47,7 +47,6 @@ export interface Page {
   closing: AbortSignal;
 }
 
-/** A request from the page itself. */
 export interface Sent {
   /** The context at the start of the request, which uses it to the end even if a reload replaces it. */
   app: DaemonContext;

@@ -10,8 +10,8 @@ import type { Family } from './family.ts';
 const refused = 400;
 
 /**
- * Sources: www.rankgun.works/docs/developing/APIReference and, for the old addresses, headers and fields, its page
- * APIRefrence (sic).
+ * Sources: www.rankgun.works/docs/developing/APIReference and, for the old addresses, headers and fields, the page
+ * APIRefrence (sic) on the same site.
  */
 const rankgun: Family = {
   name: 'rankgun',

@@ -70,7 +70,7 @@ export function commandOf(name: string): CommandSpec | undefined {
   return Object.hasOwn(commands, name) ? commands[name as DiscordCommandName] : undefined;
 }
 
-/** Runs a command from Discord and returns the reply. Throws a refusal. */
+/** Returns the reply to a command from Discord, or throws the refusal. */
 export async function runCommand(request: CommandRequest): Promise<string> {
   const { app, throttle, interaction, member, keyName, deadline } = request;
   const { scope, run } = commandOf(interaction.data.name) ?? commands.link;

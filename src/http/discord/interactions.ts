@@ -138,7 +138,7 @@ export class Interactions {
     return this.#latest;
   }
 
-  /** Returns the reply to a command. Never rejects. */
+  /** Never rejects. If the command fails, returns the error's message as the reply. */
   async #contentOf({ app, interaction, member, keyName, requestId }: Started): Promise<string> {
     const { log, clock } = app;
     using deadline = deadlineIn(clock, commandWithinMs);

@@ -230,7 +230,7 @@ const typeWords: Record<string, string> = {
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));
-  const needsPlace = key?.place === 'query'; // for other routes, the Roblox-Id header is enough, which Roblox adds
+  const needsPlace = key?.place === 'query'; // other routes accept the Roblox-Id header, which Roblox adds
   const takesPlace = key !== undefined && key.place !== 'body';
   return [forShell(`${path}${takesPlace ? '?placeid=1' : ''}`, example), forGame(path, needsPlace, example)];
 }

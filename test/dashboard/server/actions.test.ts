@@ -21,7 +21,7 @@ afterAll(async () => {
   await sink[Symbol.asyncDispose]();
 });
 
-/** Runs an action, expects it to succeed, and returns its JSON. */
+/** Runs an action that must succeed, and returns its JSON. */
 async function does(path: string, body: unknown): Promise<PageAnswer['json']> {
   const answer = await ann.post(`/api/${path}`, body);
   expect(answer, answer.text).toMatchObject({ status: 200, json: { v: 1 } });

@@ -122,7 +122,7 @@ test('the built files are served compressed; the page is always revalidated, the
     expect(response.headers.get('content-encoding')).toBe(encoding);
     expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(Number(response.headers.get('content-length'))).toBeLessThan(200);
-    expect(await response.text()).toBe(script); // fetch decompresses it
+    expect(await response.text()).toBe(script); // already decompressed by fetch
   }
   expect((await visitor.get('/main-AB12.js')).text).toBe(script);
   expect(await visitor.send('/main-AB12.js', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });

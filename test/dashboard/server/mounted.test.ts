@@ -27,7 +27,7 @@ test('with dashboard.path, the API’s port serves the page below that path, wit
   expect(await daemon.rank(key)).toMatchObject({ json: { code: 'key_paused' } });
   expect((await fetch(`${daemon.url}/api/session`)).status).toBe(404);
   using stream = await visitor.listen();
-  expect(await daemon.stop()).toBe(0); // the stop does not wait for the open stream
+  expect(await daemon.stop()).toBe(0); // does not wait for the open stream
   await expect.poll(() => stream.isOver).toBe(true);
 });
 

@@ -81,7 +81,6 @@ interface ConfirmProps<Result> {
   isGrave?: boolean;
   /** False until a dry run has allowed the action. */
   isAllowed?: boolean;
-  /** The form's fields. */
   children?: ComponentChildren;
   /** Performs the action. `once` is the idempotency key, which is the same for every attempt. */
   act: (values: FormData, once: string) => Promise<Result>;

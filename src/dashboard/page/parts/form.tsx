@@ -9,7 +9,6 @@ export const mayChange = computed(() => session.value?.viewOnly === false);
 /** A form's error, which the form provides to its fields. */
 export const FormError = createContext<ApiError | undefined>(undefined);
 
-/** The attributes for a field's control. */
 interface About {
   id: string;
   name: string;
@@ -20,7 +19,6 @@ interface About {
 interface FieldProps {
   name: string;
   label: string;
-  /** An explanation below the control. */
   hint?: ComponentChildren;
   children: (about: About) => ComponentChildren;
 }

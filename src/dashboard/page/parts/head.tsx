@@ -15,7 +15,7 @@ setInterval(() => {
   if (isLost.peek()) tick.value = Date.now();
 }, 1_000);
 
-/** True once the daemon has been silent for five seconds, because the page can then be out of date. */
+/** True once the daemon has been silent for five seconds. The page then turns grey, because it can be out of date. */
 export const isAway = computed(
   () => isLost.value && Math.max(tick.value, Date.now()) - respondedAt.value >= greyAfterMs,
 );

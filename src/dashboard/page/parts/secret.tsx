@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { Dialog } from './dialog.tsx';
 import { Notice } from './notice.tsx';
 
-/** Shows a secret once, with a button to copy it and the next step. */
+/** Shows a secret once, with a copy button and the next step. */
 export function SecretDialog({
   title,
   secret,

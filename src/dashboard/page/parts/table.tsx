@@ -54,7 +54,7 @@ function Spoken({ title, spoken }: { title: string | undefined; spoken: string }
   );
 }
 
-/** Replaces an empty list, and contains the next step. */
+/** Replaces an empty list with a title and the next step. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children: ComponentChildren }) {
   return (
     <div class="empty">
@@ -71,7 +71,6 @@ interface MoreProps {
   children: string;
 }
 
-/** The button below a list that has more entries. */
 export function More({ isLoading, onClick, children }: MoreProps) {
   return (
     <div class="row">

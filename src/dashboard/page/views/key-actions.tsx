@@ -7,7 +7,6 @@ import { Choices, Field, FormError, mayChange, TextField, textOf } from '../part
 import { RoleField } from '../parts/roles.tsx';
 import { SecretDialog } from '../parts/secret.tsx';
 
-/** A key with its new secret, which is shown once. */
 export interface Minted {
   key: Pick<Key, 'name' | 'mode'>;
   /** Null for a key for Discord, which has no secret. */

@@ -15,7 +15,6 @@ import { kinds, RankDialog } from './rank-dialog.tsx';
 import { ListForm } from './rank-list.tsx';
 import { holdName, Lift } from './suspensions.tsx';
 
-/** Changes one member's rank, or the ranks of a list of members. */
 export function Rank() {
   const user = route.value.params.get('user') ?? '';
   return (

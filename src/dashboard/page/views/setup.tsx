@@ -7,7 +7,7 @@ import { Hint, Shell } from '../parts/notice.tsx';
 import { addressOf } from '../route.ts';
 import { LiveView } from './view.tsx';
 
-/** Shows the steps for using rankd with a real group, and the problems that were found. */
+/** Shows the steps for setting up the real group, and any problems that rankd found. */
 export function Setup() {
   return (
     <LiveView

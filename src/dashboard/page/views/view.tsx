@@ -7,7 +7,6 @@ interface ViewProps<T> {
   title: string;
   live: Live<T>;
   lead?: (data: T) => string;
-  /** The button next to the title. */
   action?: ComponentChildren;
   children: (data: T) => ComponentChildren;
 }
@@ -28,7 +27,6 @@ export function LiveView<T>({ title, live, lead, action, children }: ViewProps<T
   );
 }
 
-/** A view's main button, which opens the dialog for a new entry. */
 export function NewButton({ opens, children }: { opens: Signal<boolean>; children: string }) {
   return (
     <button
