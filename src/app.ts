@@ -75,7 +75,7 @@ export interface ServedApp extends LiveContext, AsyncDisposable {
     check: (candidate: DaemonContext) => Promise<void>,
     options?: ApplyOptions,
   ): Promise<void>;
-  /** Stores the roles that the initial configuration's role names resolve to. */
+  /** Stores the roles to which the role names in the initial configuration resolve. */
   takeEffect(): Promise<void>;
 }
 

@@ -78,7 +78,7 @@ async function takeSteps(
     const lost = lostRole(done, seen);
     done.push(step);
     if (lost === undefined) continue;
-    // The member may now hold fewer roles than before the change, and fewer than the change should leave.
+    // Until the role is given again, the member may hold fewer roles than both before and after the change.
     ports.trust.noteLost(run.userId, lost.roleId);
     left.unshift(lost);
   }
@@ -183,7 +183,7 @@ async function afterRefusal(
   return { kind: 'refused', error: disproved(error), isInDoubt: platform.readLagMs > 0 };
 }
 
-/** Returns the error to report for a refusal after a read has shown that the user is a member. */
+/** Replaces `member_not_found`, which the read has just disproved. */
 function disproved(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
@@ -212,7 +212,6 @@ function withoutEffect(answer: Member | undefined): RankdError {
   );
 }
 
-/** Resolves to false if the sleep was aborted. */
 function slept(sleep: Promise<void>): Promise<boolean> {
   return sleep.then(
     () => true,

@@ -13,10 +13,8 @@ import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './rankin
 
 /** A request to make the same change to every member of a list. */
 export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'holding' | 'atLeast'> {
-  /** If set, takes precedence over `request.newRankId`. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
-  /** The command as shown in the history. */
   command: string;
   by: string;
 }
@@ -35,7 +33,7 @@ export type MemberChange =
 
 export interface PlannedList {
   id: string;
-  /** SHA-256 hash (hex) of the request, with either the members or the role that they hold. */
+  /** SHA-256 hash (hex) of the request and of either the members or the role that they hold. */
   content: string;
   /** True if an earlier command started the list but did not complete it. */
   isContinued: boolean;

@@ -22,13 +22,12 @@ import type { ApprovedChange } from './plan-change.ts';
 import { type Ranking, withSlack } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-/** A change that is stored in the history. `error` explains why it was not applied. */
+/** `error` explains why the change was not applied. */
 export interface FinishedChange {
   change: RankChange;
   error?: RankdError | undefined;
 }
 
-/** A change that is about to be carried out. */
 export interface Intent {
   /** The record to store before the first write. */
   change: RankChange;

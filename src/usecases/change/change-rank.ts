@@ -46,7 +46,6 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
 }
 
 interface Claim extends AsyncDisposable {
-  /** The change made by an earlier request with the same idempotency key. */
   earlier?: RankChange;
 }
 
@@ -146,7 +145,6 @@ async function readFacts(app: Ranking, { request }: ChangeCommand): Promise<Memb
   return { written, paces };
 }
 
-/** Returns the change that an earlier run of the list made to this member, if any. */
 async function findDoneByList(
   { store, group }: Pick<Ranking, 'store' | 'group'>,
   { list, request: { rankeeId } }: ChangeCommand,

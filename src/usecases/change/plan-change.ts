@@ -242,9 +242,7 @@ export const checkNames = [
 ];
 
 type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'atLeast'> & {
-  /** Selects the rules to check; `rank` by default. */
   kind?: keyof typeof rulesFor;
-  /** If absent, `checkPlan` reads them. */
   paces?: Paces;
 };
 

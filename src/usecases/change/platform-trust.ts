@@ -107,8 +107,8 @@ export class PlatformTrust {
   }
 
   /**
-   * Schedules a late read of an applied change if it is a demotion, and of every twentieth change. Until a late read
-   * has agreed, also ensures that one scheduled since the last reload is pending.
+   * Schedules a late read of every demotion and of every twentieth applied change. Until a late read has agreed, also
+   * ensures that one scheduled since the last reload is pending.
    */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
@@ -140,7 +140,6 @@ export class PlatformTrust {
     if (this.#reads.length === 0) this.#arrival = Promise.withResolvers();
   }
 
-  /** Records that a role, although confirmed, had disappeared by the next step of the same change. */
   noteLost(userId: number, roleId: number): void {
     const what = 'a role that Roblox had confirmed was gone a moment later in the same change; rankd assigns it again';
     this.#doubt('not_held', what, { rankeeId: userId, roleId });
@@ -155,7 +154,6 @@ export class PlatformTrust {
     this.#isDoubted = false;
   }
 
-  /** Records that a late read contradicted the outcome. `held` contains the role ids that the read showed. */
   noteDisagreement(read: LateRead, held: number[]): void {
     const { id, rankeeId, rolesBefore, rolesAfter } = read.change;
     const isHeld = !isOfApplied(read);

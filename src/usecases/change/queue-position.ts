@@ -34,7 +34,7 @@ export class QueuePosition implements AsyncDisposable {
 
   /**
    * Waits like `waitForTurn`, and also returns the result of `read`. `read` runs last in the round trip that finds
-   * `after`, so its result reflects at least that change.
+   * `after`, so its result is never older than that change.
    */
   async waitAndRead<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.waitForTurn(call.signal);

@@ -80,11 +80,11 @@ export interface ChangeCommand {
   ifRank?: RoleName;
   /** Makes the change only if the member holds the role with this id. */
   holding?: number;
-  /** If true, leaves a member who already has the requested rank or a higher one unchanged. */
+  /** If true, does not change a member who already has the requested rank or a higher one. */
   atLeast?: boolean;
   hold?: HoldAsked;
   /**
-   * The id of the list that the change belongs to, which `request.command` includes. A member whom the list has already
+   * The id of the list that the change belongs to; `request.command` includes it. A member whom the list has already
    * changed is skipped.
    */
   list?: string;

@@ -48,7 +48,8 @@ function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
 }
 
 /**
- * Copies the database to a file or a stream, while it is in use. Throws the same errors as `StoreOperations.backUp`.
+ * Copies the database to a file or a stream, even while it is in use. Throws the same errors as
+ * `StoreOperations.backUp`.
  */
 export function backUpDatabase(
   operations: Pick<StoreOperations, 'backUp' | 'streamBackup'>,
@@ -58,8 +59,8 @@ export function backUpDatabase(
 }
 
 /**
- * Records a backup in the audit log, which `status` and the metrics read. Skips an older schema, because opening the
- * store would migrate it.
+ * Records a backup in the audit log, from which `status` and the metrics read it. Skips a database with an older
+ * schema, because opening the store would migrate it.
  */
 export async function recordBackup(
   { schema, newestSchema, bytes }: Backup,
@@ -73,12 +74,12 @@ export async function recordBackup(
 interface RestoreSteps {
   /** Asks for confirmation after the backup has been checked. Throws if the operator declines. */
   confirm: () => Promise<void>;
-  /** Runs a slow step, and shows its name in the meantime. */
+  /** Runs a slow step, and shows its name while it runs. */
   show: <T>(what: string, step: () => Promise<T>) => Promise<T>;
 }
 
 /**
- * Replaces the database with a backup. Throws `conflict` if a daemon is running, before it asks for confirmation. A dry
+ * Replaces the database with a backup. Throws `conflict`, before asking for confirmation, if a daemon is running. A dry
  * run only checks the backup, even while a daemon is running.
  */
 export async function restoreBackup(
@@ -105,7 +106,7 @@ export async function migrateDatabase(
   return dryRun ? operations.tryMigration() : operations.migrate(advise);
 }
 
-/** Copies all data to an empty place. Daemons can use neither place during the copy. */
+/** Copies all data to an empty target. Prevents daemons from using the source or the target during the copy. */
 export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }): Promise<CopiedContents> {
   await using _source = await from.lockOutDaemons();
   await using _target = await to.lockOutDaemons();
@@ -114,7 +115,7 @@ export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }
 
 /**
  * Accepts the current PostgreSQL server as the known one. Calls `confirm` if a different server was known. Returns the
- * known and the found server. Throws `usage` if the data is in a file.
+ * previously known server and the current one. Throws `usage` if the data is in a file.
  */
 export async function acceptServer(
   operations: Pick<StoreOperations, 'server'>,
@@ -137,13 +138,13 @@ export async function acceptServer(
   return server;
 }
 
-/** Returns the JSON document for a backup. `file` is its absolute path. */
+/** `file` is an absolute path. */
 export function backupDocument({ file, bytes, schema, rows }: Backup & { file: string }) {
   return { file, bytes, schema, ...rows };
 }
 
 /**
- * Returns the JSON document for a backup that was restored, or only checked in a dry run. `kept` is the path of the
+ * Returns the JSON document for a restored backup or, in a dry run, for a checked one. `kept` is the path of the
  * previous database; null if there was none.
  */
 export function restoreDocument(
@@ -154,8 +155,8 @@ export function restoreDocument(
 }
 
 /**
- * Returns the JSON document for a copy. `auditHead` is the newest event's hash, which is the same in both places.
- * `rows` maps each table to its number of rows.
+ * `auditHead` is the newest event's hash, which is the same in the source and the target. `rows` maps each table to its
+ * number of rows.
  */
 export function copyDocument({ tables, head }: CopiedContents, { from, to }: { from: string; to: string }) {
   const count = (table: string) => tables.get(table) ?? 0;
@@ -175,10 +176,7 @@ export function migrationDocument({ database, from, to, copy }: Migration, dryRu
   return { database, from, to, copy, dryRun };
 }
 
-/**
- * Returns the JSON document for an accepted server. `known` is the previously known cluster, or null. `accepted` is
- * false if the found cluster was already known.
- */
+/** `known` is the previously known cluster, or null. `accepted` is false if the current cluster was already known. */
 export function acceptDocument({ place, known, found }: KnownServer) {
   return { place, known: known ?? null, found, accepted: known !== found };
 }

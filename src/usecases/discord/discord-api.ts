@@ -5,18 +5,21 @@ import { registeredCommands } from '../../core/discord-commands.ts';
 import type { TargetAnswer } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** Discord accepts replies for 15 minutes after the command; rankd stops a minute earlier. */
+/** Discord accepts replies for 15 minutes after the command; rankd stops retrying a minute before that. */
 const replyWithinMs = 14 * 60_000;
-/** A reply can overtake the acknowledgement, so rankd retries for this long while Discord does not know the message. */
+/**
+ * A reply can reach Discord before the acknowledgment that it edits. For this long, rankd retries if Discord reports
+ * that the message does not exist.
+ */
 const overtakenMs = 5_000;
 const overtakenEveryMs = 500;
 const longestPauseMs = 30_000;
 
 export interface Reply {
-  /** Anyone with the token can post as the application for 15 minutes, so it is never logged or stored. */
+  /** Never logged or stored, because anyone with the token can post as the application for 15 minutes. */
   token: string;
   content: string;
-  /** The time at which the command arrived, on `Clock.monotonic()`. */
+  /** The time (on `Clock.monotonic()`) at which the command arrived. */
   arrivedAt: number;
 }
 
@@ -85,15 +88,14 @@ function jsonIn(text: string): { code?: unknown; retry_after?: unknown } {
   }
 }
 
-/** Describes Discord's response for the log and the operator. */
 export function inWords(answer: TargetAnswer): string {
   if (!answer.isAnswered) return answer.error;
   return `status ${answer.status}${answer.text === '' ? '' : `: ${answer.text.slice(0, 300)}`}`;
 }
 
 /**
- * Registers rankd's commands in the server, and removes the application's other commands there. Throws `conflict` with
- * Discord's response.
+ * Registers rankd's commands in the Discord server, and removes the application's other commands there. Throws
+ * `conflict`, with Discord's response in the message, if that fails.
  */
 export async function registerCommands(
   { sender }: Pick<DaemonContext, 'sender'>,

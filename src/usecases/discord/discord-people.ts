@@ -1,7 +1,10 @@
 import { type DiscordPerson, judgeLink, judgeUnlink, newDiscordPerson } from '../../core/discord-person.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** Returns a Discord person's record, and creates it if necessary: the history and the audit log refer to it. */
+/**
+ * Returns a Discord user's record, and creates it if necessary. Without the record, entries in the history and the
+ * audit log could not be linked to the user.
+ */
 export async function findOrCreatePerson({ store }: Pick<Ports, 'store'>, discordId: string): Promise<DiscordPerson> {
   const known = await store.findDiscordPerson(discordId);
   if (known !== undefined) return known;
@@ -15,7 +18,7 @@ export interface Linking {
   by: string;
 }
 
-/** Links a person in Discord to a Roblox user. `before` is the user of an earlier link. */
+/** Links a Discord user to a Roblox user. `before` is the Roblox user of the previous link, if any. */
 export async function linkPerson(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { discordId, userId, by }: Linking,
@@ -25,7 +28,7 @@ export async function linkPerson(
   return { person: await store.updateDiscordPerson(discordId, judge), before };
 }
 
-/** Removes a person's link. Throws `not_found` if there is none. */
+/** Removes a Discord user's link. Throws `not_found` if there is none. */
 export async function unlinkPerson(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { discordId, by }: Omit<Linking, 'userId'>,

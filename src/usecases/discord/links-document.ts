@@ -8,7 +8,7 @@ interface NamedLink extends DiscordPerson {
   userName: string | undefined;
 }
 
-/** Lists the people in Discord who are linked to a Roblox user, with the user's name if it is known. */
+/** Lists the Discord users who are linked to a Roblox user, with the Roblox user's name if it is known. */
 export async function listNamedLinks(ports: Pick<Ports, 'store' | 'clock'>): Promise<NamedLink[]> {
   const people = await ports.store.listDiscordPeople();
   const links = people.flatMap(({ userId, ...rest }) => (userId === undefined ? [] : [{ ...rest, userId }]));

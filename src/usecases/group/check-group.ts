@@ -12,9 +12,9 @@ import type { Ranking } from '../change/ranking.ts';
 const timeoutMs = 3_000;
 
 /**
- * Compares the configuration with the group's roles. Returns and logs notes for the operator. Throws `config_invalid`
- * if a new entry can't be resolved to a role. Returns no notes if the group can't be read: the later credential check
- * reports the reason.
+ * Compares the configuration with the group's roles, and logs and returns notes for the operator. Throws
+ * `config_invalid` if a new entry can't be resolved to a role. Returns no notes if the group can't be read, because the
+ * credential check that follows reports the reason.
  */
 export async function checkGroup(
   app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
@@ -54,7 +54,7 @@ export async function strayRoles(
   return { misfits: scheme.misfits, stray: await strayPolicy({ group, policy }, call) };
 }
 
-/** Returns one sentence for each policy entry that needs attention although its roles are known. */
+/** Returns one sentence for each policy entry that needs attention even though its roles are known. */
 export async function strayPolicy(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,
@@ -73,7 +73,7 @@ const expiryNoticeDays = 14;
 
 /**
  * Checks the credential, and returns warnings for the operator. Also reads the roles with it, because Roblox expires
- * keys that are unused for 60 days. Source: Open Cloud documentation, API keys.
+ * keys that go unused for 60 days. Source: Open Cloud documentation, API keys.
  */
 export async function credentialWarnings(
   { platform, clock }: Pick<Ports, 'platform' | 'clock'>,

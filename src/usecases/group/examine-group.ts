@@ -6,20 +6,19 @@ import { givableRoles, isUnclear, type RoleScheme, undecided } from '../../core/
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** The platform's data about a group and the key for it. */
 export interface ExaminedGroup {
   group: Group;
   /** Absent if the platform does not report it. */
   acting?: ActingAccount;
   expiresAt?: number;
-  /** True if the key may change roles in the group; absent if the platform does not report it. */
+  /** True if the key is allowed to change roles in the group; absent if the platform does not report it. */
   canWrite?: boolean;
   scheme: RoleScheme;
-  /** The roles that rankd could give, ascending by rank. */
+  /** The roles that rankd could give, in ascending order of rank. */
   givable: Role[];
 }
 
-/** Reads the group from the platform. Throws if rankd can't change ranks in it with this key. */
+/** Reads the group from the platform. Throws if rankd can't change ranks in the group with this key. */
 export async function examineGroup(
   { platform, group }: Ranking,
   call: CallContext,
@@ -46,7 +45,6 @@ export async function examineGroup(
   };
 }
 
-/** Returns the error for a key that `rankd init` can't use. */
 function refusedKey({ state, refusal }: Credential, groupId: number): RankdError {
   const notAccepted = 'Roblox does not accept this key';
   const flaws = {

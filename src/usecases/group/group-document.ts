@@ -19,7 +19,6 @@ function actingDocument({ userId, name = null, rank, ownerId }: ActingAccount & 
   return { userId, name, rank, isOwner: userId === ownerId };
 }
 
-/** Returns the fields by which people recognize a role. */
 export function roleTitleDocument({ rank, id, name }: Role) {
   return { rank, id, name };
 }
@@ -32,7 +31,7 @@ export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadde
   return { rank, id, name, kind, onLadder: isOnLadder ?? null, ...privileges };
 }
 
-/** `name` is null if it is not known; `next` is null on the last page. */
+/** `name` is null if unknown; `next` is null on the last page. */
 export function membersDocument({ role, members, next }: ListedMembers) {
   return {
     role: roleTitleDocument(role),

@@ -20,20 +20,20 @@ import { withShare } from '../../ports/platform.ts';
 import { Remembered } from './remembered.ts';
 
 const rolesLifeMs = 30_000;
-/** A change is judged by roles that were read at most this long before the member. */
+/** When a member is read for a change, the roles must be at most this old. */
 const confirmedMs = 2_000;
 const actingLifeMs = 60_000;
 const aboutLifeMs = 60_000;
 /**
- * The minimum age of a cached value before it is re-read, so that requests with unknown ranks do not each read the
- * roles.
+ * A cached value must be this old before it is re-read early, so that requests for unknown ranks do not each cause a
+ * read of the roles.
  */
 const refreshSpacingMs = 5_000;
-/** The time for which `requireReadable` rethrows the error from a failed read without reading again. */
+/** For this long after a failed read, `requireReadable` rethrows its error instead of reading again. */
 const failureLifeMs = 5_000;
-/** The share of a caller's remaining time that each optional read for the acting account may take. */
+/** The share of a caller's remaining time that each optional read for the acting account can take. */
 const checkShare = 0.25;
-/** If a check with less time than this fails, that proves nothing about the platform. */
+/** A check that fails with less time than this proves nothing about the platform. */
 const minCheckMs = 250;
 
 export interface GroupViewOptions {
@@ -42,10 +42,12 @@ export interface GroupViewOptions {
   platform: Platform;
   clock: Clock;
   store: Pick<Store, 'findMeanings' | 'updateMeanings' | 'listKeys'>;
-  /** The configuration entries that name roles. */
   entries: readonly RoleEntry[];
   rankOne: RankOne;
-  /** True if the view stores the meanings of newly resolved entries at once, rather than only after `takeEffect`. */
+  /**
+   * If true, the view stores the meanings of newly resolved entries immediately; otherwise, only once `takeEffect` is
+   * called.
+   */
   isInForce: boolean;
   /** Called with the roles after each read. Its errors are ignored. */
   onRoles?: (roles: Role[]) => Promise<void>;
@@ -58,18 +60,18 @@ export class GroupView {
   readonly #scheme: Remembered<GroupScheme>;
   readonly #acting: Remembered<KnownActing>;
   readonly #about: Remembered<Group>;
-  /** Roles that were read individually, by id. */
+  /** Roles that were read individually, keyed by id. */
   readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
   /**
-   * The time (`Clock.monotonic()`) at which each role that is missing from the list was last needed, by id. Recently
-   * needed roles are read together with the list.
+   * The time (on `Clock.monotonic()`) at which each role missing from the list was last needed, keyed by id. Recently
+   * needed ones are re-read together with the list.
    */
   readonly #unlistedAt = new Map<number, number>();
   #name: string | undefined;
   #misfits: readonly RoleMisfit[] | undefined;
   #isInForce: boolean;
   #isRenewed: TakenUp['isRenewed'] = () => false;
-  /** Resolved entries whose meaning is not stored yet. */
+  /** Resolved entries whose meanings are not stored yet. */
   #unstored: Pick<TakenUp, 'entries' | 'learned'> | undefined;
 
   constructor(options: GroupViewOptions) {
@@ -82,12 +84,11 @@ export class GroupView {
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
   }
 
-  /** The group's name at the last read; `undefined` before the first read. */
+  /** The group's name as of the last read; `undefined` before the first read. */
   get name(): string | undefined {
     return this.#name;
   }
 
-  /** False if the last read of the roles failed. */
   get isReadable(): boolean {
     return !this.#scheme.hasFailed;
   }
@@ -96,23 +97,26 @@ export class GroupView {
     return this.#options.entries;
   }
 
-  /** The misfits at the last read of the roles; `undefined` before the first read. */
+  /** The misfits as of the last read of the roles; `undefined` before the first read. */
   get misfits(): readonly RoleMisfit[] | undefined {
     return this.#misfits;
   }
 
-  /** Ignores the stored meanings of entries for which `isRenewed` is true. Must be called before the first read. */
+  /**
+   * Ignores the stored meanings of entries for which `isRenewed` returns true. Must be called before the first read.
+   */
   relearn(isRenewed: TakenUp['isRenewed']): void {
     this.#isRenewed = isRenewed;
   }
 
-  /** Starts storing the meanings of newly resolved entries. `prunes`: also deletes the meanings of removed entries. */
+  /**
+   * Starts storing the meanings of newly resolved entries. With `prunes`, also deletes the meanings of removed entries.
+   */
   async takeEffect({ prunes }: { prunes: boolean }): Promise<void> {
     this.#isInForce = true;
     if (this.#unstored !== undefined) await this.#store({ ...this.#unstored, prunes });
   }
 
-  /** Returns the roles, the ladder, and the roles for all other settings. */
   scheme(call: CallContext): Promise<GroupScheme> {
     return this.#scheme.get(call);
   }
@@ -135,7 +139,6 @@ export class GroupView {
     return group;
   }
 
-  /** Returns the scheme and the requested role. */
   async target(asked: RoleName, call: CallContext): Promise<{ scheme: GroupScheme; target: Role }> {
     const find = (acting?: ActingAccount) =>
       this.judged((scheme) => ({ scheme, target: resolveTarget(scheme, asked, acting) }), call);
@@ -146,7 +149,10 @@ export class GroupView {
     });
   }
 
-  /** Returns the judge's result. If the judge throws, retries with roles that are at most a few seconds old. */
+  /**
+   * Returns the result of `judge`. If it throws RankdError, calls it again with roles that are at most a few seconds
+   * old.
+   */
   async judged<T>(judge: (scheme: GroupScheme) => T, call: CallContext): Promise<T> {
     const known = await this.scheme(call);
     try {
@@ -158,8 +164,8 @@ export class GroupView {
   }
 
   /**
-   * Returns the scheme with every role that this member holds. A role that is missing from the list was either just
-   * created, so the list is re-read, or is private, so it is read individually. Roblox may report that a private role
+   * Returns the scheme, including every role that this member holds. A role that is missing from the list is either
+   * new, so the list is re-read, or private, so the role is read individually. Roblox may report that a private role
    * does not exist.
    */
   async schemeFor({ roleIds }: Member, call: CallContext): Promise<GroupScheme> {
@@ -176,7 +182,7 @@ export class GroupView {
 
   /**
    * Ensures that the roles are current. Call it while the member is being read, so that it adds no delay. Reads the
-   * list and, individually, the role to give. If they contradict each other, re-reads both, and throws
+   * list, and separately the role to give. If the two contradict each other, re-reads both, and throws
    * `platform_unavailable` if they still do. Returns false if the role differs from `target`: the caller must replan.
    */
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
@@ -194,7 +200,8 @@ export class GroupView {
   }
 
   /**
-   * Re-reads the roles and the acting account. Returns false, and reads nothing, if both were read a few seconds ago.
+   * Re-reads the roles and the acting account. Returns false, without reading anything, if both were read within the
+   * last few seconds.
    */
   async renew(call: CallContext): Promise<boolean> {
     const isYoung = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);
@@ -205,7 +212,9 @@ export class GroupView {
     return true;
   }
 
-  /** Returns roles that are missing from the list, read individually and no older than a confirmed list. */
+  /**
+   * Reads roles that are missing from the list, one by one. Reuses those that were read less than `confirmedMs` ago.
+   */
   #unlisted(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
     for (const id of ids) this.#unlistedAt.set(id, this.#options.clock.monotonic());
     return Promise.all(ids.map((id) => this.#single(id).get(call, { maxAgeMs: confirmedMs })));
@@ -231,7 +240,10 @@ export class GroupView {
     return ((await again.catch(unlessCredential)) ?? known).acting;
   }
 
-  /** Throws if the roles or the acting account can't be read. Caches the error, so repeated calls cause few reads. */
+  /**
+   * Throws if the roles or the acting account can't be read. Caches the error for a few seconds, so that repeated calls
+   * cause few reads.
+   */
   async requireReadable(call: CallContext): Promise<void> {
     await Promise.all([this.#scheme.get(call, { failureLifeMs }), this.#acting.get(call, { failureLifeMs })]);
   }
@@ -258,7 +270,10 @@ export class GroupView {
     return { ...group, ...resolved, ladder: ladderOf(entries, resolved) };
   }
 
-  /** Refreshes the recently needed roles that are missing from the list, so that later callers do not wait for them. */
+  /**
+   * Re-reads the recently needed roles that are missing from the list, so that later callers do not have to wait for
+   * them.
+   */
   async #readUnlisted(call: CallContext): Promise<void> {
     const since = this.#options.clock.monotonic() - rolesLifeMs;
     const recent = [...this.#unlistedAt].filter(([, at]) => at >= since).map(([id]) => id);
@@ -279,7 +294,9 @@ export class GroupView {
     this.#isRenewed = () => false;
   }
 
-  /** Uses a separate lane, because all callers need the result and the caller's lane may have a long queue. */
+  /**
+   * Uses a lane of its own instead of the caller's, which may have a long queue, because all callers need the result.
+   */
   async #readActing(caller: CallContext): Promise<KnownActing> {
     const { platform, clock } = this.#options;
     const call = { ...caller, lane: 'acting account' };
@@ -300,7 +317,7 @@ export class GroupView {
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);
-    // The account's highest role can be private. If it can't be read, the platform decides.
+    // The account's highest role can be private. If it can't be read, the platform decides what the account can change.
     const scheme = member === undefined ? listed : await this.schemeFor(member, call).catch(unlessCredential);
     if (scheme === undefined) return { acting: undefined, isSure: false };
     const held = member === undefined ? [] : heldRoles(scheme.roles, member);
@@ -315,20 +332,20 @@ interface KnownActing {
   isSure: boolean;
 }
 
-/** True if both have the same rank and, where the platform reports them, the same permissions. */
 function isAlike(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
   if (one.rank !== other.rank) return false;
   return one.powers === undefined || other.powers === undefined || one.powers.join() === other.powers.join();
 }
 
-/** Returns the role ids in settings. They include private roles, which still protect their holders. */
+/** Returns the role ids that the settings name. They include private roles, which still protect their holders. */
 function idsIn(entries: readonly RoleEntry[], meanings: readonly RoleMeaning[]): number[] {
   const ids = entries.flatMap(({ entry }) => (typeof entry === 'number' && !isRank(entry) ? entry : []));
   return [...ids, ...meanings.flatMap(({ roles }) => roles.map(({ id }) => id))];
 }
 
 /**
- * Ignores errors other than a refused credential: the platform itself refuses changes that the account may not make.
+ * Rethrows a refused credential, and ignores other errors: the platform itself refuses changes that the account is not
+ * allowed to make.
  */
 function unlessCredential(error: unknown): undefined {
   if (isRankdError(error, 'platform_credential')) throw error;

@@ -11,13 +11,12 @@ import { userNameIfKnown } from '../people/users.ts';
 
 export interface GroupFacts {
   group: Group;
-  /** `undefined` if the platform does not report it; then the roles that it can give are also unknown. */
+  /** `undefined` if the platform does not report it. In that case, the roles that it can give are also unknown. */
   acting: (ActingAccount & { name?: string }) | undefined;
-  /** The roles that the account can reach and the policy allows, ascending by rank. */
+  /** The roles within the account's reach that the policy allows, in ascending order of rank. */
   givable: Role[] | undefined;
 }
 
-/** Reads the group, the acting account and the roles that it can give. */
 export async function showGroup(
   { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
   call: CallContext,
@@ -29,8 +28,8 @@ export async function showGroup(
 }
 
 /**
- * Returns all roles, ascending by rank, and those that this key, or the operator, can give: as a rank (`givable`) or in
- * addition to it (`alongside`).
+ * Returns all roles, in ascending order of rank, and those that the key (or the operator, without a key) can give: as a
+ * rank (`givable`) or in addition to it (`alongside`).
  */
 export async function findGivable(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
@@ -60,8 +59,8 @@ export interface ListedRole {
 }
 
 /**
- * Lists the group's roles, ascending by rank. If several roles have the owner's rank, those that the owner does not
- * hold are custom.
+ * Lists the group's roles in ascending order of rank. If several roles have the owner's rank, reports those that the
+ * owner does not hold as custom.
  */
 export async function listGroupRoles(
   { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
@@ -87,13 +86,12 @@ export interface MemberRoles {
    * The member's highest rank, or 0 if there is none. With a ladder, only the base role and the ladder's roles count.
    */
   rank: number;
-  /** The role with that rank. */
   highest: Role | undefined;
-  /** Ascending by rank. */
+  /** In ascending order of rank. */
   held: Role[];
 }
 
-/** Reads a member's roles from the platform. Throws `member_not_found`. */
+/** Like `findMemberRoles`, but throws `member_not_found`. */
 export async function showMember(
   app: Pick<Ranking, 'platform' | 'group'>,
   userId: number,
@@ -106,7 +104,7 @@ export async function showMember(
   });
 }
 
-/** Reads a member's roles from the platform. Returns `undefined` if the user is not a member. */
+/** Returns `undefined` if the user is not a member. */
 export async function findMemberRoles(
   { platform, group }: Pick<Ranking, 'platform' | 'group'>,
   userId: number,

@@ -8,7 +8,7 @@ import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { namesOf } from '../people/users.ts';
 import { withRetries } from '../run-many.ts';
 
-/** Holders of a role. A name is empty if it is not known. */
+/** A page of a role's holders. The name of a member is empty if unknown. */
 export interface ListedMembers {
   role: Role;
   members: NamedUser[];
@@ -16,7 +16,7 @@ export interface ListedMembers {
   next: string | undefined;
 }
 
-/** Lists at most `limit` members who hold the role, each once. Throws `usage` for an invalid cursor. */
+/** Lists at most `limit` members who hold the role, without duplicates. Throws `usage` for an invalid cursor. */
 export async function listMembers(
   app: Ranking,
   { role: asked, limit, after }: { role: RoleName; limit: number; after?: string | undefined },
@@ -41,7 +41,7 @@ export async function listMembers(
   return { role, members: [...found].map((id) => ({ id, name: names.get(id) ?? '' })), next };
 }
 
-/** Returns the cursor for the first page to read, and the number of members to skip on it. */
+/** Returns the platform's cursor for the first page to read, and the number of members to skip on that page. */
 function readCursor(cursor: string | undefined): { skip: number; first: string | undefined } {
   if (cursor === undefined) return { skip: 0, first: undefined };
   const [, skip, first] = /^(\d{1,3})-(.*)$/s.exec(cursor) ?? [];
@@ -51,10 +51,12 @@ function readCursor(cursor: string | undefined): { skip: number; first: string |
   });
 }
 
-/** The maximum number of members that one command may change. */
 const maxHolders = 100_000;
 
-/** Finds all members who hold the role. Calls `report` with the number so far. Throws `usage` if there are too many. */
+/**
+ * Finds all members who hold the role, and calls `report` with the number found so far. Throws `usage` if there are
+ * more than `maxHolders`.
+ */
 export async function findHolders(
   app: Ranking,
   role: Role,

@@ -6,11 +6,11 @@ import type { CallContext, Clock, Ports } from '../../ports/index.ts';
 interface AgeLimits {
   /** The maximum age of the value; by default, its lifetime. */
   maxAgeMs?: number;
-  /** The time for which the error from a failed read is rethrown without a new read; 0 by default. */
+  /** For this long after a failed read, callers get its error instead of a new read; 0 by default. */
   failureLifeMs?: number;
 }
 
-/** A cached value from the platform. Callers that arrive during a read share it. */
+/** A cached value from the platform. Concurrent callers share a read. */
 export class Remembered<T> {
   readonly #clock: Clock;
   readonly #lifeMs: number;
@@ -26,12 +26,10 @@ export class Remembered<T> {
     this.#read = read;
   }
 
-  /** True if the last read failed. */
   get hasFailed(): boolean {
     return this.#failed !== undefined;
   }
 
-  /** True if the value is younger than `maxAgeMs`. */
   isFresh(maxAgeMs = this.#lifeMs): boolean {
     return this.#cached !== undefined && this.#clock.monotonic() - this.#cached.at < maxAgeMs;
   }
@@ -40,8 +38,8 @@ export class Remembered<T> {
     const known = this.#known(age);
     if (known !== undefined) return known.value;
     const before = this.#latest;
-    // An earlier read may have a shorter deadline. If it fails, the next caller retries. Callers retry in turn: if each
-    // failure woke all of them, hundreds of callers would block the process while Roblox hangs.
+    // The running read may have a shorter deadline than this caller. If it fails, the waiting callers retry one after
+    // another: if each failure woke all of them, hundreds of callers would block the process while Roblox hangs.
     const read = before === undefined ? this.#tried(call) : before.catch(() => this.#inTurn(call, age));
     this.#latest = read;
     const end = () => {
@@ -51,7 +49,6 @@ export class Remembered<T> {
     return before === undefined ? read : abortable(read, call.signal);
   }
 
-  /** Returns the cached value if it is fresh. Rethrows the error if a read failed recently. */
   #known({ maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: AgeLimits): { value: T } | undefined {
     if (this.isFresh(maxAgeMs)) return this.#cached;
     const { error, at } = this.#failed ?? { at: Number.NEGATIVE_INFINITY };
@@ -78,7 +75,7 @@ export class Remembered<T> {
   }
 }
 
-/** True if the read may succeed with more time. */
+/** True if the read might have succeeded with more time. */
 function ranOutOfTime(error: unknown): boolean {
   return isRankdError(error) && (error.code === 'platform_busy' || error.connection === 'timed_out');
 }

@@ -7,7 +7,7 @@ import { groupTitle } from '../../core/group-title.ts';
 import type { Store } from '../../ports/index.ts';
 
 /**
- * Throws `config_invalid` if the configuration names no group and the store serves a real one: the operator must not
+ * Throws `config_invalid` if the configuration names no group but the store serves a real one: the operator must not
  * change a simulated group by mistake.
  */
 export async function refuseDefaultSimulation(
@@ -34,12 +34,11 @@ export async function refuseDefaultSimulation(
   );
 }
 
-/** True if the store serves, or served, a real group. */
+/** True if the store serves a real group, or used to. */
 export async function servesRealGroup({ store }: { store: Pick<Store, 'findServedGroup'> }): Promise<boolean> {
   return (await store.findServedGroup()) !== undefined;
 }
 
-/** Stores the real group that the store serves, and its configuration's path. Does nothing for a simulated group. */
 export async function storeServedGroup(
   { store }: { store: Pick<Store, 'findServedGroup' | 'storeServedGroup'> },
   { config: { platform }, file }: { config: Pick<Config, 'platform'>; file: string | undefined },

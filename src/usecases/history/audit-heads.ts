@@ -11,8 +11,9 @@ export async function newestEvent({ store }: Pick<Ports, 'store'>): Promise<numb
 }
 
 /**
- * Appends the hash of each event after `afterId` to a separate file, which lets `rankd audit verify` detect a rewritten
- * audit log. Returns the id of the last event. Throws an error from `asFileError` if the file can't be written.
+ * Appends the hash of each event after `afterId` to a separate file, so that `rankd audit verify` can detect a
+ * rewritten audit log. Returns the id of the last event. Throws an error from `asFileError` if the file can't be
+ * written.
  */
 export async function noteHeads(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -28,7 +29,6 @@ export async function noteHeads(
   }
 }
 
-/** Reads the recorded hashes, by event id. */
 export async function readHeads(file: string): Promise<Map<number, Set<string>>> {
   const heads = new Map<number, Set<string>>();
   for await (const line of linesOf(file)) {

@@ -5,14 +5,10 @@ import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
 import type { AuditVerdict } from './verify-audit.ts';
 
-/** An event, with the names of the keys and roles that it mentions. */
 export interface AuditEventView {
   event: AuditEvent;
-  /** The name of the key that acted; `undefined` if no key did. */
   keyName: string | undefined;
-  /** By key id. */
   keyNames: ReadonlyMap<string, string>;
-  /** By role id. */
   roleNames: ReadonlyMap<number, string>;
 }
 
@@ -29,7 +25,7 @@ export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditF
   return events.map((event) => ({ event, keyName: keyNames.get(keyIdIn(event.by) ?? ''), keyNames, roleNames }));
 }
 
-/** Replaces the commitments that the audit log stores for people in Discord with their Discord ids. */
+/** Replaces each commitment that the audit log stores for a Discord user with the user's Discord id. */
 async function withPeople(
   store: Pick<Ports['store'], 'listDiscordPeople'>,
   events: AuditEvent[],
@@ -50,7 +46,7 @@ function keyIdIn(by: string): string | undefined {
 
 const pageRows = 500;
 
-/** Yields the newest `limit` events page by page, newest first, so that memory use stays constant. */
+/** Yields the newest `limit` events page by page, newest first, so that memory use does not grow with `limit`. */
 export async function* eventPages(
   { store }: Pick<Ports, 'store'>,
   { limit, ...selection }: AuditFilter,

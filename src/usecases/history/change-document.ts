@@ -9,8 +9,8 @@ import type { Run } from '../run-many.ts';
 import type { ChangeView } from './history.ts';
 
 /**
- * The fields of a rank change, in the order used in JSON documents and CSV files. The page's types derive from them.
- * Absent and unknown values are null; times are ISO 8601.
+ * The fields of a rank change, in the order used in JSON documents and CSV files. The dashboard's types are derived
+ * from them. Absent and unknown values are null; times are ISO 8601.
  */
 const listFields = {
   id: ({ change }) => change.id,
@@ -60,12 +60,10 @@ const detailFields = {
 type Fields = Readonly<Record<string, (view: ChangeView) => unknown>>;
 type DocumentOf<Shown extends Fields> = { [Name in keyof Shown]: ReturnType<Shown[Name]> };
 
-/** Returns a rank change as it appears in lists. */
 export function changeDocument(view: ChangeView): DocumentOf<typeof listFields> {
   return documentOf(listFields, view);
 }
 
-/** Returns a rank change with all fields. */
 export function detailedChangeDocument(view: ChangeView): DocumentOf<typeof listFields & typeof detailFields> {
   return documentOf(allFields, view);
 }
@@ -78,7 +76,7 @@ function documentOf<Shown extends Fields>(fields: Shown, view: ChangeView): Docu
 
 type DetailedChange = ReturnType<typeof detailedChangeDocument>;
 
-/** The columns of a spreadsheet: nested fields are separate columns, and role names are added for readability. */
+/** The columns of the CSV export: nested fields become separate columns, and role names are added for readability. */
 const csvColumns: Readonly<Record<string, (change: DetailedChange) => string | number | boolean | null>> = {
   ...Object.fromEntries(
     Object.keys(allFields)
@@ -113,7 +111,6 @@ function roleNames({ roles }: Pick<DetailedChange, 'roles'>, ids: Array<number |
   return known.map((id) => roles.find((role) => role.id === id)?.name ?? String(id)).join('; ');
 }
 
-/** Returns the change's effect on a suspension or temporary rank, or null if it has none. */
 function holdPartDocument({ hold }: RankChange) {
   if (hold === undefined) return null;
   const does = { begin: 'begin', renew: 'renew', return: 'end', lift: 'override', undo: 'undo' } as const;
@@ -150,15 +147,10 @@ export function originOf({ change, keyName }: ChangeView): string {
   return by === 'daemon' ? 'daemon' : 'shell';
 }
 
-/** Returns the name with the id, or only the id if there is no name. */
 export function withId(name: string, id: number): string {
   return name === '' ? String(id) : `${name} (${id})`;
 }
 
-/**
- * Describes the change's effect on a suspension or temporary rank, which distinguishes it from an ordinary demotion or
- * promotion. Returns `undefined` for other changes.
- */
 export function holdWords({ hold }: RankChange): string | undefined {
   if (hold === undefined) return undefined;
   if (hold.does === 'begin') {
@@ -192,12 +184,11 @@ function roleName({ roles = [] }: RankChange, roleId: number): string {
   return roles.find(({ id }) => id === roleId)?.name ?? String(roleId);
 }
 
-/** Returns the requested rank or role, or null for an undo that was refused before it was planned. */
+/** Returns null for an undo that was refused before it was planned. */
 function askedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
 }
 
-/** `steps` are the writes that the change would make. */
 export function dryRunDocument({ checks, approved }: DryRun) {
   return { allowed: approved !== undefined, steps: approved?.plan.steps ?? [], checks: checks.map(checkDocument) };
 }

@@ -7,7 +7,7 @@ import type { Ports } from '../../ports/index.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
 
-/** The numbers of changes and events that name a person, and the pseudonym that replaces the person in them. */
+/** The number of changes and events that name a person, and the pseudonym that replaces the person in them. */
 interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
   /** `undefined` in a dry run. */
   pseudonym: number | undefined;
@@ -15,8 +15,8 @@ interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
 
 /**
  * Removes a user's id and names from the history and the audit log. Throws `not_found` if no record names the user, and
- * `conflict` while a rank change that names the user is open. Awaits `agreed` before it removes anything. A dry run
- * only counts the records.
+ * `conflict` while a rank change that names the user is open. Awaits `agreed` before removing anything. A dry run only
+ * counts the records.
  */
 export async function forgetPerson(
   ports: StoreAndClock,
@@ -38,12 +38,15 @@ async function forget({ store, clock }: StoreAndClock, userId: number, by: strin
   return { changes, events, pseudonym: forgetting.pseudonym };
 }
 
-/** `changes` and `events` count the records that were changed, or would be in a dry run. */
+/** `changes` and `events` count the records that were changed or, in a dry run, would be changed. */
 export function forgottenDocument({ changes, events, pseudonym }: Forgotten) {
   return { dryRun: pseudonym === undefined, changes, events, pseudonym: pseudonym ?? null };
 }
 
-/** Records an erasure request from the platform, once. If `requestedAt` is NaN, the current time is used. */
+/**
+ * Records an erasure request from the platform, unless it is already recorded. If `requestedAt` is NaN, uses the
+ * current time.
+ */
 export async function receiveErasure(
   { store, clock }: StoreAndClock,
   { id, userId, requestedAt }: Pick<ErasureRequest, 'id' | 'userId' | 'requestedAt'>,
@@ -59,9 +62,8 @@ export interface Requester extends Pick<Mentions, 'changes' | 'events'> {
   userId: number;
   requestedAt: number;
   receivedAt: number;
-  /** Set once the user is forgotten. */
+  /** Set once the user has been forgotten. */
   pseudonym?: number;
-  /** Set if the user could not be forgotten. */
   error?: RankdError;
 }
 
@@ -77,7 +79,10 @@ export async function listRequesters({ store }: Pick<Ports, 'store'>): Promise<R
   );
 }
 
-/** Forgets these users. Sets `error` for users whom an open change names or another run has already forgotten. */
+/**
+ * Forgets these users. Sets `error` for each user who is named in an open change or was already forgotten by another
+ * run.
+ */
 export async function forgetRequesters(
   ports: StoreAndClock,
   requesters: Requester[],

@@ -4,14 +4,13 @@ import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { Ports as AllPorts, ChangeFilter, ChangeSelection } from '../../ports/index.ts';
 import { namesOf } from '../people/users.ts';
 
-/** A rank change, with the current names of its key and its member. */
 export interface ChangeView {
   change: RankChange;
-  /** Absent if no key requested the change. */
+  /** Absent if the change was not requested with a key. */
   keyName?: string | undefined;
-  /** The name on the platform; absent if unknown. */
+  /** The member's current name on the platform; absent if unknown. */
   userName?: string | undefined;
-  /** Absent if the change was not requested in Discord, or if the person was forgotten. */
+  /** Absent if the change was not requested on Discord, or if the person was forgotten. */
   discordUserId?: string | undefined;
 }
 
@@ -33,7 +32,7 @@ export async function searchChanges(
 
 const pageRows = 500;
 
-/** Yields all selected changes page by page, newest first, so that memory use stays constant. */
+/** Yields the selected changes page by page, newest first, so that memory use does not grow with their number. */
 export async function* changePages(ports: Ports, selection: ChangeSelection): AsyncGenerator<ChangeView[]> {
   let cursor: string | undefined;
   do {
@@ -43,7 +42,6 @@ export async function* changePages(ports: Ports, selection: ChangeSelection): As
   } while (cursor !== undefined);
 }
 
-/** Returns the change with this id. Throws `not_found`. */
 export async function showChange(ports: Ports, id: string): Promise<ChangeView> {
   const change = await ports.store.findChange(id);
   const [view] = await withNames(ports, change === undefined ? [] : [change]);
@@ -51,7 +49,7 @@ export async function showChange(ports: Ports, id: string): Promise<ChangeView> 
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
 }
 
-/** Returns the change as currently stored: a late read may have made it unknown. */
+/** Returns the change as currently stored: a late read may have marked it as unknown. */
 export async function asStored({ store }: Pick<Ports, 'store'>, change: RankChange): Promise<RankChange> {
   return (await store.findChange(change.id)) ?? change;
 }
@@ -76,7 +74,7 @@ export async function withNames(ports: Ports, changes: RankChange[]): Promise<Ch
 
 export interface ChangeCounts {
   openChanges: number;
-  /** Changes since midnight, by this machine's time zone; `undefined` until they are counted. */
+  /** Changes since midnight in this machine's time zone; `undefined` until they are counted. */
   today: Record<ChangeState, number> | undefined;
 }
 
@@ -84,7 +82,7 @@ export async function countOpenChanges({ store }: Pick<Ports, 'store'>): Promise
   return (await store.openChanges()).length;
 }
 
-/** Counts all open changes, and today's changes in the group with this title, or in all groups. */
+/** Counts all open changes, and today's changes in the group with this title or, by default, in all groups. */
 export async function countChanges({ store, clock }: Ports, group?: string): Promise<ChangeCounts> {
   const midnight = new Date(clock.now()).setHours(0, 0, 0, 0);
   return { openChanges: await countOpenChanges({ store }), today: await store.countChanges(midnight, group) };

@@ -1,6 +1,6 @@
 import type { Ports } from '../../ports/index.ts';
 
-/** A stalled daemon's write that may have reached the platform late, so the member's roles are unknown. */
+/** A write by a stalled daemon that may have reached the platform late, which leaves the member's roles unknown. */
 export interface LateWrite {
   at: number;
   changeId: string;
@@ -11,8 +11,8 @@ const maxEvents = 20;
 const dayMs = 86_400_000;
 
 /**
- * Returns the last day's late writes that an operator must check: the change had ended before the write and was not
- * reopened, and no later change to the member was applied.
+ * Returns the late writes of the last 24 hours that an operator must check: those whose change had already ended and
+ * was not reopened, and whose member has had no applied change since.
  */
 export async function unjudgedLateWrites({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<LateWrite[]> {
   const events = await store.listAudit({ action: 'rank.late_write', limit: maxEvents });

@@ -11,23 +11,22 @@ import {
 } from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** The result of verifying the audit log's hash chain. */
 export interface AuditVerdict {
   rows: number;
   /** The row before the first one: the last row that retention removed, or `chainStart`. */
   anchor: ChainLink;
-  /** The newest row. */
   head: ChainLink;
-  /** The first breaks, in order. */
+  /** At most `maxBreaksShown` breaks, in order of event id. */
   breaks: ChainBreak[];
   breakCount: number;
   /**
-   * Whether the given hash belongs to a row (`found`), to the last removed row (`removed`), or to neither (`missing`).
+   * `found` if the given hash belongs to a row, `removed` if it belongs to the last removed row, otherwise `missing`;
    * `undefined` if no hash was given.
    */
   notedHead: 'found' | 'removed' | 'missing' | undefined;
   /**
-   * The numbers of recorded heads that are in the chain and that retention has removed; `undefined` if none were given.
+   * The number of recorded heads found in the chain, and the number that retention has removed; `undefined` if none
+   * were given.
    */
   notedHeads: { found: number; removed: number } | undefined;
   /** True if the chain has no break, and the given head is not missing. */
@@ -36,19 +35,19 @@ export interface AuditVerdict {
 
 export interface AuditQuestions {
   /**
-   * Returns true if `audit.keep` is set. Called only if the start of the chain is missing. If this function is omitted,
-   * `audit.keep` is assumed to be set.
+   * Returns true if `audit.keep` is set. Called only if the start of the chain is missing. If omitted, `audit.keep` is
+   * assumed to be set.
    */
   hasRetention?: () => Promise<boolean>;
   /** A hash (hex) that was recorded as the head. */
   notedHead?: string | undefined;
-  /** The hashes (hex) of recorded heads, by event id. If an event has two, it was rewritten. */
+  /** The hashes (hex) of recorded heads, keyed by event id. An event with two hashes was rewritten. */
   notedHeads?: ReadonlyMap<number, ReadonlySet<string>> | undefined;
 }
 
 const maxBreaksShown = 100;
 
-/** Verifies the whole chain page by page. Other processes may write in the meantime. */
+/** Verifies the whole chain page by page. Other processes can write at the same time. */
 export async function verifyAudit(
   { store }: Pick<Ports, 'store'>,
   questions: AuditQuestions = {},
@@ -82,7 +81,7 @@ export async function verifyAudit(
     if (compare(row)) found += 1;
   });
   const unexplained = unexplainedMentions(emptied.mentions, forgets);
-  // If retention ran during the walk, the mentions can differ from the rows.
+  // If retention ran during the walk, the mentions may not match the rows.
   if (unexplained.length > 0 && anchor.id !== emptied.anchorId) return verifyAudit({ store }, questions);
   for (const mention of unexplained) report(mention);
   const isExplained = anchor.id === 0 || (prune !== undefined && explains(prune, anchor) && (await hasRetention()));

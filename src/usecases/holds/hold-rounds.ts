@@ -8,7 +8,7 @@ import { checkHold, postponeHold } from './end-hold.ts';
 
 const concurrency = 8;
 const perRound = 100;
-/** The operations that ending a hold usually calls, once each. */
+/** Ending a hold usually calls each of these operations once. */
 const operations = ['memberships', 'assign', 'unassign'];
 
 export interface HoldRound {
@@ -55,7 +55,6 @@ function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
 }
 
 export const sweepEveryMs = 600_000;
-/** The maximum number of members that a sweep reads individually. */
 const readsPerSweep = 20;
 const maxHolds = 10_000;
 
@@ -95,7 +94,6 @@ async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   return missing;
 }
 
-/** Returns the id of the custom role that the suspension gave, or `undefined` if the group's list contains none. */
 function roleGivenBy({ rolesDuring }: Hold, roles: readonly Role[]): number | undefined {
   return roles.find(({ id, kind }) => kind === 'custom' && rolesDuring.includes(id))?.id;
 }

@@ -4,7 +4,7 @@ import type { NamedUser } from '../../core/model.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { callWithin, withShare } from '../../ports/platform.ts';
 
-/** Returns the user with this current name. Throws `user_not_found`, `user_renamed`, and the platform's errors. */
+/** Returns the user who currently has this name. Throws `user_not_found`, `user_renamed`, and the platform's errors. */
 export async function findUser(ports: StoreAndPlatform, name: string, call: CallContext): Promise<NamedUser> {
   const user = (await knownUser(ports, name, call)) ?? (await ports.platform.findUser(name, call));
   if (user === undefined) {
@@ -20,8 +20,8 @@ export async function findUser(ports: StoreAndPlatform, name: string, call: Call
 type StoreAndPlatform = Pick<Ports, 'store' | 'platform' | 'clock'>;
 
 /**
- * Returns the user who has this name in the history, if the platform confirms that it is the user's current name. Two
- * users never share a name, so the id is correct even if the history is outdated.
+ * Returns the user who has this name in the history, if the platform confirms that the name is current. Two users never
+ * share a name, so the id is correct even if the history is outdated.
  */
 async function knownUser(
   { store, platform, clock }: StoreAndPlatform,
@@ -36,16 +36,16 @@ async function knownUser(
   return undefined;
 }
 
-/** The maximum number of users from the history to check. */
+/** The maximum number of users from the history that are checked with the platform. */
 const maxKnown = 3;
 
-/** A stored name is shown for this long, because users can change their names. */
+/** A stored name is used for at most this long, because users can change their names. */
 const nameLifeMs = 24 * 3_600_000;
-/** The number of newest changes that a round considers. */
+/** Each round considers this many of the newest changes. */
 const maxChanges = 200;
 const timeoutMs = 5_000;
 
-/** Looks up the names of members whom callers did not name, for display. It never delays a change. */
+/** Looks up, for display, the names of members whom callers did not name. Never delays a change. */
 export async function nameMembers({ store, platform, clock }: Ports, stop: AbortSignal): Promise<void> {
   const since = clock.now() - nameLifeMs;
   for (const id of await store.unnamedMembers({ since, limit: maxChanges })) {
@@ -61,7 +61,6 @@ export async function nameMembers({ store, platform, clock }: Ports, stop: Abort
   }
 }
 
-/** Returns the stored names of these users, by id. */
 export async function namesOf(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   userIds: number[],
@@ -69,7 +68,7 @@ export async function namesOf(
   return store.userNames([...new Set(userIds)], { since: clock.now() - nameLifeMs });
 }
 
-/** Returns the names of users who are linked to people in Discord. Names from the history can be outdated. */
+/** Returns the names of users who are linked to Discord users. A name that comes from the history may be outdated. */
 export async function namesOfLinked(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   userIds: number[],
@@ -77,7 +76,6 @@ export async function namesOfLinked(
   return new Map([...(await store.linkedNames(userIds)), ...(await namesOf({ store, clock }, userIds))]);
 }
 
-/** Returns the user's stored name, or looks it up on the platform and stores it. `undefined` if neither has it. */
 export async function userNameOf(
   { store, platform, clock }: Pick<Ports, 'store' | 'platform' | 'clock'>,
   userId: number,
@@ -93,7 +91,7 @@ export async function userNameOf(
   return name;
 }
 
-/** Returns the user's name; `undefined` if the platform does not return it now. */
+/** Returns the user's name, or `undefined` if the platform does not know it or the lookup fails. */
 export function userNameIfKnown(
   { platform }: Pick<Ports, 'platform'>,
   userId: number,

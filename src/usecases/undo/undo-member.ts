@@ -25,7 +25,6 @@ import { backgroundDeadlineMs, type ChangeCaller, type Idempotency, type Ranking
 export interface UndoCommand {
   selection: ChangeSelection;
   undoId: string;
-  /** The operator's name in the history and the audit log. */
   by: string;
   /** If true, the undo only reads and checks, without writing or recording anything. */
   dryRun: boolean;
@@ -66,7 +65,6 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
   }
 }
 
-/** The undo of one member's changes. `draft` is its record so far. */
 interface UndoTask {
   command: UndoCommand;
   draft: RankChange;

@@ -3,7 +3,7 @@ import type { ChangeState } from '../../core/model.ts';
 import type { ChangeTally } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** Counts of the changes in a period, by outcome; null until they are known. */
+/** The number of changes in a period, by outcome; null until they are counted. */
 interface ChartBar {
   /** The start of the period, in epoch milliseconds. */
   from: number;
@@ -20,7 +20,7 @@ interface ChartView {
   days: ChartBar[];
   /** False while older periods are still being counted. */
   isComplete: boolean;
-  /** The number of changes by each key in the last 24 hours; `undefined` until they are counted. */
+  /** The number of changes made with each key in the last 24 hours; `undefined` until they are counted. */
   ofKeys: ReadonlyMap<string, number> | undefined;
   /** The number of today's changes in each state; `undefined` until they are counted. */
   today: Record<ChangeState, number> | undefined;
@@ -33,17 +33,17 @@ const hours = 24;
 const days = 30;
 /** Slices that ended less than this long ago are recounted, because their changes may still get a different outcome. */
 const finalAfterMs = hourMs;
-/** After counting for this long, the chart pauses for `restMs` to free the store and the thread. */
+/** After counting for this long, the chart pauses for `restMs`, so that other work can use the store and the thread. */
 const workMs = 5;
 const restMs = 15;
-/** The maximum time that a view waits for missing counts. */
+/** A view waits at most this long for missing counts. */
 const maxWaitMs = 10;
 
 type Slices = Map<number, readonly ChangeTally[]>;
 
 /**
  * Counts changes for the chart, and caches the counts in memory. It counts a few slices at a time, so that no caller
- * waits for millions of changes.
+ * has to wait while millions of changes are counted.
  */
 export class Chart {
   readonly #report: () => void;
@@ -51,7 +51,7 @@ export class Chart {
   #slices: Slices = new Map();
   #filling: Promise<void> | undefined;
 
-  /** `report` is called once counts that a view did not wait for are complete. */
+  /** `report` is called when the counts are complete, if a view was returned without waiting for them. */
   constructor(report: () => void) {
     this.#report = report;
   }
@@ -88,7 +88,6 @@ export class Chart {
     };
   }
 
-  /** Counts the missing slices, newest first. */
   async #fill(
     { store, group, clock }: DaemonContext,
     { first, end, stop }: { first: number; end: number; stop: AbortSignal },
@@ -118,7 +117,7 @@ function startsOfHours(now: number): number[] {
   return Array.from({ length: hours }, (_, index) => current - (hours - 1 - index) * hourMs);
 }
 
-/** Uses local dates, because days differ in length. */
+/** Uses local dates, because a day can have 23 or 25 hours. */
 function startsOfDays(now: number): number[] {
   const today = new Date(now);
   const [year, month, day] = [today.getFullYear(), today.getMonth(), today.getDate()];
@@ -130,7 +129,7 @@ interface Period {
   until: number;
 }
 
-/** Returns all tallies in a period; `undefined` if part of it is not counted yet. */
+/** Returns all tallies in a period; `undefined` if any part of it has not been counted yet. */
 function talliesIn(slices: Slices, { from, until }: Period): ChangeTally[] | undefined {
   const found: ChangeTally[] = [];
   for (let at = startOfSlice(from); at < until; at += sliceMs) {

@@ -13,9 +13,8 @@ import { listDocument } from '../history/change-document.ts';
 import { afterLateReads, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
 import { undoDocument } from '../undo/undo-document.ts';
 
-/** The maximum number of changes in an undo, and of members in a list: an operator would not review more. */
+/** The maximum number of changes in an undo, and of members in a list: no operator would review more. */
 export const maxMembers = 500;
-/** The maximum number of runs that are remembered. */
 const maxRuns = 20;
 
 export interface UndoPreview {
@@ -25,7 +24,7 @@ export interface UndoPreview {
 
 type RunResult = { undo: ReturnType<typeof undoDocument> } | { list: ReturnType<typeof listDocument> };
 
-/** A confirmed undo or list. */
+/** An undo or a list that the operator has confirmed. */
 interface PageRun {
   id: string;
   members: number;
@@ -36,7 +35,6 @@ interface PageRun {
 
 interface PlannedRun extends Pick<PageRun, 'id' | 'members'> {
   work: (control: { stop: AbortSignal; report: (done: number) => void }) => Promise<RunResult>;
-  /** Returns the result for a run that failed. */
   failed: (error: RankdError) => RunResult;
 }
 
@@ -54,7 +52,7 @@ export async function previewUndo(
 
 /**
  * Runs the dashboard's undos and lists, one at a time. A run continues after the browser tab is closed. When the daemon
- * stops, the run stops after the members in flight.
+ * stops, the run finishes the members in flight and then stops.
  */
 export class PageRuns implements AsyncDisposable {
   readonly #runs = new Map<string, PageRun>();
@@ -107,7 +105,6 @@ export class PageRuns implements AsyncDisposable {
     });
   }
 
-  /** Returns the run with this id. Throws `not_found`. */
   find(id: string): PageRun {
     const run = this.#runs.get(id);
     if (run !== undefined) return run;
@@ -156,7 +153,7 @@ export class PageRuns implements AsyncDisposable {
   }
 
   #remember(run: PageRun): void {
-    this.#runs.delete(run.id); // a list that is resumed becomes the newest run
+    this.#runs.delete(run.id); // a resumed list becomes the newest run
     this.#runs.set(run.id, run);
     const [oldest] = this.#runs.keys();
     if (this.#runs.size > maxRuns && oldest !== undefined) this.#runs.delete(oldest);
@@ -171,7 +168,7 @@ function alreadyRunning(): RankdError {
   });
 }
 
-/** Returns the JSON document for a run. `undo` or `list` is the result, once there is one. */
+/** `undo` or `list` contains the result once the run has ended. */
 export function pageRunDocument({ id, members, done, result }: PageRun) {
   return { id, isRunning: result === undefined, done, members, undo: null, list: null, ...result };
 }

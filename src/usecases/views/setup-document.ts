@@ -15,26 +15,26 @@ import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { viewWebhooks } from '../webhooks/view-webhooks.ts';
 import { showWorkspace } from '../workspace/workspace.ts';
 
-/** The steps to a real group that rankd can check. */
+/** Progress in setting up the real group, as far as rankd can check it. */
 interface SetupFacts {
   isReal: boolean;
   isCredentialAccepted: boolean;
   hasAddress: boolean;
   hasKey: boolean;
   hasPlace: boolean;
-  /** True if a game has used a key. */
+  /** True if a game has used any of the keys. */
   isUsed: boolean;
 }
 
 /**
- * Returns the state of the steps to a real group, and the findings of the `rankd doctor` checks that the daemon can
- * run.
+ * Returns the progress in setting up the real group, and the findings of those `rankd doctor` checks that the daemon
+ * can run.
  */
 export async function viewSetup(app: DaemonContext, daemon: DaemonStatus) {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const isReal = !daemon.simulated;
   const keys = await inspectKeys(app);
-  // A real group accepts no keys that were created on a simulated one.
+  // Keys that were created for a simulated group do not work with a real one.
   const working = keys.filter(({ key }) => !isReal || !key.isSimulated);
   const checks: Array<[string, () => Finding[] | Promise<Finding[]>]> = [
     ['daemon', () => daemonFindings(daemon)],

@@ -2,7 +2,6 @@ import type { DaemonContext, LiveContext } from '../daemon-context.ts';
 import { newestEvent } from '../history/audit-heads.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 
-/** A part of the dashboard. */
 type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
 
 const readEveryMs = 500;
@@ -11,7 +10,7 @@ const daemonEveryMs = 2_000;
 const restMs = 5_000;
 const maxEvents = 200;
 
-/** The views that an audit event affects, by the first word of its action. */
+/** The views that an audit event affects, keyed by the first word of its action. */
 const viewsOf: Record<string, readonly View[]> = {
   rank: ['changes', 'suspensions', 'chart', 'keys', 'status'],
   person: ['changes', 'suspensions'],
@@ -24,14 +23,13 @@ const viewsOf: Record<string, readonly View[]> = {
 
 interface Watching {
   live: LiveContext;
-  /** Returns the status that `rankd status` shows. */
   status(): Promise<DaemonStatus>;
   notify(views: Set<View>): void;
 }
 
 /**
- * Reports changed views until `stop` is aborted. Polls the audit log, which also records changes by commands outside
- * the daemon, and compares the webhooks and the status, which can change without an event.
+ * Reports changed views until `stop` is aborted. Polls the audit log, which also records changes made by commands
+ * outside the daemon. Also compares the webhooks and the status, which can change without an event.
  */
 export async function watchViews({ live, status, notify }: Watching, stop: AbortSignal): Promise<void> {
   const { clock, log } = live.current;
@@ -50,7 +48,7 @@ export async function watchViews({ live, status, notify }: Watching, stop: Abort
   }
 }
 
-/** The state at the latest check, in a form that can be compared. */
+/** The state at the last check, in a form that can be compared. */
 interface Seen {
   eventId: number;
   webhooks: string;
@@ -71,7 +69,7 @@ async function readViews(
   const afterId = seen?.eventId ?? (await newestEvent(app));
   const events = await app.store.listAudit({ afterId, oldestFirst: true, limit: maxEvents });
   const views = new Set(events.flatMap(({ action }) => viewsOf[action.split('.', 1)[0] ?? ''] ?? ofOthers));
-  const webhooks = JSON.stringify(await app.store.listWebhooks()); // deliveries cause no event
+  const webhooks = JSON.stringify(await app.store.listWebhooks()); // deliveries cause no audit event
   const now = app.clock.monotonic();
   const isDue = seen === undefined || now - seen.daemon.at >= daemonEveryMs;
   const daemon = isDue ? { at: now, ...marksOf(await status()) } : seen.daemon;

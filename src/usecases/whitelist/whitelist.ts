@@ -8,14 +8,14 @@ import { chooseKey, requireKey } from '../keys/find-key.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
 
-/** Places on a key's whitelist. `key` is an id or a name; the default is the only accepted game key. */
+/** Places on a key's whitelist. `key` is an id or a name; if `undefined`, the only accepted game key is used. */
 export interface PlacesCommand {
   key: string | undefined;
   placeIds: number[];
   by: string;
 }
 
-/** The places' entries, in the order of the requested ids. */
+/** The entries of the places, in the order of the requested ids. */
 export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
   key: Key;
   entries: Entry[];
@@ -37,8 +37,8 @@ export async function placesOf(
 }
 
 /**
- * Adds all of the places, or none. Throws `conflict` if the key is revoked, or if a note would change a declared entry,
- * and the same errors as `chooseKey`.
+ * Adds either all of the places or none. Throws `conflict` if the key is revoked or a note would change a declared
+ * entry, and the same errors as `chooseKey`.
  */
 export async function addPlaces(
   { store, clock }: StoreAndClock,
@@ -57,8 +57,8 @@ export async function addPlaces(
 }
 
 /**
- * Enables or disables all of the places, or none. Throws `not_found` if a place is not on the whitelist, `conflict` if
- * the configuration declares its entry, and the same errors as `chooseKey`.
+ * Enables or disables either all of the places or none. Throws `not_found` if a place is not on the whitelist,
+ * `conflict` if the configuration declares its entry, and the same errors as `chooseKey`.
  */
 export async function setPlacesActive(
   { store, clock }: StoreAndClock,
@@ -69,7 +69,10 @@ export async function setPlacesActive(
   return { key, entries: (await store.updateEntries(places, judgeActive(places, { by, at: clock.now() }))).after };
 }
 
-/** Removes all of the places, or none. `ifExists` skips missing ones. Throws the same errors as `setPlacesActive`. */
+/**
+ * Removes either all of the places or none. With `ifExists`, skips places that are not on the whitelist. Throws the
+ * same errors as `setPlacesActive`.
+ */
 export async function removePlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, by, ifExists = false }: PlacesCommand & { ifExists?: boolean },
@@ -79,7 +82,7 @@ export async function removePlaces(
   return { key, entries: (await store.updateEntries(places, judgeRemoval(places, { by, at: clock.now() }))).before };
 }
 
-/** Lists the places of one key (id or name), or of every unrevoked key. Throws `not_found` for an unknown key. */
+/** Lists the places of one key (an id or a name), or of every unrevoked key. Throws `not_found` for an unknown key. */
 export async function listPlaces(
   { store }: Pick<Ports, 'store'>,
   { key: idOrName }: { key: string | undefined },
@@ -101,7 +104,7 @@ interface PlaceVerdict {
 }
 
 /**
- * Checks whether games can use a key from a place. Throws `conflict` for a key for Discord, or the same errors as
+ * Checks whether games can use a key from a place. Throws `conflict` if the key is for Discord, and the same errors as
  * `chooseKey`.
  */
 export async function checkPlace(
@@ -140,7 +143,6 @@ export function entryDocument(key: Key, { placeId, active, note, addedAt, declar
   };
 }
 
-/** Returns the JSON document for a checked place. `entry` is null if the place is not on the whitelist. */
 export function placeVerdictDocument({ key, entry, refusal }: PlaceVerdict) {
   return { allowed: refusal === undefined, entry: entry === undefined ? null : entryDocument(key, entry) };
 }

@@ -7,7 +7,7 @@ export function showWorkspace({ store }: Pick<Ports, 'store'>): Promise<Workspac
   return store.getWorkspace();
 }
 
-/** Changes the workspace. If it is suspended, or not on the top plan, every key is refused from the next request on. */
+/** Changes the workspace. While it is suspended, or not on the top plan, rankd refuses every key. */
 export function changeWorkspace(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { by, ...change }: { active?: boolean; plan?: Plan; by: string },
