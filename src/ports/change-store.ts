@@ -31,7 +31,6 @@ export interface ChangeFilter extends ChangeSelection {
   limit: number;
 }
 
-/** A page of the history, newest first. */
 export interface ChangePage {
   changes: RankChange[];
   /** The cursor for the next page; absent on the last page. Opaque to callers. */
@@ -40,10 +39,8 @@ export interface ChangePage {
 
 /** The number of changes (`count`) that share the values of the other fields. */
 export interface ChangeTally {
-  /** Absent for changes made without a key. */
   keyId?: string;
   state: ChangeState;
-  /** See `RankChange.demotion`. */
   demotion: boolean;
   /** True for applied changes that did not alter the rank, such as the addition of an extra role. */
   isQuiet: boolean;
@@ -60,11 +57,9 @@ export interface OpenChange {
 /** Determines, together with the change itself, the facts that `beginChange` passes to its judge. */
 export interface BeginQuestion {
   secretId?: string | undefined;
-  /** The time windows in which to count changed members. */
   windows: readonly MemberWindow[];
 }
 
-/** Computes the new state of a stored change and of its member's holds. */
 export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
 
 /**
@@ -75,10 +70,10 @@ export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember })
  */
 export interface ChangeStore {
   /**
-   * Stores a change and its events without making this handle its holder. It is a change that ended without a write, a
-   * correction to a change that another node ended, or an unknown change whose record the store has lost. Throws
-   * `conflict` if the id exists, if the change is open and the member has another open change, or if another change in
-   * the last 24 hours has the same idempotency key.
+   * Stores a change and its events without making this handle its holder. The change has ended without a write,
+   * corrects one that another node ended, or is an unknown change whose record the store has lost. Throws `conflict` if
+   * the id exists, if the change is open and the member has another open change, or if another change in the last 24
+   * hours has the same idempotency key.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
@@ -187,7 +182,7 @@ export interface HoldStore {
   updateHold(id: string, judge: (hold: Hold) => HoldUpdate): Promise<Hold | undefined>;
 }
 
-/** Identifies a request by its Idempotency-Key, which must be unique only within one API key and group. */
+/** Identifies a request by its Idempotency-Key, which has to be unique only within one API key and one group. */
 export interface IdempotencySlot {
   keyId: string;
   idempotencyKey: string;

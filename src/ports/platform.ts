@@ -108,7 +108,6 @@ export interface LiveFinding {
   details: string[];
 }
 
-/** The budget for one operation's calls, and its usage. */
 export interface Pace {
   operation: string;
   /** Calls per window. */
@@ -117,7 +116,6 @@ export interface Pace {
   left: number;
   waiting: number;
   admitted: number;
-  /** The total time that the admitted calls have waited. */
   waitedMs: number;
 }
 
@@ -142,7 +140,6 @@ export interface CallContext {
   readsAfter?: boolean;
 }
 
-/** The time limit for sending a write. */
 export interface WriteLease {
   /** Returns `Infinity` if no other node can take over the write. */
   leftMs(): number;

@@ -10,8 +10,8 @@ export interface StoreEngine {
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
   /**
-   * Returns the location of the data, for display to the operator. `isServer` is true if other machines can use the same
-   * data.
+   * Returns the location of the data, for display to the operator. `isServer` is true if other machines can use the
+   * data, too.
    */
   place(): Promise<{ text: string; isServer: boolean }>;
 }
@@ -89,7 +89,6 @@ export interface StoreReport {
   fix: string;
 }
 
-/** The result of one check, worded for the operator. */
 export interface StoreCheck {
   name: string;
   ok: boolean;
@@ -142,7 +141,6 @@ export interface ServerFacts {
   aheadMs: number;
 }
 
-/** The result of a migration to the newest schema, or of a trial migration. */
 export interface Migration {
   /** The location of the database, for display to the operator. */
   database: string;
@@ -173,7 +171,6 @@ export interface ExaminedBackup extends BackupContents {
 
 export interface Backup extends BackupContents {
   bytes: number;
-  /** The newest schema that this version of rankd supports. */
   newestSchema: number;
 }
 
@@ -206,7 +203,6 @@ export interface NamesQuery {
 export interface Names {
   /** The keys that are not revoked, sorted by name. */
   keys: Array<{ name: string; mode: string }>;
-  /** Whitelisted places, ascending. */
   places: number[];
   /**
    * The last known roles of the served group or, if rankd serves none yet, of the simulated group, in ascending order

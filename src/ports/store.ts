@@ -86,9 +86,9 @@ export interface WhitelistStore {
 }
 
 /**
- * A first-come, first-served queue of requests to change each member, across all nodes. Each node puts its own requests
- * in order itself. When a node ends, its positions are released. A failed release is retried within seconds after the
- * store responds again.
+ * A first-come, first-served queue for the requests to change each member, across all nodes. Each node keeps its own
+ * requests in order itself. When a node ends, its positions are released. A failed release is retried within seconds
+ * after the store responds again.
  */
 export interface MemberQueueStore {
   /**
@@ -184,7 +184,7 @@ export interface RetentionStore {
 export interface PersonStore {
   mentionsOf(userId: number): Promise<Mentions>;
   /**
-   * Returns the ids of members whom one of the newest `limit` changes leaves unnamed, and whose names have not been
+   * Returns the ids of members who appear without a name in the newest `limit` changes, and whose names have not been
    * looked up since `since` (epoch milliseconds).
    */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
@@ -345,14 +345,12 @@ export interface ShownNode {
   onLost?(range: { fromId: number; toId: number }): void;
 }
 
-/** An operator's command to a daemon, possibly on another machine. */
 export interface NodeCommand {
   /** `relearn` reloads, and also resolves the roles in the settings again. `logout` ends all dashboard sessions. */
   does: 'reload' | 'relearn' | 'logout';
   by: string;
 }
 
-/** The daemons that share a store, and the commands sent to them. */
 export interface NodeStore {
   /** Registers this handle as a daemon until it is closed. Throws `store_unavailable`. */
   showNode(node: ShownNode): Promise<void>;
@@ -382,7 +380,6 @@ export interface SharedLimit {
   burst: number;
 }
 
-/** Tokens that a node has spent locally. */
 export interface Spent {
   count: number;
   /** The time since the node spent the first of them; the bucket has been refilling since then. */

@@ -11,7 +11,6 @@ export interface WebhookEdit {
   remove: readonly string[];
 }
 
-/** The effect of delivery attempts on a webhook and its deliveries. */
 export interface Progress {
   /** The changed fields; `undefined` removes a field. */
   webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
@@ -39,8 +38,8 @@ export interface OutboxPage {
 }
 
 /**
- * The webhooks and their delivery progress. The audit log is their outbox: an event gets its number in the transaction
- * that stores it, so a reader's cursor never skips an event.
+ * The webhooks and their delivery progress. The audit log is their outbox: an event gets the next number in the
+ * transaction that stores it, so a reader's cursor never skips an event.
  */
 export interface WebhookStore {
   /** Returns all webhooks, sorted by name. */

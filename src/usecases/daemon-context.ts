@@ -10,32 +10,34 @@ import type { RefusedCallers } from './upkeep/refused-callers.ts';
 import type { DeliveryCounts } from './webhooks/deliver.ts';
 import type { WebhookSettings } from './webhooks/send.ts';
 
-/** A daemon's context under one configuration, for its HTTP API, workers and metrics. A reload creates a new one. */
+/**
+ * Everything that a daemon's HTTP API, workers and metrics need under the current configuration. A reload creates a new
+ * context.
+ */
 export interface DaemonContext extends Readonly<Ranking> {
   readonly log: Logger;
-  /** The secret that lets the daemon prove its identity over the internet (`src/core/proof.ts`). */
+  /** The secret with which the daemon proves its identity over the internet (`src/core/proof.ts`). */
   readonly identity: string;
   readonly refused: RefusedCallers;
   readonly keyUses: KeyUses;
   readonly gameModules: GameModules;
   readonly requests: OpenRequests;
-  /** The number of connections that began with a protocol other than HTTP/1.1, by protocol. */
+  /** Counts the connections that began with a protocol other than HTTP/1.1. */
   readonly foreign: ForeignProtocols;
-  /** Returns the error with which calls that need the credential fail; `undefined` while the credential works. */
+  /** Returns the error that calls fail with if they need the credential; `undefined` while the credential works. */
   readonly deadCredential: () => RankdError | undefined;
-  /** Returns the times of the last successful read and write on the platform, in epoch milliseconds; 0 if never. */
+  /** Returns the times of the last successful read and write on the platform, in epoch milliseconds; 0 means never. */
   readonly platformWorkedAt: () => { read: number; write: number };
   /** Returns the platform's latest report on the credential; `undefined` before the first one. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
-  /** The absolute path of the audit head file. */
   readonly headFile: string | undefined;
   /** The rule for requests whose Roblox-Id header does not match their place. */
   readonly robloxId: Config['security']['robloxId'];
   readonly sender: WebhookSender;
   readonly webhooks: WebhookSettings;
-  /** The other services whose APIs rankd imitates. */
+  /** The services whose APIs rankd imitates. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
   /** The secret for Roblox's right-to-erasure webhook; `undefined` if that webhook is not configured. */
@@ -46,7 +48,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly discordSeen: { lastAt?: number };
 }
 
-/** A daemon's current context. A reload replaces it as a whole. */
+/** Holds the daemon's current context, which a reload replaces as a whole. */
 export interface LiveContext {
   readonly current: DaemonContext;
 }
@@ -54,7 +56,6 @@ export interface LiveContext {
 export type ForeignProtocols = Record<'TLS' | 'HTTP/2' | 'the PROXY protocol', number>;
 
 interface OpenRequests {
-  /** The number of API requests in flight. */
   count: number;
   /** True once the daemon is stopping: it finishes requests in flight and refuses new ones that need a key. */
   isDraining: boolean;
@@ -62,7 +63,6 @@ interface OpenRequests {
   hasSeenTls: boolean;
 }
 
-/** Returns the platform's unexpected behavior so far. */
 export function surprisesOf({ trust, platform }: Pick<DaemonContext, 'trust' | 'platform'>): Surprise[] {
   return [...trust.surprises, ...platform.surprises()];
 }

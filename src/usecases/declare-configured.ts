@@ -29,8 +29,8 @@ export async function declareConfigured(
 }
 
 /**
- * Gives the workspace the configured id. Throws `config_invalid` if keys exist under a different id, because their
- * games may use it.
+ * Gives the workspace the configured id. Throws `config_invalid` if keys exist under a different id, because games may
+ * already use it.
  */
 async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config['workspace']): Promise<void> {
   if (wanted === undefined) return;
@@ -74,8 +74,8 @@ async function keyOfName(store: Pick<Ports['store'], 'findKey'>, name: string): 
 
 /**
  * Applies the configuration's keys, and revokes those that no daemon declares any more. Throws `config_invalid` and
- * changes nothing if an undeclared key has the same name or secret. Returns the keys that this daemon has dropped or
- * declares differently, while other daemons declare them.
+ * changes nothing if an undeclared key has the same name or secret. Returns the keys that other daemons declare, but
+ * that this one has dropped or declares differently.
  */
 async function declareKeys(
   { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },

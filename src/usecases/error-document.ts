@@ -2,7 +2,6 @@ import { type ErrorCode, type RankdError, reasons } from '../base/errors.ts';
 import { ConfigError } from '../config/problem.ts';
 import { withoutSecrets } from '../core/api-key.ts';
 
-/** Default hints for errors that have none. */
 const usualHints: Partial<Record<ErrorCode, string>> = {
   usage: 'rankd --help',
   cooldown: 'wait, then run the command again',
@@ -26,13 +25,15 @@ export function hintOf({ code, hint, retryAfterMs }: RankdError): string {
   return hint ?? usualHints[code] ?? 'rankd --help';
 }
 
-/** Returns the hint for the page, which shows no default hints except the command for a new login link. */
+/**
+ * Returns the hint that the dashboard shows: the error's own or, if the operator must log in again, the command for a
+ * new login link.
+ */
 export function pageHintOf({ code, hint }: RankdError): string | null {
   const isLogin = ['no_session', 'link_refused', 'session_idle'].includes(code);
   return hint ?? (isLogin ? (usualHints[code] ?? null) : null);
 }
 
-/** Returns the JSON document for an error, with API keys and webhook secrets in the message masked. */
 export function errorDocument(error: RankdError) {
   const { code, retryAfterMs } = error;
   return {

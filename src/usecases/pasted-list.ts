@@ -20,8 +20,8 @@ interface AskedLine {
 }
 
 /**
- * Returns the users in a text, one per line; `source` names the text. Throws `usage` if the text has no users, or with
- * the lines that name no user.
+ * Parses a list with one user per line. `source` names the list in errors. Throws `usage` if the list is empty or a
+ * line does not name a user.
  */
 export function usersIn(text: string, source: string): AskedLine[] {
   const lines = filledLines(text).map(({ number, content }) => ({ line: number, content, asked: userIn(content) }));
@@ -39,8 +39,8 @@ export function usersIn(text: string, source: string): AskedLine[] {
 }
 
 /**
- * Looks up a list's users and returns each once, in the order of their first lines. Throws `usage` with the lines whose
- * users were not found or have been renamed.
+ * Looks up the listed users, and returns each one once, in order of first appearance. Throws `usage` if users were not
+ * found or have been renamed; the message names their lines.
  */
 export async function findListed(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
@@ -73,7 +73,7 @@ export async function findListed(
 const atOnce = 50;
 const lookUpMs = 60_000;
 
-/** Returns the places in a text, one id or address per line. Throws `usage` with the lines that name no place. */
+/** Parses a list with one place id or address per line. Throws `usage` if a line does not name a place. */
 export function placesIn(text: string, source: string): number[] {
   const filled = filledLines(text);
   const bad = filled.filter(({ content }) => placeIn(content) === undefined);
@@ -93,7 +93,7 @@ function placeIn(text: string): number | undefined {
   return idIn(text) ?? idInAddress('place', text);
 }
 
-/** Returns a list's lines without comments and empty lines. Uses only the first field of a spreadsheet row. */
+/** Removes comments and empty lines, and reduces each spreadsheet row to its first field. */
 function filledLines(text: string): Array<{ number: number; content: string }> {
   return text
     .split('\n')
@@ -102,8 +102,8 @@ function filledLines(text: string): Array<{ number: number; content: string }> {
 }
 
 /**
- * Returns a line's first field, or the whole line if it has several ids, so that the line is refused instead of
- * shortened.
+ * Returns the line's first field. If the line has several ids, returns all of it, so that the line is rejected rather
+ * than silently cut short.
  */
 function firstField(line: string): string {
   const [first = '', ...others] = line.split(/[,;\t]/).map((field) =>

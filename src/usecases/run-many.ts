@@ -5,7 +5,6 @@ import { refusalOfCredential } from '../core/credential.ts';
 import { callWithin } from '../ports/platform.ts';
 import type { Ranking } from './change/ranking.ts';
 
-/** The outcome of an action on many members. */
 export interface Run<Member, Result> {
   results: Array<Member & Result>;
   /** Members without a result. */
@@ -18,10 +17,9 @@ const concurrency = 4;
 const maxTries = 6;
 const maxWaitMs = 30_000;
 const waitAfterMs = doubling(1_000, maxWaitMs);
-/** Errors that only an operator can fix, so a retry would not help. */
+/** Errors that only an operator can fix, so retrying would not help. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid', 'configuration_misfit']);
 
-/** The action for one member. */
 export interface Act<Member, Result> {
   /** Throws a RankdError for a failure that is temporary or concerns all members. */
   act: (member: Member) => Promise<Result>;
@@ -30,8 +28,8 @@ export interface Act<Member, Result> {
 }
 
 /**
- * Runs the action for all members, a few at a time, and retries temporary failures. Stops early if failures persist,
- * the platform refuses the credential, or `stop` is aborted, but finishes the attempts in flight.
+ * Runs the action on all members, a few at a time, and retries temporary failures. Stops early if failures persist, if
+ * the platform refuses the credential, or if `stop` is aborted, but lets the attempts in flight finish.
  */
 export async function runMany<Member, Result>(
   app: Ranking,
@@ -90,7 +88,7 @@ export async function withRetries<T>(
   }
 }
 
-/** True if the platform reports that the credential works, so the refusal concerns only one member. */
+/** Checks whether the credential works: if it does, a refusal concerns only one member. */
 async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
   using call = callWithin(clock, deadlineMs, 'operator');
   const credential = await platform.checkCredential(call).catch(() => undefined);

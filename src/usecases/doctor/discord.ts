@@ -5,7 +5,7 @@ import type { Ranking } from '../change/ranking.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { type Finding, fail, ok } from './finding.ts';
 
-/** Checks that Discord commands can work. `daemon`: this data directory's daemon, if it responds. */
+/** Checks that Discord commands can work. `daemon` is this data directory's daemon, if it responds. */
 export async function discordFindings(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
   discord: DiscordConfig | undefined,

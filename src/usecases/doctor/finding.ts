@@ -4,7 +4,7 @@ import type { LiveFinding } from '../../ports/index.ts';
 import { hintOf } from '../error-document.ts';
 
 /**
- * The result of one check. `warn`: rankd works, but something needs attention. `FAIL`: rankd, or a part of it, does not
+ * The result of one check. `warn`: rankd works, but something needs attention. `FAIL`: all or part of rankd does not
  * work.
  */
 export interface Finding {
@@ -27,15 +27,14 @@ export function fail(check: string, text: string, fix: string): Finding {
   return { check, grade: 'FAIL', text, fix };
 }
 
-/** `fix` is null if there is none. `ok` is false if any check FAILs. */
 export function findingsDocument(findings: Finding[]) {
   const isFine = findings.every(({ grade }) => grade !== 'FAIL');
   return { ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) };
 }
 
 /**
- * Returns the findings from `work`. Converts an error into a finding, so one check never prevents the others. An
- * unreachable platform is reported under `platform` rather than `check`.
+ * Runs a check, and turns an error into a finding, so that one failing check never prevents the others. Reports an
+ * unreachable platform under `platform` instead of `check`.
  */
 export async function examined(check: string, work: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
   try {
@@ -47,12 +46,11 @@ export async function examined(check: string, work: () => Finding[] | Promise<Fi
   }
 }
 
-/** `ok` is false if any check FAILs. Differences alone do not make it false. */
 export function liveDocument(checks: LiveFinding[]) {
   return { ok: checks.every(({ result }) => result !== 'FAIL'), checks };
 }
 
-/** Replaces every number that is long enough to be an id. */
+/** Masks every number that is long enough to be an id. */
 export function withoutIds(text: string): string {
   return text.replaceAll(/\d{4,}/g, 'ID');
 }

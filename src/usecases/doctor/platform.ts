@@ -20,7 +20,7 @@ import { userNameIfKnown } from '../people/users.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Returns the problems that the running daemon has detected in Roblox's behavior. */
+/** Reports unexpected behavior of Roblox that the running daemon has detected. */
 export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
   const { stop, believesAnswers } = daemon?.platformTrust ?? { stop: null, believesAnswers: true };
   if (stop !== null)
@@ -54,7 +54,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const { name, id, memberCount, isLocked } = await app.platform.group(call);
   const about = [ok('group', `${name} (${id}), ${counted(memberCount, 'member')}`), ...(isLocked ? [locked] : [])];
-  // A locked group's roles may be unreadable; the lock is already a finding.
+  // The roles of a locked group may be unreadable, but the lock is already reported.
   const scheme = await app.group.scheme(call).catch((error) => {
     if (isLocked) return undefined;
     throw error;
@@ -84,7 +84,9 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
   ];
 }
 
-/** Tests whether user names can be looked up without a login: Roblox has announced that it will end such calls. */
+/**
+ * Checks whether user names can still be looked up without a login. Roblox has announced that it will end such calls.
+ */
 export async function namesFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const acting = await app.group.acting(call).catch(() => undefined);
   const name = acting && (await userNameIfKnown(app, acting.userId, call));
@@ -137,7 +139,10 @@ function permission(acting: ActingAccount | undefined): Finding[] {
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
 }
 
-/** Reports which keys may give roles with power over the group, and the roles whose power Roblox does not report. */
+/**
+ * Reports which keys are allowed to give roles with power over the group, and for which roles Roblox reports no
+ * permissions.
+ */
 function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
   const check = 'privileged';
   const { privileged, unreported } = privilegesAmong(reached, privilegedRoles);
@@ -169,7 +174,7 @@ function reach(within: Role[], beyond: Role[]): Finding[] {
   return [most, ok('reach', `the acting account can't change members who hold ${listRoles(beyond)}`)];
 }
 
-/** Reports the meaning of rank 1: in an old group, the base role shares it with a custom role. */
+/** Reports the meaning of rank 1, which the base role of an old group shares with a custom role. */
 function rankOne(scheme: RoleScheme): Finding[] {
   const unclear = scheme.roles.filter(isUnclear);
   if (unclear.length > 0) {
@@ -180,7 +185,9 @@ function rankOne(scheme: RoleScheme): Finding[] {
   return text === undefined ? [] : [ok('ranks', text)];
 }
 
-/** Warns about ranks that several roles share: they are refused as ambiguous, so games must send the role id. */
+/**
+ * Warns about ranks that several roles share. rankd refuses them as ambiguous, so games must send the role id instead.
+ */
 function sharedRanks(roles: Role[]): Finding[] {
   const shared = roles.filter(({ id, rank }) => roles.some((other) => other.id !== id && other.rank === rank));
   if (shared.length === 0) return [];
@@ -189,7 +196,8 @@ function sharedRanks(roles: Role[]): Finding[] {
 }
 
 /**
- * Warns about unreachable Roblox hosts other than Open Cloud's: without them, ranks can still be changed by user id.
+ * Warns about unreachable Roblox hosts other than Open Cloud's. Without those hosts, ranks can still be changed by user
+ * id.
  */
 export function reachFindings(unreached: Reachability['unreached'], baseUrl: string): Finding[] {
   return unreached
@@ -198,8 +206,8 @@ export function reachFindings(unreached: Reachability['unreached'], baseUrl: str
 }
 
 /**
- * Reports the proxy that rankd uses, and warns about one in the environment that it does not use: on many networks,
- * only the proxy reaches Roblox.
+ * Reports the proxy that rankd uses. Warns if rankd ignores a proxy in the environment, because many networks allow
+ * calls to Roblox only through their proxy.
  */
 export function proxyFindings({
   proxy,
@@ -218,7 +226,6 @@ export function proxyFindings({
     : [ok('proxy', `rankd reaches Roblox through the proxy in ${used}; webhooks do not use it`)];
 }
 
-/** Warns about a simulated group, which an operator with a real group would not want. */
 export function platformFindings(platform: Config['platform']): Finding[] {
   if (platform.kind === 'open-cloud') return [];
   return [warn('platform', 'the group is simulated: nothing touches Roblox', 'rankd init')];

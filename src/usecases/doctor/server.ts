@@ -64,7 +64,7 @@ function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Find
   ];
 }
 
-/** Warns if rankd would trust any program that takes the server's port while the server is down. */
+/** Warns if rankd would trust any program that takes over the server's port while the server is down. */
 function proof({ isProven, user }: ServerFacts): Finding[] {
   if (isProven) return [];
   const fix = `give ${user} a SCRAM password and set RANKD_STORE_PASSWORD, or connect through the server's socket`;
@@ -123,7 +123,6 @@ function skew({ aheadMs }: ServerFacts): Finding[] {
   return [warn('server', `this machine's clock is ${skewText(aheadMs)}`, 'synchronize both clocks with NTP')];
 }
 
-/** Warns about daemons on the same database whose settings or clocks differ. */
 export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
   const differences = differencesOf(nodes).map(({ setting }) => setting);
   const fixes = [

@@ -10,7 +10,6 @@ import type { DaemonStatus } from '../upkeep/status-document.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Checks that the database can be read and has the current schema. Does not migrate it. */
 export async function databaseFindings(operations: Pick<StoreOperations, 'check'>): Promise<Finding[]> {
   const { schema, newestSchema, checks, fix } = await operations.check();
   const flaw = checks.find((check) => !check.ok);
@@ -19,7 +18,6 @@ export async function databaseFindings(operations: Pick<StoreOperations, 'check'
   return [warn('database', `the database has schema ${schema}; this rankd needs ${newestSchema}`, 'rankd db migrate')];
 }
 
-/** Warns if the workspace's state makes rankd refuse every key. */
 export function workspaceFindings({ active, plan }: Workspace): Finding[] {
   return [
     ...(active ? [] : [warn('workspace', 'suspended: every key is refused', 'rankd workspace resume')]),
@@ -29,7 +27,6 @@ export function workspaceFindings({ active, plan }: Workspace): Finding[] {
   ];
 }
 
-/** Reports suspensions that could not be ended and need the operator's attention. */
 export function suspensionFindings(stuck: Hold[]): Finding[] {
   return stuck.map((hold) =>
     fail(
@@ -40,7 +37,10 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
   );
 }
 
-/** Warns about old erasure requests. Roblox sets no deadline; the GDPR allows a month. */
+/**
+ * Warns about erasure requests that are more than a week old. Roblox sets no deadline, but the GDPR allows only a
+ * month.
+ */
 export function erasureFindings(waiting: readonly ErasureRequest[], now: number): Finding[] {
   const late = waiting.filter(({ receivedAt }) => now - receivedAt > lateAfterMs);
   const [oldest] = late;
@@ -51,7 +51,6 @@ export function erasureFindings(waiting: readonly ErasureRequest[], now: number)
 
 const lateAfterMs = 7 * 86_400_000;
 
-/** Reports problems with valid keys and their whitelists. */
 export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config['platform'], 'kind'>): Finding[] {
   const simulated = kind === 'simulated' ? [] : inspections.filter(({ key }) => key.isSimulated);
   const working = inspections.filter((one) => !simulated.includes(one));
@@ -118,7 +117,10 @@ function unpublished(key: string): Finding {
   );
 }
 
-/** Warns about a place without an entry. Games send place ids, which never match an entry with a universe id. */
+/**
+ * Warns about a place that is not whitelisted. An entry may contain the game's universe id by mistake, which never
+ * matches the place id that games send.
+ */
 function unlisted(key: string, place: number): Finding {
   return warn(
     'whitelist',
@@ -127,7 +129,6 @@ function unlisted(key: string, place: number): Finding {
   );
 }
 
-/** Reports webhooks that receive no events. */
 export function webhookFindings(views: readonly WebhookView[]): Finding[] {
   const findings = views.flatMap(({ webhook: { name, state, why, failingSince, lastError }, backlog }) => {
     if (state === 'disabled') return [fail('webhooks', `${name} is disabled: ${why}`, `rankd webhook enable ${name}`)];
@@ -140,7 +141,6 @@ export function webhookFindings(views: readonly WebhookView[]): Finding[] {
     : [ok('webhooks', `${counted(views.length, 'webhook')}, no problems`)];
 }
 
-/** Reports whether the daemon can use its database. Returns nothing if no daemon responds. */
 export function daemonFindings(daemon: DaemonStatus | undefined): Finding[] {
   if (daemon === undefined) return [];
   if (daemon.storeProblem === null) return [ok('daemon', `is using this database (pid ${daemon.pid})`)];

@@ -4,7 +4,7 @@ import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';
 import type { Ports, Store } from '../../ports/index.ts';
 
-/** A secret's hash and mode, which can be determined without a lookup. */
+/** A secret's hash and mode, both computed without a lookup. */
 export interface KeyFingerprint {
   /** SHA-256, in hex. */
   hash: string;
@@ -15,15 +15,14 @@ const createHint = 'rankd key create NAME';
 const malformed = invalidKey({ reason: 'malformed' }, createHint);
 const unknown = invalidKey({ reason: 'unknown' }, createHint);
 
-/** Returns a secret's fingerprint, or the refusal for text that is not an API key. */
 export function fingerprintOf(secret: string): KeyFingerprint | RankdError {
   const mode = keyMode(secret);
   return mode === undefined ? malformed : { hash: hashKey(secret), mode };
 }
 
 /**
- * Returns the key's record, or the refusal for an unknown secret, without checking the key's permissions. Returns a
- * promise only if the store does.
+ * Returns the key's record or, if the secret is unknown or has the wrong mode, a refusal. Does not check the key's
+ * permissions. Returns a promise only if the store does.
  */
 export function authenticate(
   { store }: { store: Pick<Store, 'lookUpKey'> },
@@ -38,17 +37,16 @@ function verified(record: KeyRecord | undefined, mode: KeyMode): KeyRecord | Ran
   return record.key.mode === mode ? record : wrongMode(record.key);
 }
 
-/** The result of checking a secret. */
 export interface KeyVerdict {
   /** `undefined` if no key ever had the secret. */
   key: Key | undefined;
-  /** The reason it is refused, as text for the operator; `undefined` if it is accepted. */
+  /** The reason for the refusal, worded for the operator; `undefined` if the secret is accepted. */
   reason: string | undefined;
 }
 
 /**
- * Checks a secret as the API would, for the group that the store serves. Skips the scope and, without a place, the
- * whitelist.
+ * Checks a secret as the API would, for the group that the store serves. Skips the scope check and, if no place is
+ * given, the whitelist check.
  */
 export async function verifyKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -63,7 +61,6 @@ export async function verifyKey(
   return { key: record.key, reason: whyRefused(record, { mode, group, placeId, now: clock.now() }) };
 }
 
-/** Returns the first reason to refuse the key; `undefined` if there is none. */
 function whyRefused(
   record: KeyRecord,
   { mode, group, placeId, now }: { mode: KeyMode; group: string | undefined; placeId: number | undefined; now: number },

@@ -11,7 +11,10 @@ export async function existingKey(
   return key === undefined || key.revokedAt !== undefined ? undefined : { key, differs: differences(key, request) };
 }
 
-/** Describes each difference between the key and the request. Compares whether each has an expiry, but not its time. */
+/**
+ * Describes each difference between the key and the request. Ignores the time of expiry, and compares only whether both
+ * have one.
+ */
 function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };
   const asked: Definition = { ...withRules({}, rules), mode, scopes, expires: expiresAt !== undefined };
@@ -23,7 +26,7 @@ function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyReque
 
 type Definition = Omit<KeyRules, 'maxRankRole' | 'minRankRole'> & { mode: KeyMode; scopes: Scope[]; expires: boolean };
 
-/** Describes a difference between the key's value and the request's. An unset value is an empty string. */
+/** Describes a difference between the key's value and the requested one. An unset value is an empty string. */
 type Sentence = (is: string, asked: string) => string;
 
 const sentences = {

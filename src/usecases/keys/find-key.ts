@@ -4,18 +4,16 @@ import { actorOf } from '../../core/discord-person.ts';
 import type { Key, KeyState } from '../../core/model.ts';
 import type { Clock, Store } from '../../ports/index.ts';
 
-/** Returns the key with this id or name. Throws `not_found`. */
 export async function requireKey({ store }: { store: Pick<Store, 'findKey'> }, idOrName: string): Promise<Key> {
   const key = await store.findKey(idOrName);
   if (key !== undefined) return key;
   throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
 }
 
-/** Called if a name could also mean a different key. */
 export type OnAmbiguity = (ambiguity: RankdError) => void;
 
 /**
- * Replaces a selection's key (id or name) with its id, and a person in Discord with the recorded actor. Calls
+ * Resolves a selection's key (id or name) to its id, and a Discord user to the actor recorded for that user. Calls
  * `onAmbiguity` if a different key had the same name during the selected period. Throws `not_found` for an unknown key.
  */
 export async function withKeyId<Selection extends { since?: number | undefined; by?: string | undefined }>(
@@ -35,7 +33,8 @@ export async function withKeyId<Selection extends { since?: number | undefined; 
 }
 
 /**
- * Returns the actor recorded in the history and the audit log for a person in Discord (`discord:<id>`), or else `by`.
+ * Returns the actor that the history and the audit log record for the Discord user `discord:<id>`. Returns any other
+ * `by` unchanged.
  */
 async function asRecorded(
   store: Pick<Store, 'findDiscordPerson'>,
@@ -57,8 +56,8 @@ function ambiguous({ id, name }: Key, earlier: Key): RankdError {
 }
 
 /**
- * Returns the given key or, by default, the only accepted game key. Throws `not_found`, and `usage` if there are
- * several.
+ * Returns the given key or, by default, the only accepted game key. Throws `not_found` if there is none, and `usage` if
+ * there are several.
  */
 export async function chooseKey(
   { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },
@@ -77,7 +76,6 @@ export async function chooseKey(
   });
 }
 
-/** Returns the key with this id if it can change ranks now: it is not revoked, expired or paused. */
 export async function findUsableKey(
   { store, clock }: { store: Pick<Store, 'findKey'>; clock: Pick<Clock, 'now'> },
   id: string,
@@ -89,7 +87,6 @@ export async function findUsableKey(
 
 const ended: KeyState[] = ['revoked', 'expired'];
 
-/** True if an unrevoked key has the name. */
 export async function isNameTaken({ store }: { store: Pick<Store, 'findKey'> }, name: string): Promise<boolean> {
   const key = await store.findKey(name);
   return key?.name === name && key.revokedAt === undefined;

@@ -12,19 +12,19 @@ const refusalsRead = 1_000;
 /** Possible problems with a key that is still accepted. */
 export interface KeyInspection {
   key: Key;
-  /** True if it was created more than a week ago and no game has used it. */
+  /** True if the key was created more than a week ago and has never been used. */
   isUnused: boolean;
-  /** True if it expires within two weeks. */
   expiresSoon: boolean;
-  /** A rotation's old secret, if it expires within a few hours and was used since the new one was created. */
+  /** The old secret of a rotated key, if it expires within a few hours and has been used since the rotation. */
   retiring?: KeySecret | undefined;
-  /** True if the key's whitelist has an active place, or if the key needs none. */
+  /** True if the key's whitelist has an active place, or if the key does not need one. */
   hasPlace: boolean;
-  /** Unlisted places where the key was refused in the last week. 0 is an unpublished game. */
+  /**
+   * Places that are not whitelisted and from which the key was refused in the last week. 0 means an unpublished game.
+   */
   unlistedPlaces: number[];
 }
 
-/** Inspects every key that is neither revoked nor expired, and its whitelist. */
 export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<KeyInspection[]> {
   const now = clock.now();
   const keys = (await store.listKeys()).filter((key) => ['active', 'rotating'].includes(keyState(key, now)));
@@ -48,16 +48,14 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
   });
 }
 
-/** A rotated key's old secret that a game has used since the new one was created. */
 export interface OldSecretInUse {
   keyName: string;
   lastUsedAt: number;
   lastPlaceId: number | undefined;
-  /** The time at which the secret stops being accepted. */
   expiresAt: number;
 }
 
-/** Lists the old secrets that games still use. Their servers must restart before these secrets expire. */
+/** Lists the old secrets that games still use. The servers of those games must restart before the secrets expire. */
 export async function oldSecretsInUse({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<OldSecretInUse[]> {
   const now = clock.now();
   const rotating = (await store.listKeys({ acceptedAt: now })).filter(({ secrets }) => secrets.length > 1);

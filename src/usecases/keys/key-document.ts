@@ -3,7 +3,6 @@ import { keyState } from '../../core/access.ts';
 import type { Key, KeyMode, KeyState, WhitelistEntry } from '../../core/model.ts';
 import type { KeyVerdict } from './authenticate.ts';
 
-/** Returns the JSON document for a key at the time `now` (epoch milliseconds). */
 export function keyDocument(key: Key, now: number) {
   return {
     id: key.id,
@@ -46,7 +45,6 @@ export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: Whi
   return { ...keyDocument(key, now), whitelist };
 }
 
-/** Returns the JSON document for a key with its whitelist and its number of changes in the last 24 hours, if known. */
 export function usedKeyDocument(
   { changesInDay, ...kept }: { key: Key; entries: WhitelistEntry[]; changesInDay: number | undefined },
   now: number,
@@ -54,7 +52,6 @@ export function usedKeyDocument(
   return { ...keyWithPlacesDocument(kept, now), changesInDay: changesInDay ?? null };
 }
 
-/** Returns the JSON document for a checked secret. `key` is null if no key ever had the secret. */
 export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
   return {
     accepted: reason === undefined,
@@ -63,7 +60,7 @@ export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
   };
 }
 
-/** Returns the JSON document for a secret's hash. `out` is the file to which a new secret was written. */
+/** `out` is the file to which a new secret was written. */
 export function keyHashDocument(hash: string, { mode, out }: { mode: KeyMode; out: string | undefined }) {
   return { hash, mode, out: out ?? null };
 }

@@ -1,6 +1,9 @@
 import type { KeyUse, Store } from '../../ports/index.ts';
 
-/** Each secret's last use, buffered in memory so that no request waits for the disk. A crash loses unflushed uses. */
+/**
+ * Buffers each secret's last use in memory, so that no request waits for the disk. A crash loses uses that were not
+ * flushed.
+ */
 export class KeyUses {
   readonly #latest = new Map<string, KeyUse>();
 
@@ -8,7 +11,7 @@ export class KeyUses {
     this.#latest.set(use.secretId, use);
   }
 
-  /** Stores the uses since the last flush. If that fails, the next flush retries. */
+  /** Stores the uses since the last flush. If this fails, the next flush retries them. */
   async flush({ store }: { store: Pick<Store, 'recordKeyUses'> }): Promise<void> {
     const uses = [...this.#latest.values()];
     if (uses.length === 0) return;
@@ -22,10 +25,9 @@ export class KeyUses {
   }
 }
 
-/** The maximum number of remembered places. It is limited because callers can make up place ids. */
+/** Limits the number of remembered places, because callers can make up place ids. */
 const maxPlaces = 100;
 
-/** The version of the Rankd module that requests from a place report. */
 export interface GameModule {
   placeId: number;
   version: string;
@@ -43,7 +45,6 @@ export class GameModules {
     for (const oldest of this.#versions.keys()) if (this.#versions.size > maxPlaces) this.#versions.delete(oldest);
   }
 
-  /** Returns the modules that are older than this version, sorted by place. */
   olderThan(version: string): GameModule[] {
     return [...this.#versions]
       .filter(([, other]) => isOlder(other, version))

@@ -25,7 +25,7 @@ export interface KeyRequest {
   rules?: KeyRulesChange;
   /** Epoch milliseconds. */
   expiresAt?: number;
-  /** True if it is for a simulated group only. */
+  /** True if the key is valid only for a simulated group. */
   isSimulated?: boolean;
 }
 
@@ -36,15 +36,16 @@ export interface MintedKey {
 }
 
 /**
- * Saves a new secret for its owner. It is called before the secret is stored, so that rankd never accepts a secret that
- * its owner did not receive. Returns a function that removes the saved secret if the secret could not be stored.
+ * Saves a new secret for its owner. Called before the secret is stored, so that rankd never accepts a secret that its
+ * owner has not received. Returns a function that deletes the saved secret again, in case the store fails.
  */
 export type SaveSecret = (secret: string) => () => void;
 
 export const saveNowhere: SaveSecret = () => () => undefined;
 
 /**
- * Creates a key, and puts `place` on its whitelist. Throws `already_exists`, and `usage` if its rules allow no rank.
+ * Creates a key, and whitelists `place` for it. Throws `already_exists` if the name is taken, and `usage` if the rules
+ * allow no rank.
  */
 export async function createKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -64,7 +65,7 @@ export async function createKey(
   return minted;
 }
 
-/** Creates a key without a secret, for people in Discord. Throws the same errors as `createKey`. */
+/** Creates a key without a secret, for commands on Discord. Throws the same errors as `createKey`. */
 export async function createDiscordKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, by, ...request }: KeyRequest & { by: string },
@@ -115,10 +116,7 @@ async function mintAndStore(
   }
 }
 
-/**
- * Changes a key's rules. Throws `not_found`, `conflict` if the key can't be changed, and `usage` if the result allows
- * no rank.
- */
+/** Throws `not_found`, `conflict` if the key can't be changed, and `usage` if the new rules allow no rank. */
 export async function setKeyRules(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, rules, by }: { key: string; rules: KeyRulesChange; by: string },
@@ -128,7 +126,10 @@ export async function setKeyRules(
   return store.updateKey(key.id, judgeRules(rules, { by, at: clock.now() }));
 }
 
-/** Makes a key from a simulated group valid for real ones, too. Throws `not_found`, and `conflict` if it is revoked. */
+/**
+ * Makes a key that was created on a simulated group valid for real groups, too. Throws `not_found`, and `conflict` if
+ * the key is revoked.
+ */
 export async function adoptKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -166,7 +167,6 @@ export async function pauseKey(
   return { key: await store.updateKey(key.id, pause), wasPaused: false };
 }
 
-/** Resumes a paused key. Throws `not_found`. */
 export async function resumeKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -179,8 +179,8 @@ export async function resumeKey(
 }
 
 /**
- * Lists keys, oldest first; with `after` (id or name), only keys newer than that one. `next` is the `after` for the
- * next page; `undefined` if there is none. Throws `not_found` if `after` is unknown.
+ * Lists keys, oldest first, starting after the key `after` (id or name). `next` is the `after` for the next page;
+ * `undefined` on the last page. Throws `not_found` if `after` is unknown.
  */
 export async function listKeys(
   { store }: Pick<Ports, 'store'>,
@@ -192,7 +192,6 @@ export async function listKeys(
   return { keys, next: found.length > limit ? keys.at(-1)?.id : undefined };
 }
 
-/** True if any key is accepted for the group with this title. */
 export async function isAnyKeyAccepted(
   ports: Pick<Ports, 'store' | 'clock'>,
   group: { title: string },
@@ -200,7 +199,7 @@ export async function isAnyKeyAccepted(
   return (await acceptedKeys(ports, group, { limit: 1 })).length > 0;
 }
 
-/** Returns the keys that are accepted for the group with this title, including paused ones. */
+/** Returns the keys that rankd accepts for the group with this title, including paused ones. */
 export function acceptedKeys(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { title }: { title: string },
@@ -210,14 +209,13 @@ export function acceptedKeys(
   return store.listKeys({ ...ofGroup, acceptedAt: clock.now(), ...(limit !== undefined && { limit }) });
 }
 
-/** Returns the paused keys that would otherwise be accepted. */
 export async function pausedKeys(
   ports: Parameters<typeof acceptedKeys>[0] & { group: { title: string } },
 ): Promise<Key[]> {
   return (await acceptedKeys(ports, ports.group)).filter(({ pausedAt }) => pausedAt !== undefined);
 }
 
-/** Returns the keys that this group refuses only because they were created on a simulated one. */
+/** Returns the keys that rankd refuses for this group only because they were created on a simulated one. */
 export async function keysOfSimulation(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { title }: { title: string },
@@ -227,7 +225,6 @@ export async function keysOfSimulation(
   return store.listKeys({ acceptedAt: clock.now(), isSimulated: true, limit });
 }
 
-/** Returns a key and its whitelist. Throws `not_found`. */
 export async function showKey(
   { store }: Pick<Ports, 'store'>,
   idOrName: string,
@@ -236,7 +233,7 @@ export async function showKey(
   return { key, entries: await store.listEntries({ keyId: key.id }) };
 }
 
-/** Returns a key's rules after a change. */
+/** Applies a change to a key's rules; null removes a rule. */
 export function withRules(before: KeyRules, change: KeyRulesChange): KeyRules {
   const present = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
   return Object.fromEntries(present);
@@ -248,7 +245,6 @@ function requireReach({ minRank = 0, maxRank = 255 }: KeyRules): void {
   throw new RankdError('usage', message, { hint: 'choose a lower --min-rank or a higher --max-rank' });
 }
 
-/** Returns the ids of the given keys that are paused and not revoked. */
 export async function pausedAmong({ store }: Pick<Ports, 'store'>, ids: readonly string[]): Promise<Set<string>> {
   const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
   const paused = keys.filter(({ pausedAt, revokedAt }) => pausedAt !== undefined && revokedAt === undefined);
@@ -261,7 +257,10 @@ interface UsedKey {
   changesInDay: number | undefined;
 }
 
-/** Lists keys with their places and numbers of changes. `ofKeys` has these numbers; `undefined` if unknown. */
+/**
+ * Lists keys with their places and their numbers of changes in the last day. `ofKeys` contains these numbers, keyed by
+ * key id; `undefined` if they are unknown.
+ */
 export async function listUsedKeys(
   { store }: Pick<Ports, 'store'>,
   { ofKeys, ...page }: { limit: number; after?: string; ofKeys: ReadonlyMap<string, number> | undefined },

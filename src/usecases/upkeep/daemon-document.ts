@@ -1,7 +1,6 @@
 import { isoTime } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 
-/** Returns the JSON document for a daemon that is listening. `simulated` is present only if it is true. */
 export function servingDocument(
   { url, metricsUrl, dataDir }: { url: string; metricsUrl: string | undefined; dataDir: string },
   { kind }: Pick<Config['platform'], 'kind'>,
@@ -10,12 +9,10 @@ export function servingDocument(
   return kind === 'simulated' ? { ...listening, simulated: true } : listening;
 }
 
-/** Returns the JSON document for a healthy daemon. `misfits` are settings that no longer match the group. */
 export function healthDocument(url: string, misfits: readonly string[]) {
   return { healthy: true, url, ...(misfits.length > 0 && { misfits }) };
 }
 
-/** Returns the JSON document for a reload. `warnings` come from the daemon and from the command that requested it. */
 export function reloadDocument<Applied extends { state: 'applied'; warnings: string[] }>(
   { state: _, ...outcome }: Applied,
   warnings: string[],
@@ -23,7 +20,6 @@ export function reloadDocument<Applied extends { state: 'applied'; warnings: str
   return { ...outcome, warnings };
 }
 
-/** Returns the JSON document for a reload on several nodes. */
 export function nodeReloadsDocument(
   reloads: ReadonlyArray<{
     name: string;

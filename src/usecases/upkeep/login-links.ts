@@ -5,8 +5,8 @@ import { auditDashboard } from './operator-events.ts';
 const linkLifeMs = 5 * 60_000;
 
 /**
- * Creates a login link that works once, within five minutes, on the page of any daemon on this store. The store
- * contains only the hash of its secret.
+ * Creates a login link that works once, within five minutes, on the dashboard of any daemon that uses this store. The
+ * store receives only a hash of the link's secret.
  */
 export async function makeLoginLink(
   ports: Pick<Ports, 'store' | 'clock'>,

@@ -2,10 +2,10 @@ import { RankdError } from '../../base/errors.ts';
 import type { SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, Ports } from '../../ports/index.ts';
 
-/** Tasks that one daemon does for all daemons that share a store. */
+/** Tasks that one daemon performs for all daemons that share a store. */
 export type SharedTask = 'pruning' | 'webhooks' | 'alarms';
 
-/** True if this daemon does the task. Another daemon takes it over once this one has ended. */
+/** Returns true if this daemon is in charge of the task; takes charge of it if no live daemon is. */
 export async function isInCharge({ store }: Pick<Ports, 'store'>, task: SharedTask): Promise<boolean> {
   return store.nodes === undefined || store.nodes.hasTask(task);
 }
@@ -19,8 +19,8 @@ export interface NodeAnswer {
 }
 
 /**
- * Sends a command to all daemons that share a store, or only to the named one, and waits for the outcomes. Throws
- * `daemon_unavailable` if no daemon is running, and `not_found` if none has the name.
+ * Sends a command to all daemons that share a store, or only to those with the given name, and waits for the outcomes.
+ * Throws `daemon_unavailable` if no daemon is running, and `not_found` if none has the name.
  */
 export async function askNodes(
   { nodes, clock }: { nodes: NodeStore; clock: Clock },

@@ -7,11 +7,10 @@ import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 import { isInCharge } from './nodes.ts';
 
-/** The outcome of reloading `file`; `by` requested the reload. */
 type Reload = { by: string; file: string } & ({ refused: string } | { applied: string[]; needRestart: string[] });
 
 /**
- * Records a reload's outcome in the audit log. Never rejects, because the configuration applies even if its reload
+ * Records a reload's outcome in the audit log. Never rejects, because the new configuration applies even if the outcome
  * can't be recorded.
  */
 export async function auditReload(
@@ -27,7 +26,6 @@ export async function auditReload(
   await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }
 
-/** Records an action on the operator's page, or its refusal, in the audit log. */
 export async function auditDashboard(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   what: Parameters<typeof dashboardEvent>[0],
@@ -36,11 +34,12 @@ export async function auditDashboard(
   await store.appendAudit(dashboardEvent(what, detail, { by, at: clock.now() }));
 }
 
-/** The interval between reads of the roles for the alarms. Without rank changes, nothing else reads them. */
+/** The interval at which the alarms read the roles. Without rank changes, nothing else reads them. */
 const readEveryMs = 60_000;
 
 /**
- * Raises one alarm for each entry of a setting that does not identify its role, and another only if the reason changes.
+ * Raises one alarm for each entry of a setting that no longer identifies its role. Raises another only if the reason
+ * changes.
  */
 export class MisfitAlarms {
   #judged: readonly RoleMisfit[] | undefined;
@@ -78,7 +77,7 @@ type Standing = 'refuse' | 'accept' | 'expire_soon';
 
 const soonMs = 14 * 86_400_000;
 
-/** Records each change in the state of this daemon's credential in the audit log once, even across restarts. */
+/** Adds one event to the audit log for each change in the state of this daemon's credential, even across restarts. */
 export class CredentialEvents {
   #recorded: Standing | undefined;
 
@@ -100,7 +99,7 @@ export class CredentialEvents {
   }
 }
 
-/** Returns the credential's state; `undefined` until the platform has reported it. */
+/** Returns `undefined` until the platform has reported on the credential. */
 function standingOf({ deadCredential, latestCredential, clock }: DaemonContext): Standing | undefined {
   if (deadCredential() !== undefined) return 'refuse';
   const latest = latestCredential();
@@ -108,7 +107,6 @@ function standingOf({ deadCredential, latestCredential, clock }: DaemonContext):
   return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
 }
 
-/** Returns the last recorded state; `accept` if none was recorded. */
 async function lastRecorded({ store }: Pick<DaemonContext, 'store'>): Promise<Standing> {
   const [last] = await store.listAudit({ action: 'credential', limit: 1 });
   return last === undefined ? 'accept' : (last.action.slice('credential.'.length) as Standing);

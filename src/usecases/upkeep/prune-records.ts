@@ -12,7 +12,7 @@ const stepRows = 300;
 const pauseMs = 100;
 
 /**
- * Removes expired records, oldest first, until none is left or `stop` is aborted. The audit log records the removal.
+ * Removes expired records, oldest first, until none is left or `stop` is aborted. Records the removal in the audit log.
  */
 export async function pruneRecords(
   app: Ranking,
@@ -46,7 +46,7 @@ const keptDeliveries = 200;
 /** A change can end shortly before its event is recorded. */
 const slackMs = 60_000;
 
-/** Removes expired changes. The audit log records their total number once per round. */
+/** Removes expired changes, and records their total number in the audit log once per round. */
 async function pruneHistory({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   let removed = 0;
   let cursor: string | undefined;
@@ -63,8 +63,8 @@ async function pruneHistory({ store, clock }: Tools, before: number, stop: Abort
 }
 
 /**
- * Removes expired audit events. An event announces the removal first, because a missing start without one shows that
- * someone tampered with the audit log.
+ * Removes expired audit events. First appends an event that announces the removal: if the chain's beginning is missing
+ * without an announcement, someone has tampered with the audit log.
  */
 async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   const { anchor } = await store.auditChain({ afterId: 0, limit: 0 });
@@ -85,7 +85,7 @@ async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSi
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-/** Repeats a step, with pauses, until it returns false or `stop` is aborted. */
+/** Repeats `step`, with a pause after each run, until it returns false or `stop` is aborted. */
 async function inSteps(
   { clock, stop }: Pick<Ports, 'clock'> & { stop: AbortSignal },
   step: () => Promise<boolean>,
@@ -93,7 +93,7 @@ async function inSteps(
   while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
-/** Returns the time for which idempotency keys, cooldowns and the breaker need the history, in milliseconds. */
+/** Returns how far back idempotency keys, cooldowns and the breaker need the history, in milliseconds. */
 function neededMs({ policy, breaker }: Ranking): number {
   const cooldownsMs = policy.cooldowns.map(({ forMs }) => forMs);
   return Math.max(idempotencyWindowMs, ...cooldownsMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);

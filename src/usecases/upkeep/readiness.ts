@@ -20,7 +20,6 @@ export type ReadyCheck = keyof typeof checks;
 
 export const readyChecks = Object.keys(checks) as ReadyCheck[];
 
-/** Throws the error of the first failing check if the daemon can't change ranks now. */
 export async function requireReady(app: DaemonContext, call: CallContext): Promise<void> {
   for (const name of readyChecks) await checks[name](app, call);
 }

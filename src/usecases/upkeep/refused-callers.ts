@@ -3,8 +3,8 @@ import { callersRefused, dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /**
- * Between two flushes, each code gets this many separate counts with all details, and then this many by address alone,
- * because callers can make up places and use many addresses.
+ * The number of separate counts per error code between two flushes: this many with full details, then this many by
+ * address alone. It is limited because callers can make up places and use many addresses.
  */
 const maxKinds = 10;
 
@@ -15,11 +15,16 @@ interface Sum {
   count: number;
 }
 
-/** Counts refused callers and writes the totals to the audit log, so that a flood of requests can't fill the disk. */
+/**
+ * Counts refused callers, and writes only the totals to the audit log, so that a flood of requests can't fill the disk.
+ */
 export class RefusedCallers {
-  /** By error code (or `page`), then by detail. */
+  /** Keyed by error code (or `page`), then by detail. */
   readonly #sums = new Map<string, Map<string, Sum>>();
-  /** The latest sum: most callers are refused repeatedly for the same reason, and looking up the sum is slow. */
+  /**
+   * Caches the latest sum, because most callers are refused repeatedly for the same reason, and looking up the sum is
+   * slow.
+   */
   #latest: { code: string; details: RankdError['details']; from: string; sum: Sum } | undefined;
 
   count({ code, details }: RankdError, from: string): void {
@@ -32,7 +37,10 @@ export class RefusedCallers {
     }
   }
 
-  /** Counts a request that the page refuses. `site` and `origin` are its source as reported by the browser. */
+  /**
+   * Counts a request that the dashboard refused. `site` and `origin` are the source of the request according to the
+   * browser.
+   */
   countAtPage(code: string, asked: { path: string; site: string; origin: string; from: string }): void {
     this.#sumOf(page, [
       { code, ...asked },
@@ -56,7 +64,7 @@ export class RefusedCallers {
     throw new Error('the last detail always has room');
   }
 
-  /** Writes the counts since the last flush. The next flush retries sums that can't be written. */
+  /** Writes the counts since the last flush. The next flush retries any that could not be written. */
   async flush({
     store,
     clock,
@@ -81,5 +89,5 @@ export class RefusedCallers {
   }
 }
 
-/** Refusals by the page are counted under this code. */
+/** The code under which refusals by the dashboard are counted. */
 const page = 'page';

@@ -21,11 +21,11 @@ export interface DaemonStatus {
   startedAt: string;
   uptimeSeconds: number;
   url: string;
-  /** The address where games can reach the daemon; null if the configuration has none. */
+  /** The address at which games can reach the daemon; null if the configuration has none. */
   publicUrl: string | null;
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
-  /** True if the group is simulated: rankd does not call Roblox. */
+  /** True if the group is simulated, in which case rankd does not call Roblox. */
   simulated: boolean;
   groupId: number | null;
   /** The group's name when rankd last read it; null before the first read. */
@@ -40,25 +40,30 @@ export interface DaemonStatus {
   /** The reason the daemon can't use its database; null if it can. */
   storeProblem: string | null;
   credential: CredentialStatus;
-  /** Roblox hosts that can't be reached now, each with the reason. */
+  /** Roblox hosts that are currently unreachable, each with the reason. */
   unreached: Array<{ host: string; since: string; cause: string | null; message: string; hint: string | null }>;
   platformTrust: {
-    /** The reason that rankd changes no ranks until a reload; null if there is none. */
+    /** The reason why rankd changes no ranks until the next reload; null if there is none. */
     stop: string | null;
-    /** False if a read contradicted the platform's response, and no late read has agreed since. */
+    /** False from the time a read contradicts the platform's response to a write until a late read agrees with one. */
     believesAnswers: boolean;
-    /** Roblox's unexpected behavior since the daemon started, by kind, without values from its responses. */
+    /**
+     * Roblox's unexpected behavior since the daemon started, grouped by kind, without any values from its responses.
+     */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
-  /** Settings that no longer identify their role, each with the line to write or the command to run. */
+  /** Settings that no longer identify their role. `fix` is the line to write or the command to run. */
   misfits: Array<{ setting: string; entry: string; message: string; fix: string }>;
-  /** False if the workspace is suspended and all keys are refused; null if the database does not respond. */
+  /** False if the workspace is suspended, in which case all keys are refused; null if the database does not respond. */
   workspaceActive: boolean | null;
-  /** False if no key is accepted, so games can't do anything; null if the database does not respond. */
+  /**
+   * False if there is no key that rankd accepts, so that games can't do anything; null if the database does not
+   * respond.
+   */
   acceptsKeys: boolean | null;
   /** Places whose Rankd module is older than this daemon. */
   olderModules: Array<{ placeId: number; version: string }>;
-  /** The names of members whose earlier roles can't be restored; null if the database does not respond. */
+  /** The names of members whose previous roles can't be restored; null if the database does not respond. */
   stuckSuspensions: string[] | null;
   /** Null if the database does not respond. */
   webhooks: Array<{
@@ -68,13 +73,13 @@ export interface DaemonStatus {
     lastError: string | null;
   }> | null;
   requestsInFlight: number;
-  /** The number of calls that are waiting for the platform's budget. */
+  /** The number of calls that are waiting for room in the platform's budget. */
   callsWaiting: number;
-  /** The budget for each kind of call; empty if the platform has no limits. */
+  /** One entry per kind of call; empty if the platform has no limits. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** The latest warnings and errors in the log, newest first. */
   problems: Array<{ at: string; message: string }>;
-  /** The address of the operator's page, and its number of sessions; null while the page is not listening. */
+  /** The dashboard's address and its number of sessions; null while the dashboard is not listening. */
   dashboard: { url: string; sessions: number } | null;
   /**
    * The Discord server whose commands are accepted, and the time of the last signed request since the daemon started;
@@ -84,9 +89,8 @@ export interface DaemonStatus {
 }
 
 interface CredentialStatus {
-  /** False while rankd makes no calls because the platform does not accept the credential. */
+  /** False while rankd makes no calls because the platform refuses the credential. */
   isAccepted: boolean;
-  /** The reason the credential is not accepted. */
   problem: string | null;
   /** The account that the credential acts as, according to the platform's latest report; null if unreported. */
   actingUserId: number | null;
@@ -95,7 +99,6 @@ interface CredentialStatus {
 
 interface StatusSources {
   app: DaemonContext;
-  /** The configuration in force. */
   live: { config: Config; file: string | undefined; needRestart: string[] };
   url: string;
   metricsUrl: string | undefined;
@@ -162,7 +165,6 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
   };
 }
 
-/** Returns the platform's remaining budget, and counts of waiting calls and requests in flight. */
 export function budgetDocument({ platform, requests }: Pick<DaemonContext, 'platform' | 'requests'>) {
   const budget = platform.pace().map(({ operation, limit, left, waiting }) => ({ operation, limit, left, waiting }));
   return {
@@ -191,7 +193,6 @@ export interface FoundDaemon {
   /** Epoch milliseconds; null if no backup was recorded. Absent if there is no database. */
   lastBackupAt?: number | null;
   oldSecrets?: OldSecretInUse[];
-  /** The waiting erasure requests. */
   erasures?: ErasureRequest[];
   /** All daemons that share the database; absent if only one daemon can use it. */
   nodes?: SeenNode[] | undefined;
@@ -200,7 +201,7 @@ export interface FoundDaemon {
   lateWrites?: LateWrite[];
 }
 
-/** Returns the data from the database that both `rankd status` and the page show. */
+/** Returns the data from the database that both `rankd status` and the dashboard show. */
 export async function storedFacts(
   ports: Pick<Ports, 'store' | 'clock'>,
 ): Promise<Pick<FoundDaemon, 'lastBackupAt' | 'oldSecrets' | 'erasures'>> {
@@ -208,7 +209,6 @@ export async function storedFacts(
   return { lastBackupAt, oldSecrets, erasures: await ports.store.waitingErasures() };
 }
 
-/** Returns the JSON document for the status. The daemon's fields are present only if it responds. */
 export function statusDocument(found: FoundDaemon) {
   const { isStopping: _, ...daemon } = found.daemon ?? { isStopping: false };
   const { openChanges = null, today = null } = found.counts ?? {};

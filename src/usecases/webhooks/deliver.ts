@@ -17,7 +17,6 @@ import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './d
 import { type EventView, eventBody, isPassed, nextEvents, type Part, skipOldEvents, viewEvents } from './outbox.ts';
 import { type Sending, sendMessage, sendSigned, targetOf } from './send.ts';
 
-/** The context for deliveries under one configuration. */
 interface Delivering extends Sending {
   store: Store;
   log: Logger;
@@ -28,16 +27,16 @@ interface Delivering extends Sending {
 /** The in-memory state of a webhook between two rounds. */
 export interface Progress {
   /**
-   * No event up to these sequence numbers is left for the webhook. Its stored cursors may be lower, because they are
-   * stored only occasionally.
+   * The webhook has no events left up to these sequence numbers. Its stored cursors may lag behind, because they are
+   * written only occasionally.
    */
   scannedTo: { alarms: number; log: number };
   /**
-   * Set while events for a channel are gathered, which ends at `until` (`Clock.monotonic()`). `digests`: the number of
-   * consecutive digests sent so far.
+   * Set while events for a channel are being collected, until `until` (on `Clock.monotonic()`). `digests` is the number
+   * of consecutive digests sent so far.
    */
   gathering?: { until: number; digests: number } | undefined;
-  /** The latest message to the channel, other than alarms. */
+  /** The latest message sent to the channel, other than alarms. */
   lastSent?: { at: number; digests: number };
 }
 
@@ -53,8 +52,8 @@ export async function webhooksToServe({
 }
 
 /**
- * Returns the webhooks that this daemon serves. One daemon serves all undeclared webhooks. A declared one is served by
- * the daemon whose declaration applies, because only that daemon's configuration has the address.
+ * Returns the webhooks that this daemon serves. One daemon serves all undeclared webhooks. A declared webhook is served
+ * by the daemon whose declaration applies, because only that daemon's configuration contains the address.
  */
 async function servedHere(store: Store): Promise<Webhook[]> {
   const webhooks = await store.listWebhooks();
@@ -68,7 +67,9 @@ async function servedHere(store: Store): Promise<Webhook[]> {
   });
 }
 
-/** The maximum number of deliveries per round: only a few targets are served concurrently, so others need a turn. */
+/**
+ * The maximum number of deliveries per round. Only a few targets are served at a time, so the others must get a turn.
+ */
 const maxInRound = 50;
 
 /**
@@ -93,9 +94,9 @@ export async function deliverTo(
   }
 }
 
-/** Discord's rate limit for all of its webhooks together. */
+/** Discord's global rate limit, which all of its webhooks share. */
 export class DiscordLimits {
-  /** The time at which the pause ends, on `Clock.monotonic()`. */
+  /** Nothing is sent to Discord before this time (on `Clock.monotonic()`). */
   heldUntil = 0;
 }
 
@@ -108,10 +109,9 @@ interface Round {
   signal: AbortSignal;
 }
 
-/** The pause between two events to one program. */
 const pauseMs = 100;
 
-/** Sends one event to a program. Returns false if there is nothing to send now. */
+/** Sends the next event to a program. Returns false if there is nothing more to send now. */
 async function toProgram(round: Round): Promise<boolean> {
   const { app, webhook, signal } = round;
   const one = await nextForProgram(round);
@@ -130,8 +130,8 @@ async function toProgram(round: Round): Promise<boolean> {
 
 /**
  * Returns the next event, by priority: an alarm, a retry that later events have overtaken, a new event, a redelivery.
- * Alarms are first so that a thief cannot delay them by causing many other events. Returns `again` after it gave up on
- * an event or skipped old ones.
+ * Alarms come first, so that an attacker with a stolen key cannot delay them by causing many events. Returns `again`
+ * after giving up on an event or skipping old ones.
  */
 async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | undefined> {
   const { app, webhook } = round;
@@ -156,7 +156,7 @@ async function nextByCursor(round: Round, part: Part): Promise<OutboxEvent | 'ag
   return found === 'again' ? found : found[0];
 }
 
-/** Returns the next events after the cursor; `again` if it skipped events that were too old. */
+/** Returns the next events after the cursor, or `again` after skipping events that are too old. */
 async function peek({ app, webhook, progress }: Round, part: Part, limit: number): Promise<OutboxEvent[] | 'again'> {
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
   const after = Math.max(cursor, progress.scannedTo[part]);
@@ -176,10 +176,9 @@ async function peek({ app, webhook, progress }: Round, part: Part, limit: number
   return events;
 }
 
-/** A cursor is stored after this many events that are not for its webhook. */
+/** A cursor is stored once it has passed this many events that its webhook does not receive. */
 const cursorStoredEvery = 500;
 
-/** Marks a redelivery as failed, because the event is too old or retention has removed it. */
 async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> {
   await app.store.recordProgress({ webhookId: webhook.id, sequences: [sequence] }, ({ deliveries }) => ({
     webhook: {},
@@ -214,13 +213,16 @@ async function toDiscord(round: Round): Promise<boolean> {
     round,
     logMessages(await viewEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
   );
-  if (!isMore) return false; // the gathered events are sent once the target accepts them
+  if (!isMore) return false; // a later round sends the collected events
   progress.gathering = undefined;
   progress.lastSent = { at: app.clock.monotonic(), digests: events.length > maxEmbeds ? digests + 1 : 0 };
   return true;
 }
 
-/** Plans the gathering of events; returns `undefined` if there are none. Later rounds send alarms in the meantime. */
+/**
+ * Plans how long to collect events before sending them; returns `undefined` if there are none. In the meantime, alarms
+ * are still sent.
+ */
 async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   const { app, progress } = round;
   const first = await peek(round, 'log', 1);
@@ -239,7 +241,7 @@ async function sendAlarms(round: Round): Promise<boolean | undefined> {
   return sendPlanned(round, [alarmMessage(await viewEvents(round.app, events), round.webhook.mention)]);
 }
 
-/** Sends up to 500 events that are due for redelivery, and gives up on those that are no longer stored. */
+/** Resends up to 500 events that are due for redelivery, and gives up on those that are no longer stored. */
 async function sendAgain(round: Round): Promise<boolean> {
   const { app, webhook } = round;
   const query = { webhookId: webhook.id, dueAt: app.clock.now(), oldestFirst: true, limit: 500 };
@@ -251,7 +253,7 @@ async function sendAgain(round: Round): Promise<boolean> {
   return sendPlanned(round, logMessages(await viewEvents(app, events), app.clock.now()));
 }
 
-/** Sends messages in order, with new alarms between them. Returns false if the target can't accept more now. */
+/** Sends messages in order, and any new alarms between them. Returns false if the target can't accept more now. */
 async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Promise<boolean> {
   for (const [index, one] of planned.entries()) {
     if (index > 0 && (await sendAlarms(round)) === false) return false;
@@ -267,7 +269,6 @@ async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Pr
   return true;
 }
 
-/** Sends a message, and resends it as plain text if Discord refuses it. */
 async function sendOne({ app, target, signal }: Round, planned: PlannedMessage): Promise<Outcome> {
   const outcome = await sendMessage(app, target, planned.message, signal);
   return outcome.kind === 'refused' ? sendMessage(app, target, asPlainLine(planned), signal) : outcome;
@@ -302,7 +303,6 @@ interface DeliveryCount {
   count: number;
 }
 
-/** Counts events by webhook and outcome, since the process started. */
 export class DeliveryCounts {
   readonly #counts = new Map<string, DeliveryCount>();
 

@@ -20,7 +20,6 @@ import { originOf, whoAsked } from '../history/change-document.ts';
 import type { ChangeView } from '../history/history.ts';
 import type { EventView } from './outbox.ts';
 
-/** A message and the events that it reports. */
 export interface PlannedMessage {
   message: DiscordMessage;
   events: readonly EventView[];
@@ -47,13 +46,13 @@ export function alarmMessage(events: readonly EventView[], mention: string | und
   return { message: loudMessage(fitting.map(embedOf), mention), events: fitting };
 }
 
-/** Returns a message's events as one line of plain text, in case Discord refuses the embeds. */
+/** Condenses a message into one line of plain text, in case Discord refuses its embeds. */
 export function asPlainLine({ events }: PlannedMessage): DiscordMessage {
   const [first] = events;
   return plainMessage(events.length === 1 && first !== undefined ? lineOf(first) : summaryOf(events));
 }
 
-/** Returns messages with a line for each event. The last one counts the events that did not fit. */
+/** Returns messages that list one event per line. The last message ends with the number of events that did not fit. */
 function digest(events: readonly EventView[], atMost: number): PlannedMessage[] {
   const parts: Array<{ lines: string[]; events: EventView[] }> = [];
   let listed = 0;
@@ -88,7 +87,7 @@ function digest(events: readonly EventView[], atMost: number): PlannedMessage[] 
   }));
 }
 
-/** The maximum length of the lines, with room left for the number of omitted events. */
+/** Leaves room for the line that counts the omitted events. */
 const roomForLines = limits.description - 200;
 
 function lengthOf(lines: readonly string[]): number {
@@ -102,7 +101,6 @@ export function embedOf(one: EventView): Embed {
   return { ...(one.view === undefined ? ofRankd(one) : ofChange(one, one.view)), timestamp: at };
 }
 
-/** Describes an event in one line of plain text. */
 export function lineOf({ type, event, view, sequence }: EventView): string {
   if (view === undefined)
     return `${titleOf(type, event.detail)}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;

@@ -40,7 +40,7 @@ export interface WebhookDefinition {
 }
 
 /**
- * Creates a webhook. A webhook for programs gets a secret. Throws `already_exists` if the name or the address is taken,
+ * Creates a webhook, with a secret if it is for a program. Throws `already_exists` if the name or the address is taken,
  * and `conflict` if there are too many webhooks.
  */
 export async function addWebhook(
@@ -65,7 +65,6 @@ export async function addWebhook(
   return { webhook: await requireWebhook({ store }, name), secret };
 }
 
-/** Returns the address in the text. Throws the refusal from `readAddress`. */
 export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddress {
   const read = readAddress(text, kind);
   if ('refusal' in read) throw read.refusal;
@@ -73,8 +72,8 @@ export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddres
 }
 
 /**
- * Throws `usage` if rankd must not call the address, and `already_exists` if the configuration declares it. Calls
- * `warn` if the address can't be called now.
+ * Throws `usage` if rankd must not call the address, and `already_exists` if the configuration declares a webhook with
+ * it. Calls `warn` if the address can't be called at the moment.
  */
 export async function refuseForbidden(
   { sender, webhooks }: Sending,
@@ -99,7 +98,6 @@ export async function refuseForbidden(
     );
 }
 
-/** Returns the event names without duplicates. Throws `usage` for an unknown one. */
 export function eventsFrom(names: readonly string[]): string[] {
   for (const name of names) {
     const flaw = flawOfEvents(name);
@@ -127,7 +125,8 @@ export async function setWebhook(
 ): Promise<void> {
   const actor = { by, at: clock.now() };
   const found = await requireWebhook({ store }, name);
-  // A new subscription does not include earlier events.
+  // These cursors skip past events that the webhook did not subscribe to, so that the new subscription does not deliver
+  // them.
   const { cursor, alarmCursor } = await furthestCursors({ store }, found);
   await store.updateWebhooks(
     judgeOne(name, ({ mention: before, heldUntil, ...webhook }) => {
@@ -137,7 +136,7 @@ export async function setWebhook(
         ...{ ...webhook, ...target, events: events ?? webhook.events },
         ...{ cursor: Math.max(cursor, webhook.cursor), alarmCursor: Math.max(alarmCursor, webhook.alarmCursor) },
         ...(role !== undefined && { mention: role }),
-        // a new address does not inherit the old one's pause
+        // A new address does not inherit the old one's pause.
         ...(target === undefined && heldUntil !== undefined && { heldUntil }),
       };
       const detail = { ...(target && { target: target.shown }), ...(events && { events: events.join(', ') }), mention };
@@ -152,8 +151,8 @@ function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: Webho
 }
 
 /**
- * Creates a new secret; the old one also signs events for `overlapMs`. Throws `not_found`, and `conflict` if the
- * webhook is declared or in Discord.
+ * Creates a new secret. For `overlapMs`, events are signed with both the old and the new one. Throws `not_found`, and
+ * `conflict` if the webhook is declared or its target is Discord.
  */
 export async function rotateWebhook(
   { store, clock }: Tools,
@@ -185,8 +184,8 @@ function noSecret({ name }: Webhook): RankdError {
 }
 
 /**
- * Enables a webhook, even a declared one, because rankd may have disabled it. Delivery continues from the cursor or,
- * with `isFromNow`, with new events. `leftOut` is the number of skipped events, including events that are too old.
+ * Enables a webhook, even a declared one, because rankd itself may have disabled it. Delivery resumes at the cursor or,
+ * with `isFromNow`, at the next new event. `leftOut` is the number of skipped events, including those that are too old.
  */
 export async function enableWebhook(
   { store, clock }: Tools,
@@ -237,7 +236,7 @@ export async function disableWebhook(
   );
 }
 
-/** Removes a webhook. Its waiting events are not delivered. */
+/** Removes a webhook, and discards its waiting events. */
 export async function removeWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
@@ -261,9 +260,9 @@ export async function refuseWebhookClashes(
 }
 
 /**
- * Applies the configuration's webhooks, and removes those that no daemon declares any more. Throws the same errors as
- * `refuseWebhookClashes`, and then changes nothing. Returns the webhooks that other daemons declare but that this one
- * has dropped or declares differently.
+ * Applies the configuration's webhooks, and removes those that no daemon declares any more. If they clash, changes
+ * nothing and throws the same errors as `refuseWebhookClashes`. Returns the webhooks that other daemons declare, but
+ * that this one has dropped or declares differently.
  */
 export async function declareWebhooks(
   { store, clock }: Tools,

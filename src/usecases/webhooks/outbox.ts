@@ -52,7 +52,6 @@ export async function nextEvents(
   }
 }
 
-/** Returns both parts of a webhook's events, each with its cursor. */
 export function partsOf({ cursor, alarmCursor }: Webhook): Array<{ part: Part; after: number }> {
   return [
     { part: 'alarms', after: alarmCursor },
@@ -60,7 +59,6 @@ export function partsOf({ cursor, alarmCursor }: Webhook): Array<{ part: Part; a
   ];
 }
 
-/** True if the webhook's cursor has passed the event. */
 export function isPassed(
   { cursor, alarmCursor }: Webhook,
   { type, sequence }: Pick<Delivery, 'type' | 'sequence'>,
@@ -68,7 +66,10 @@ export function isPassed(
   return sequence <= (isAlarm(type) ? alarmCursor : cursor);
 }
 
-/** Returns cursors right before the next events for a webhook, or after all events if there are none. */
+/**
+ * Returns the furthest cursors that skip none of the webhook's events: right before its next event or, if it has none
+ * left, at the end of the outbox.
+ */
 export async function furthestCursors(
   { store }: Pick<Ports, 'store'>,
   webhook: Webhook,
@@ -110,7 +111,7 @@ function nothingOf({ cursor, alarmCursor }: Webhook): LeftOut {
   return { cursor, alarmCursor, fromId: Number.POSITIVE_INFINITY, toId: 0, count: 0 };
 }
 
-/** Adds an event to the summary. A `webhook.skip` event counts as the events that it reports. */
+/** Adds an event to the summary. A `webhook.skip` event counts as all the events that it reports as skipped. */
 function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], part: Part): LeftOut {
   const { fromId, toId, count } = (action === 'webhook.skip'
     ? detail
@@ -121,7 +122,10 @@ function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], pa
   };
 }
 
-/** Skips all unsent events that are too old, and adds one event that reports them. Returns false if there were none. */
+/**
+ * Skips all unsent events that are too old, and records one event that reports the skip. Returns false if there were
+ * none.
+ */
 export async function skipOldEvents({ store, clock }: Tools, webhook: Webhook): Promise<boolean> {
   const now = clock.now();
   const old = await unsentBefore({ store }, webhook, now - maxAgeMs);
@@ -150,7 +154,6 @@ async function oldestFor({ store }: Pick<Ports, 'store'>, webhook: Webhook): Pro
   return [...events, ...again].map(({ event }) => event.at);
 }
 
-/** An event as sent to webhooks. */
 export interface EventView {
   sequence: number;
   type: WebhookEventType;
@@ -159,7 +162,7 @@ export interface EventView {
   view?: ChangeView;
 }
 
-/** Adds names to events, and leaves out events that are not for webhooks. */
+/** Adds users' names to the events, and omits events that are not for webhooks. */
 export async function viewEvents(
   ports: Pick<Ports, 'store' | 'clock'>,
   events: readonly OutboxEvent[],
@@ -175,7 +178,7 @@ export async function viewEvents(
   });
 }
 
-/** Returns the JSON body for an event. `groupTitle` is the daemon's group, for events that are not about a change. */
+/** `groupTitle` is the daemon's group, which is used for events that are not about a change. */
 export function eventBody(
   { sequence, type, event, view }: EventView,
   { workspaceId, groupTitle }: { workspaceId: string; groupTitle: string },
@@ -209,7 +212,7 @@ function aboutChange(view: ChangeView, type: WebhookEventType) {
 
 const maxListed = 100;
 
-/** Shortens long lists: receivers would refuse a huge event about a member with thousands of roles. */
+/** Truncates long lists, because receivers would reject a huge event about a member with thousands of roles. */
 function withShortLists(document: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(document).flatMap(([name, value]) => {

@@ -10,15 +10,13 @@ import { signedHeaders, type Webhook, type WebhookAddress } from '../../core/web
 import { unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Clock, Ports, WebhookSender } from '../../ports/index.ts';
 
-/** The settings for sending to webhooks. */
 export interface WebhookSettings {
   timeoutMs: number;
   proxy?: OutboundProxy | undefined;
-  /** Private networks that rankd may call. */
   allowPrivate: readonly string[];
-  /** `match`: a game can choose among the webhooks for games. */
+  /** `match`: a game can select one of the webhooks for games by sending its address. */
   callerUrl: 'ignore' | 'match';
-  /** Addresses and secrets of declared webhooks, by name. */
+  /** The addresses and secrets of declared webhooks, keyed by name. */
   declared: ReadonlyMap<string, { address: string; secret: string | undefined }>;
 }
 
@@ -46,12 +44,15 @@ export function targetOf(
   return { address: kept.address, secrets: [kept.secret, ...old].filter((one) => one !== undefined) };
 }
 
-/** Returns the hash that lets games choose the webhook; `undefined` if it is unknown. */
+/** Returns the hash by which games select the webhook; `undefined` if it is unknown. */
 export function hashOf({ address, addressHash: kept }: Webhook): string | undefined {
   return address === undefined ? kept : addressHash(address);
 }
 
-/** Returns the hash of an address from a game; `undefined` if it is invalid. rankd never calls that address. */
+/**
+ * Returns the hash of an address that a game sent; `undefined` if the address is invalid. rankd never calls an address
+ * that a game sent.
+ */
 export function callerHash(text: string | undefined): string | undefined {
   return text === undefined || !URL.canParse(text) ? undefined : addressHash(new URL(text).href);
 }
@@ -124,8 +125,8 @@ async function testEvent({ store, clock }: Tools, { name }: Webhook): Promise<{ 
 }
 
 /**
- * Returns a Discord webhook's name and channel; `undefined` if Discord fails. Throws `usage` if there is no such
- * webhook.
+ * Asks Discord for a webhook's name and channel. Returns `undefined` if Discord is unavailable or rate-limits the
+ * request. Throws `usage` if there is no such webhook.
  */
 export async function readDiscordWebhook(
   { sender, webhooks }: Sending,
@@ -141,13 +142,12 @@ export async function readDiscordWebhook(
   return { name: fieldIn(answer.text, 'name'), channelId: fieldIn(answer.text, 'channel_id') };
 }
 
-/** Returns a text field from a response. Long responses are cut off, so the JSON may be incomplete. */
+/** Extracts a string field with a regular expression, because a long response is cut off and is then invalid JSON. */
 function fieldIn(text: string, name: string): string {
   const found = new RegExp(`"${name}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(text)?.[1];
   return found === undefined ? '?' : String(JSON.parse(found));
 }
 
-/** Returns the webhook with this name or id. Throws `not_found`. */
 export async function requireWebhook({ store }: Pick<Ports, 'store'>, name: string): Promise<Webhook> {
   const webhook = (await store.listWebhooks()).find((one) => one.name === name || one.id === name);
   if (webhook === undefined) throw unknownWebhook(name);

@@ -6,12 +6,9 @@ import type { Ports } from '../../ports/index.ts';
 import { isPassed, nextEvents, partsOf } from './outbox.ts';
 import { requireWebhook } from './send.ts';
 
-/** A webhook with the state of its events. */
 export interface WebhookView {
   webhook: Webhook;
-  /**
-   * The number of undelivered events. The alarms, the other events and the retries are each counted up to `maxCounted`.
-   */
+  /** The number of undelivered events. Alarms, other events and retries are each counted only up to `maxCounted`. */
   backlog: number;
   /** The time of the oldest undelivered event. */
   oldestAt: number | undefined;
@@ -45,7 +42,7 @@ async function viewOf({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promis
   };
 }
 
-/** Lists a webhook's newest deliveries; with `isFailed`, only those that rankd gave up on. */
+/** Lists a webhook's newest deliveries; with `isFailed`, only those that rankd has given up on. */
 export async function listDeliveries(
   { store }: Pick<Ports, 'store'>,
   { name, isFailed, limit }: { name: string; isFailed: boolean; limit: number },
@@ -56,7 +53,6 @@ export async function listDeliveries(
   return { workspaceId, deliveries: await store.listDeliveries(query) };
 }
 
-/** Selects the events to redeliver. */
 interface Redelivery {
   sequences?: number[] | undefined;
   isFailed?: boolean | undefined;

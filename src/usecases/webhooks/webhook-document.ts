@@ -3,7 +3,7 @@ import type { Delivery } from '../../core/webhooks/webhook.ts';
 import type { TestOutcome } from './send.ts';
 import type { WebhookView } from './view-webhooks.ts';
 
-/** Returns the JSON document for a webhook, without its address and secret. */
+/** Omits the webhook's address and secret. */
 export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
   return {
     id: webhook.id,

@@ -57,7 +57,7 @@ test('a change from the shell waits for earlier changes of the daemon, and later
     return expect.poll(position, { interval: 5 }).toBe(String(count + 1));
   };
 
-  // By rank: 20 and 10 through the daemon, then 50 through the shell, then 20 and 10 through the daemon again.
+  // Requests ranks 20 and 10 through the daemon, then 50 through the shell, then 20 and 10 through the daemon again.
   const first = rank(20);
   await expect.poll(() => written.length, { interval: 5 }).toBe(1);
   const second = rank(10);
@@ -110,7 +110,7 @@ async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, n
   return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
 }
 
-/** The real clock with a count of sleeps. A sleep ends only once `mayWake` returns true. */
+/** The real clock, but it counts sleeps, and ends a sleep only once `mayWake` returns true. */
 class CountingClock implements Clock {
   sleeps = 0;
   mayWake = () => true;

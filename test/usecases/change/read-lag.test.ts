@@ -83,7 +83,7 @@ test.concurrent('a read from before the last change does not confirm a write wit
   fake.latencyMs = 800;
   const asked = world.ask({ userId, rank: 10 });
   await expect.poll(() => fake.journal.writes(userId).length, { interval: 1 }).toBe(3);
-  fake.lagMs = 6_750; // a different Roblox server can lag further behind
+  fake.lagMs = 6_750; // a read from a different Roblox server can lag further behind
   expect(await asked).toMatchObject({ status: 503 });
   expect(await world.reconcile()).toEqual([]);
   expect(fake.group.held(userId)).toEqual([captain]);

@@ -10,7 +10,7 @@ import { newChange, operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-/** Returns a store with six events, and its open database file, for tests that tamper with it. */
+/** Opens a store with six events, and also its database file, so that a test can tamper with it. */
 async function sixEvents() {
   const dataDir = tempDir();
   const store = await engineOf({ dataDir, clock: new ManualClock() }).openStore();
@@ -146,7 +146,10 @@ test('two different recorded hashes of one event show that the audit was rewritt
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'rewritten', id: 3 }] });
 });
 
-/** Returns SQL that evades every trigger: it anchors the chain to one of its events, and deletes the earlier ones. */
+/**
+ * Returns SQL that no trigger prevents: it anchors the chain at event `id`, and deletes that event and all events
+ * before it.
+ */
 function removeUpTo(id: number): string {
   return `UPDATE audit_anchor SET last_id = ${id}, hash = (SELECT hash FROM audit_events WHERE id = ${id});
           DELETE FROM audit_events WHERE id <= ${id}`;

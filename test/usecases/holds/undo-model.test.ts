@@ -26,7 +26,10 @@ import { returnStore, storeOf } from '../../support/store-of-app.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
 const members = [1001, 1003, 1004] as const;
-/** Members who may leave the group. The other member stays, so that member's expected state is always certain. */
+/**
+ * Members who can leave the group. The third member never leaves, so that one member's expected state is always
+ * certain.
+ */
 const leavers = [1001, 1003] as const;
 const minute = 60_000;
 const stop = new AbortController().signal;
@@ -54,10 +57,13 @@ interface Entry {
   before: State;
 }
 
-/** A member's changes that have not been undone, oldest first. `undo`: the newest undo, if it is the newest change. */
+/**
+ * `live`: the member's changes that have not been undone, oldest first. `undo`: the member's newest change, if it is an
+ * undo.
+ */
 interface Story {
   live: Entry[];
-  /** True if the member has left the group, even if the member has rejoined. */
+  /** True once the member has left the group, even after rejoining. */
   hasLeft: boolean;
   undo: { id: string; before: State; live: Entry[] } | undefined;
 }
@@ -111,7 +117,7 @@ class World {
     return { roles: heldIds(roles, { roleIds: member?.roleIds ?? [] }), hold: open && heldAs(open) };
   }
 
-  /** Runs work that may change members, and records every change to a member's state. */
+  /** Runs `work`, and records each change that altered a member's state. */
   async doing(work: () => Promise<unknown>): Promise<void> {
     const before = new Map<number, State>();
     const latest = new Map<number, string | undefined>();
@@ -185,7 +191,10 @@ class World {
     this.#group.join(member);
   }
 
-  /** Reverts a member's newest change on Roblox, and expects rankd to restore the roles and the hold from before it. */
+  /**
+   * Reverts a member's newest change directly in the group, and expects rankd to restore the hold from before the
+   * change, too.
+   */
   async refute(member: number): Promise<void> {
     const story = this.#story(member);
     const { undo, live, hasLeft } = story;
@@ -208,14 +217,14 @@ class World {
     this.stories.set(member, { ...story, live: undo?.live ?? live.slice(0, -1), undo: undefined });
   }
 
-  /** Undoes a member's newest changes, and expects the roles and the hold from before them. */
+  /** Undoes a member's newest changes, and expects the member to have the roles and the hold from before them. */
   async undoNewest(member: number, count: number): Promise<void> {
     const { live } = this.#story(member);
     const undone = live.slice(-count);
     if (undone.length > 0) await this.#undo({ ids: undone.map(({ id }) => id) }, [[member, undone]]);
   }
 
-  /** Undoes all changes by the key. Expects no undo for a member whose newest change is not the key's. */
+  /** Undoes all changes by the key. Expects no change to a member whose newest change is not the key's. */
   async undoKey(): Promise<void> {
     const expected = members.map((member): [number, Entry[]] => {
       const { live } = this.#story(member);
@@ -271,9 +280,9 @@ class World {
   }
 
   /**
-   * Compares the member with the state `was`. A hold whose end has passed is not reopened, so its earlier roles are
-   * expected. A member who has left may still have the state `now`, from just before the undo, if the undo did not
-   * restore it.
+   * Expects the member to be in the state `was`. A hold whose end has passed is not reopened, so the roles from before
+   * the hold are expected instead. If the member has left and the undo restored nothing, expects the state `now`, from
+   * just before the undo.
    */
   async #expect(
     member: number,
@@ -302,7 +311,7 @@ class World {
   }
 }
 
-/** The simulated group with members who can leave and rejoin without roles. */
+/** The simulated group, whose members can leave and then rejoin without their roles. */
 class GroupWithLeavers {
   readonly platform: Platform;
   readonly #inner: Platform;
@@ -337,7 +346,7 @@ class GroupWithLeavers {
     if (this.#away.delete(userId)) this.#joinedAt.set(userId, this.#clock.now());
   }
 
-  /** Gives the member exactly these custom roles (ids) without rankd. */
+  /** Sets the member's custom roles to exactly these (ids), without involving rankd. */
   async give(userId: number, roles: readonly number[]): Promise<void> {
     const held = (await this.#inner.getMember(userId, call))?.roleIds ?? [];
     const custom = (await this.#inner.roles(call)).filter(({ kind }) => kind === 'custom').map(({ id }) => id);
@@ -357,7 +366,7 @@ const asKey = fc.boolean();
 const minutes = fc.constantFrom(10, 30, 60);
 const rank = fc.constantFrom(1, 10, 20, 50);
 
-/** Every operation on a member, with a name for failure reports. */
+/** All operations that the test can run, each with a name for failure reports. */
 const operations: fc.Arbitrary<Operation> = fc.oneof(
   fc.tuple(member, minutes, asKey).map(([who, length, asKey]) => ({
     name: `suspend ${who} for ${length} as ${asKey ? 'key' : 'operator'}`,

@@ -64,7 +64,6 @@ export async function openDelivery(senderFor: (clock: ManualClock) => WebhookSen
       return (await addWebhook(app, { name, target, events, by: 'cli:ann@host', ...rest })).webhook;
     },
     find: (name: string) => requireWebhook(app, name),
-    /** Records a refused change, with its event. */
     refuse: (rankeeId: number, rest: Partial<RankChange> = {}) =>
       record(
         store,
