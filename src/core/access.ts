@@ -3,32 +3,33 @@ import { atItsOrigin } from './describe.ts';
 import { isSimulatedGroup } from './group-title.ts';
 import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 
-/** A caller's request: an operation on a group, from a place, at a time (epoch milliseconds). */
+/** The request to check. `now` is in epoch milliseconds. */
 export interface AccessQuestion {
   scope: Scope;
   /** The group's title; `undefined` if unknown. */
   group: string | undefined;
-  /** `undefined` if the caller names no place. */
+  /** `undefined` if the request names no place. */
   placeId: number | undefined;
   now: number;
-  /** Replaces `placeRefusal`, e.g. with a cached refusal. */
+  /** A substitute for `placeRefusal` that can return a cached refusal. */
   refusePlace?: typeof placeRefusal;
 }
 
-/** The place id of a request without a place, and of unpublished games in Studio. No whitelist can contain it. */
+/**
+ * The place id that an unpublished game in Studio sends; rankd also uses it for requests without a place. No whitelist
+ * can contain it.
+ */
 export const noPlace = 0;
 
-/** The caller's key, workspace and whitelist entry. */
 export type Caller = Omit<KeyRecord, 'secretId'>;
 
 interface AccessCheck {
-  /** The name that `rank test` shows. */
+  /** The name of the check in the output of `rank test`. */
   name: string;
-  /** `undefined` if the condition is met. */
   refusal(caller: Caller, question: AccessQuestion): RankdError | undefined;
 }
 
-/** All conditions for the caller behind a known key, in the order in which they are checked. */
+/** The conditions that a caller with a known key must meet, in the order in which they are checked. */
 export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'workspace',
@@ -98,7 +99,6 @@ function withoutPlace({ id, name }: Key): RankdError {
   );
 }
 
-/** Returns the refusal for a place that is not whitelisted for the caller's key. */
 export function placeRefusal(caller: Caller, placeId: number): RankdError {
   return placeId === noPlace ? unpublished(caller.key) : notListed(caller, placeId);
 }
@@ -114,7 +114,6 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
   );
 }
 
-/** Returns the refusal for place 0, which no whitelist can contain. */
 function unpublished({ id, name }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
@@ -126,7 +125,6 @@ function unpublished({ id, name }: Key): RankdError {
   );
 }
 
-/** Returns the first refusal, or `undefined` if the caller is allowed. */
 export function refusalOf(caller: Caller, question: AccessQuestion): RankdError | undefined {
   for (const check of accessChecks) {
     const refusal = check.refusal(caller, question);
@@ -141,14 +139,14 @@ export function keyState(key: Key, now: number): KeyState {
   return key.secrets.some((secret) => secret.expiresAt !== undefined && secret.expiresAt > now) ? 'rotating' : 'active';
 }
 
-/** Returns the refusal for a secret whose prefix does not match the mode of its key. */
+/** Returns the refusal for a secret whose prefix, `rk_live_` or `rk_test_`, does not match its key's mode. */
 export function wrongMode({ id, name, mode }: Key): RankdError {
   return invalidKey({ reason: 'wrong_mode', keyId: id, mode }, `rankd key show ${name}`);
 }
 
 /**
- * Returns the refusal for an invalid key. Its text is always the same, so that no caller learns which keys exist. The
- * daemon's log and the audit log contain the reason.
+ * Returns the refusal for an invalid key. The message is the same for every reason, so that a caller can't find out
+ * which keys exist. Only the daemon's log and the audit log contain the reason.
  */
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
@@ -159,10 +157,10 @@ export function invalidKey(details: RefusalDetails, hint: string): RankdError {
 }
 
 /**
- * Returns the refusal for a request whose Roblox-Id header does not match the place that it names.
+ * Returns the refusal if the Roblox-Id header does not match the place that the request names.
  *
- * Roblox sets this header to the place id in every request from a game server, and scripts cannot set it. Other clients
- * can, so the header distinguishes games but proves nothing. Source: the HttpService documentation.
+ * Roblox adds this header, with the place id, to every request from a game server, and scripts cannot set it. Other
+ * clients can, so the header tells games apart but authenticates no one. Source: the HttpService documentation.
  */
 export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdError | undefined {
   if (header === String(placeId)) return undefined;

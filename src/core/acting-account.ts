@@ -16,21 +16,19 @@ export function actingAccount(
 }
 
 /**
- * True if the account can give and take this role, or if the account is unknown: the platform then decides. Roblox lets
- * an account manage only members and roles strictly below its own highest rank; the owner can manage every role.
- * Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
+ * True if the account can give and take this role, or if the account is unknown, because the platform then decides.
+ * Roblox lets an account manage only members and roles strictly below its own highest rank; the owner can manage every
+ * role. Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
  */
 export function reaches(acting: ActingAccount | undefined, { rank }: Role): boolean {
   return acting === undefined || acting.userId === acting.ownerId || rank < acting.rank;
 }
 
-/** Describes the account's position in the group. */
 export function standingWords(acting: ActingAccount): string {
   if (isOutsider(acting)) return 'not a member of the group';
   return acting.userId === acting.ownerId ? 'the owner' : `rank ${acting.rank}`;
 }
 
-/** Returns a warning for the operator if rankd acts with the owner's account. */
 export function ownerRisk({ userId, ownerId }: ActingAccount): { text: string; fix: string } | undefined {
   if (userId !== ownerId) return undefined;
   return {
@@ -39,14 +37,13 @@ export function ownerRisk({ userId, ownerId }: ActingAccount): { text: string; f
   };
 }
 
-/** True if the account is not a member of the group. */
 export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
   return rank === 0 && userId !== ownerId;
 }
 
 /**
- * Returns the refusal to rank the owner or the acting account, or `undefined` for any other member. Roblox always
- * refuses such a change, so rankd does not send it.
+ * Returns the refusal if the rankee is the group's owner or the acting account. Roblox rejects every such change, so
+ * rankd does not send it.
  */
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
@@ -59,8 +56,8 @@ function refusalOfOwner(rankeeId: number): RankdError {
 }
 
 /**
- * Returns the refusal to rank a member with the owner's rank. In a group that Roblox has moved to its new roles, such a
- * member need not be the owner.
+ * Returns the refusal for a member who has the owner's rank but may not be the owner: in a group that Roblox has
+ * migrated to its new roles, other members can have that rank, too.
  */
 export function refusalOfOwnersRank(rankeeId: number, role: Role): RankdError {
   return untouchable(

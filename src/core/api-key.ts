@@ -17,10 +17,7 @@ export function mintKey(mode: KeyMode): FreshSecret {
   return { secret, stored: { hash: hashKey(secret), masked: maskKey(secret) } };
 }
 
-/**
- * Returns the mode of a well-formed key, or `undefined` if its shape or checksum is wrong: it is mistyped, cut off, or
- * not a key.
- */
+/** Returns the mode of a well-formed key, or `undefined` if the text is mistyped, cut off or not a key. */
 export function keyMode(secret: string): KeyMode | undefined {
   const mode = shape.exec(secret)?.[1];
   const isIntact = secret.endsWith(checksum(secret.slice(0, -checksumLength)));
@@ -28,25 +25,26 @@ export function keyMode(secret: string): KeyMode | undefined {
 }
 
 /**
- * Returns the SHA-256 of the whole key, in hex. A plain hash is enough: 30 random base62 characters (178 bits) can't be
- * guessed, and keys are looked up only by an equal hash, so no comparison depends on the secret's characters.
+ * Returns the SHA-256 of the whole key, in hex. A plain hash is enough, because no one can guess 30 random base62
+ * characters (178 bits). rankd looks keys up by their hash, so response times reveal nothing about the secret.
  */
 export function hashKey(secret: string): string {
   return crypto().hash('sha256', secret);
 }
 
-/** Returns the part of a key that may be shown and logged: enough to distinguish keys, too little to use one. */
+/** Returns the part of a key that is safe to show and log: enough to tell keys apart, but too little to use one. */
 export function maskKey(secret: string): string {
   return `${secret.slice(0, 11)}…${secret.slice(-3)}`;
 }
 
 /**
- * Masks API keys in text from callers and operators, who put them into addresses, arguments and wrong fields by
- * mistake. Call it before rankd stores, logs or shows such text. Also finds a key without its prefix, percent-encoded,
- * in base64, or broken by white space. Does not change keys that `maskKey` has masked.
+ * Masks API keys in text from callers and operators, who sometimes paste keys into addresses, arguments or the wrong
+ * field. Call it before storing, logging or showing such text. Also finds keys that are percent-encoded,
+ * base64-encoded, split by white space, or missing their prefix. Does not change keys that `maskKey` has already
+ * masked.
  */
 export function withoutKeys(text: string): string {
-  if (text.length < partLength) return withoutPrefixedKeys(text); // too short for any other disguise
+  if (text.length < partLength) return withoutPrefixedKeys(text); // too short to contain a key in any other form
   const disguised = [decodedPercents(text), text.replaceAll(/\s+/g, '')].find(
     (plain) => holdsKey(plain) && !holdsKey(text),
   );
@@ -56,8 +54,8 @@ export function withoutKeys(text: string): string {
 }
 
 /**
- * Masks API keys and the secret part of Discord webhook addresses. Use it for messages only: a request field needs the
- * full address to identify its webhook.
+ * Masks API keys and the secret part of Discord webhook addresses. Use it only for messages: a request must keep its
+ * full webhook address, because rankd finds the webhook by it.
  */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text.replaceAll(/(\/webhooks\/\d{1,20}\/)[\w-]{20,}/gi, '$1…'));
@@ -80,8 +78,8 @@ function holdsKey(text: string): boolean {
 const partLength = 36;
 
 /**
- * Returns the 36 characters of each key in the text, without the prefix, which may be missing. The checksum
- * distinguishes keys from other text. Reads at most `maxRuns` runs of letters and digits, for speed.
+ * Returns the 36 characters after the prefix of each key in the text, even if the prefix itself is missing. The
+ * checksum tells keys from other text. To save time, checks only the first `maxRuns` runs of letters and digits.
  */
 function keyPartsIn(text: string): string[] {
   const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];
@@ -97,23 +95,23 @@ function decodedPercents(text: string): string {
   return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** True for a name that is safe in a shell, a log line and a hint, and is not a misplaced secret. */
+/** True if the name is safe in a shell, a log line and a hint, and contains no key. */
 export function isKeyName(text: string): boolean {
   return /^(?!.*rk_(live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 
 /**
- * Creates a public identifier, e.g. `key_8TqLx0vBz3Rw`. Its 71 random bits make it unique without a check. Guessing one
- * gains nothing, so `Math.random` is enough; a cryptographic source takes longer than a key lookup, and adds 4 ms to
- * startup.
+ * Creates a public identifier, e.g. `key_8TqLx0vBz3Rw`. With 71 random bits, ids are unique without a check. Guessing
+ * one gains an attacker nothing, so `Math.random` is enough; a cryptographic source would take longer than a key
+ * lookup, and add 4 ms to startup.
  */
 export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 'list' | 'wh'): string {
   return `${prefix}_${base62(12, anyBelow)}`;
 }
 
 /**
- * Creates a change id from the request time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by time, so new
- * ones share an index page, even after millions of changes. In addition to the time, an id has 53 random bits.
+ * Creates a change id from the request time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by time, so
+ * that new ones share an index page even after millions of changes. Each id also contains 53 random bits.
  */
 export function newChangeId(requestedAt: number): string {
   return `chg_${inBase62(requestedAt, 7)}${base62(9, anyBelow)}`;
@@ -127,12 +125,12 @@ function base62(length: number, draw: (below: number) => number): string {
   return Array.from({ length }, () => alphabet[draw(alphabet.length)]).join('');
 }
 
-/** Returns a CRC-32 in base62, which detects a mistyped key without a query. */
+/** Returns a CRC-32 in base62. It exposes a mistyped key without a database query. */
 function checksum(body: string): string {
   return inBase62(zlib().crc32(body), checksumLength);
 }
 
-/** Returns the last `length` digits of a whole number in base62, padded on the left. */
+/** Returns the lowest `length` base62 digits of an integer, padded with zeros on the left. */
 function inBase62(value: number, length: number): string {
   let rest = value;
   let digits = '';

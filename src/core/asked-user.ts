@@ -4,7 +4,7 @@ import type { NamedUser } from './model.ts';
 /** A user as typed: an id or a user name. */
 export type AskedUser = number | string;
 
-/** Parses a user id, a user name or a profile page address; `undefined` for any other text. */
+/** Parses a user id, a user name or the address of a profile page; returns `undefined` for anything else. */
 export function userIn(text: string): AskedUser | undefined {
   const id = idIn(text) ?? idInAddress('user', text);
   const name = text.replace(/^@/, '');
@@ -14,17 +14,14 @@ export function userIn(text: string): AskedUser | undefined {
 export const userWords =
   'a user id, a user name (3 to 20 letters, digits or underscores; not a display name), or the address of the profile page';
 
-/**
- * True if the text can be a user name: 3 to 20 letters, digits and underscores. Display names may have other
- * characters, and are not unique.
- */
+/** True if the text could be a user name. Display names can contain other characters, and are not unique. */
 export function isUserName(text: string): boolean {
   return /^[A-Za-z0-9_]{3,20}$/.test(text);
 }
 
 /**
- * Returns the refusal if the given name is one of the user's previous names. The platform also finds users by previous
- * names, but another user may take such a name, and ranking the wrong person is worse than an extra question.
+ * Returns the refusal if `given` is one of the user's previous names. The platform also finds users by previous names,
+ * but the caller may mean someone else, and ranking the wrong person is worse than asking again.
  */
 export function refusalOfPreviousName(given: string, { id, name }: NamedUser): RankdError | undefined {
   if (name.toLowerCase() === given.toLowerCase()) return undefined;
@@ -33,13 +30,12 @@ export function refusalOfPreviousName(given: string, { id, name }: NamedUser): R
   });
 }
 
-/** Parses an id; `undefined` for any other text. */
 export function idIn(text: string): number | undefined {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** Patterns that match the id in each kind of page address. */
+/** Patterns that match the id in the address of each kind of page. */
 const pages = {
   user: [/\/users\/(\d+)/],
   group: [/\/(?:communities|groups|share\/g)\/(\d+)/],
@@ -47,7 +43,7 @@ const pages = {
   experience: [/\/experiences\/(\d+)/],
 };
 
-/** Returns the id in a pasted roblox.com address, or `undefined` if the text is not an address of this kind. */
+/** Returns the id from a pasted roblox.com address, or `undefined` if the text is not an address of this kind. */
 export function idInAddress(kind: keyof typeof pages, text: string): number | undefined {
   const [, path] = /^(?:https?:\/\/)?(?:[\w-]+\.)?roblox\.com(\/[^#]*)/i.exec(text.trim()) ?? [];
   if (path === undefined) return undefined;
@@ -57,8 +53,8 @@ export function idInAddress(kind: keyof typeof pages, text: string): number | un
 }
 
 /**
- * True for an address that names an experience rather than a place. Games send an experience's id only if their script
- * does so explicitly.
+ * True if the address is that of an experience rather than a place. Games send their place id, unless a script
+ * explicitly sends the experience's id instead.
  */
 export function namesExperience(text: string): boolean {
   return idInAddress('place', text) === undefined && idInAddress('experience', text) !== undefined;

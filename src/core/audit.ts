@@ -4,12 +4,12 @@ import { isoTime } from '../base/time.ts';
 import type { AuditEvent } from './model.ts';
 
 /**
- * The audit log is a hash chain: each row holds the SHA-256 over the previous row's hash and the row's own content. An
- * intact chain shows that no row was edited, removed, inserted or moved. But an attacker who can write the whole file
- * can compute a new chain; only a head hash stored elsewhere shows that the rows up to it are unchanged.
+ * The audit log is a hash chain: each row stores the SHA-256 of the previous row's hash and its own content. An intact
+ * chain shows that no row was edited, removed, inserted or moved. But an attacker who can write the whole log can
+ * recompute the chain, so only a head hash that is stored elsewhere proves that the rows up to it are unchanged.
  */
 
-/** A stored row. Its `hash` (hex) covers `detail` as this exact text. */
+/** A stored row. `hash` (hex) covers the exact text of `detail`. */
 export interface AuditRow extends Omit<AuditEvent, 'detail'> {
   /** JSON. */
   detail: string;
@@ -17,30 +17,28 @@ export interface AuditRow extends Omit<AuditEvent, 'detail'> {
   people: AuditPerson[];
 }
 
-/** A person named in a row. In the row's `detail`, the field holds a commitment to the person. */
+/** A person named in a row. In the row's `detail`, `field` contains only a commitment to the person. */
 export interface AuditPerson {
-  /** A field of `detail`. */
   field: string;
-  /** A pseudonym if the person was forgotten. */
+  /** A pseudonym once the person is forgotten. */
   userId: number;
-  /** Hex; null once the person is forgotten: the commitment can then no longer be linked to anyone. */
+  /** Hex; null once the person is forgotten, so that the commitment can no longer be linked to anyone. */
   salt: string | null;
 }
 
-/** A field of an event that named a person. */
 export interface AuditMention {
   eventId: number;
   field: string;
 }
 
-/** A mention that `forget` emptied: a pseudonym replaces the person, and the salt is deleted. */
+/** A mention of a forgotten person. A pseudonym has replaced the person, and the salt is deleted. */
 export interface EmptiedMention extends AuditMention {
   pseudonym: number;
 }
 
 /**
- * Returns a hash that binds a `person.forget` event to the mentions that it emptied, so that the event can't justify
- * emptying other mentions.
+ * Returns a hash that binds a `person.forget` event to the mentions that it emptied, so that the event can't be used to
+ * justify emptying others.
  */
 export function mentionsHash(mentions: readonly AuditMention[]): string {
   const inOrder = mentions.map(({ eventId, field }) => `${eventId}:${field}`).toSorted();
@@ -66,7 +64,8 @@ export function unexplainedMentions(emptied: readonly EmptiedMention[], forgets:
 }
 
 /**
- * Returns the commitment that replaces a user id in the chain. It can be matched with the id only if the salt is known.
+ * Returns the commitment that replaces a user id in the chain. Without the salt, the commitment can't be matched to the
+ * id.
  */
 export function commitmentTo({ userId, salt }: { userId: number; salt: string }): string {
   return crypto().hash('sha256', `${salt}:${userId}`);
@@ -75,20 +74,20 @@ export function commitmentTo({ userId, salt }: { userId: number; salt: string })
 /** A point in the chain: a row's id and its hash. Ids are consecutive. */
 export type ChainLink = Pick<AuditRow, 'id' | 'hash'>;
 
-/** The link before the first row. */
 export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 
 /**
- * `missing`: rows `id` to `toId` are gone. `unexplained`: rows `id` to `toId` at the beginning are gone, and retention
- * did not remove them. `changed`: row `id` does not follow from the previous one, or a person in it was replaced
- * without a `person.forget` event. `rewritten`: row `id` differs from the one whose hash was recorded. `mentions`: row
- * `id` records that a person was forgotten, but its mentions differ from the emptied ones.
+ * `missing`: rows `id` to `toId` are gone. `unexplained`: the first rows of the log, `id` to `toId`, are gone, and
+ * retention did not remove them. `changed`: the hash of row `id` does not match its content and the previous row, or a
+ * person in it was replaced without a `person.forget` event. `rewritten`: the hash of row `id` differs from the
+ * recorded head. `mentions`: row `id` records that a person was forgotten, but does not match the mentions that were
+ * emptied.
  */
 export type ChainBreak =
   | { kind: 'missing' | 'unexplained'; id: number; toId: number }
   | { kind: 'changed' | 'rewritten' | 'mentions'; id: number };
 
-/** Returns the hash (hex) of a row that follows `previous`. */
+/** Returns a row's hash, given the hash of the previous row. Both are in hex. */
 export function linkHash(
   previous: string,
   { id, at, by, action, subject, detail }: Omit<AuditRow, 'hash' | 'people'>,
@@ -98,10 +97,16 @@ export function linkHash(
 
 export const forgetAction = 'person.forget';
 
-/** Retention writes an event with this action before it removes rows. Without that event, the removal is a break. */
+/**
+ * Retention records an event with this action before it removes rows. Without one, verification reports the missing
+ * rows.
+ */
 export const pruneAction = 'audit.prune';
 
-/** True if the row announces that retention removes the rows up to `anchor`, or more: it may still be running. */
+/**
+ * True if the event explains why the rows up to `anchor` are gone. It may announce that more will be removed, because
+ * retention may still be running.
+ */
 export function explains({ action, detail }: AuditRow, anchor: ChainLink): boolean {
   if (action !== pruneAction) return false;
   const { upToId, upToHash } = JSON.parse(detail) as { upToId?: number; upToHash?: string };
@@ -109,23 +114,20 @@ export function explains({ action, detail }: AuditRow, anchor: ChainLink): boole
   return upToId > anchor.id || upToHash === anchor.hash;
 }
 
-/**
- * Returns a line for the audit head file: the time `at` (epoch milliseconds), the id and the hash, e.g.
- * `2026-05-01T18:00:00.000Z 42 4f1c…`.
- */
+/** Returns a line for the audit head file, e.g. `2026-05-01T18:00:00.000Z 42 4f1c…`. `at`: epoch milliseconds. */
 export function headLine({ id, hash }: ChainLink, at: number): string {
   return `${isoTime(at)} ${id} ${hash}\n`;
 }
 
-/** Returns the head in a line, ignoring other text, or `undefined` if the line has none. */
+/** Returns the head from a line that may contain other text; `undefined` if the line contains no head. */
 export function headIn(line: string): ChainLink | undefined {
   const [, id, hash] = /(?:^|\s)(\d{1,15}) ([\da-f]{64})\b/.exec(line) ?? [];
   return id === undefined || hash === undefined ? undefined : { id: Number(id), hash };
 }
 
 /**
- * Returns the last row that may be removed together with all `rows` before it. Returns `before`, the link before the
- * first row, if no row may be removed. Throws `conflict` if the chain is broken.
+ * Returns the last of the leading `rows` that can be removed, or `before`, the link before them, if the first one must
+ * stay. Throws `conflict` if the chain is broken.
  */
 export function lastRemovable(
   before: ChainLink,
@@ -147,14 +149,13 @@ function brokenAudit(id: number): RankdError {
   });
 }
 
-/** Returns the break between a link and the next row, or `undefined` if the chain is intact there. */
 export function breakBetween(before: ChainLink, row: AuditRow): ChainBreak | undefined {
   if (row.id !== before.id + 1) return { kind: 'missing', id: before.id + 1, toId: row.id - 1 };
   const isWhole = row.hash === linkHash(before.hash, row) && hasExpectedPeople(row);
   return isWhole ? undefined : { kind: 'changed', id: row.id };
 }
 
-/** True unless a person was removed from the row without being forgotten, or was replaced. */
+/** False if a person was removed from the row or replaced without having been forgotten. */
 function hasExpectedPeople({ detail, people }: AuditRow): boolean {
   const fields: Record<string, unknown> = JSON.parse(detail);
   const isNamed = (name: string) => people.some(({ field }) => field === name);
@@ -166,13 +167,12 @@ function hasExpectedPeople({ detail, people }: AuditRow): boolean {
   );
 }
 
-/** The `detail` fields that name people. */
 const personalFields = ['rankeeId', 'rankerId'] as const;
 
 export type PersonalField = (typeof personalFields)[number];
 
 /**
- * Returns a random number that replaces a forgotten person. It is not derived from the user id, so it can't be traced
+ * Returns a random number to replace a forgotten person's id. It is not derived from the id, so it can't be traced
  * back.
  */
 export function newPseudonym(): number {

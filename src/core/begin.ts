@@ -8,15 +8,18 @@ import { earlyReturnOf, firstRefusal } from './policy.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
- * Selects the changes to count: demotions, or changes to a member who holds, or would hold, a privileged role or at
- * least a certain rank. `since` is in epoch milliseconds.
+ * Selects the changes that a limit counts: demotions, or changes to members who have or would get a privileged role or
+ * a rank of at least `fromRank`. `since`: epoch milliseconds.
  */
 export interface MemberWindow {
   of: 'demotions' | 'privileged' | { fromRank: number };
   since: number;
 }
 
-/** The numbers of different members that one key, and all keys together, may change in a window. */
+/**
+ * The maximum number of different members that one key (`byKey`) and all keys together (`byAll`) can change in a
+ * window.
+ */
 export interface MemberLimit extends MemberWindow {
   byKey: number;
   byAll: number;
@@ -29,23 +32,28 @@ export interface ChangedMember {
   at: number;
 }
 
-/** The facts for the verdict, from one transaction: they stay true until the verdict is stored. */
+/**
+ * The facts that the verdict depends on. The transaction that reads them also stores the verdict, so they can't change
+ * in between.
+ */
 export interface BeginFacts {
   /** Epoch milliseconds. */
   now: number;
-  /** The member's newest change in any state. */
+  /** The id of the member's newest change, in any state. */
   latestId?: string | undefined;
-  /** The member's open change. */
   openId?: string | undefined;
   holds: HoldsOfMember;
-  /** The key, its place and the workspace as they are now; absent for the operator, or if the key does not exist. */
+  /**
+   * The current state of the key, its whitelist entry and the workspace; absent for the operator, or if the key does
+   * not exist.
+   */
   caller?: Caller | undefined;
-  /** The time of the ranker's last change (epoch milliseconds). */
+  /** The time of the last change that the ranker requested (epoch milliseconds). */
   rankerChangedAt?: number | undefined;
   /**
-   * For each requested window, the members whom keys have changed since the window began. Includes open changes.
-   * Excludes dry runs, changes other than suspensions that left the roles as they were, and changes dated in the
-   * future, which were requested before the clock was set back.
+   * For each limit, the members whom keys have changed within its window. Open changes count. Dry runs don't, and
+   * neither do changes dated in the future, which were requested before the clock was set back. Of the changes that
+   * left the roles as they were, only suspensions count.
    */
   changedMembers: readonly ChangedMember[][];
 }
@@ -54,25 +62,25 @@ export type BeginVerdict =
   | { do: 'begin'; holds: Hold[]; events: DomainEvent[] }
   /** A different change to the member was made in the meantime, so the roles that were read may be stale. */
   | { do: 'stale' }
-  /** `pause` is set if the key is paused as well. */
+  /** `pause` is set if the refusal also pauses the key. */
   | { do: 'refuse'; error: RankdError; pause?: { keyId: string; edit: KeyEdit }; events: DomainEvent[] };
 
 export interface BeginCase {
-  /** The intent: the record to store before the first write. */
+  /** The record of the intended change, to store before the first write to the platform. */
   change: RankChange;
-  /** The member's newest change when the member was read. */
+  /** The id of the member's newest change when rankd read the member. */
   after: string | undefined;
   /** The input to the policy check that approved the change. */
   policyCase: PolicyCase;
-  /** The rules to recheck, because that input may have changed. */
+  /** The rules to check again, because their input may have changed since. */
   recheck: readonly PolicyRule[];
-  /** The circuit breaker's limits. The facts list each limit's changed members in the same order. */
+  /** The circuit breaker's limits, in the same order as `changedMembers` in the facts. */
   limits: readonly MemberLimit[];
 }
 
 /**
- * Decides whether an approved change may begin now. Refuses it if a permission was withdrawn, narrowed or used up since
- * the approval.
+ * Decides whether an approved change can begin now. Refuses it if the permission for it was withdrawn, narrowed or used
+ * up since the approval.
  */
 export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   const { change, after } = begin;
@@ -87,7 +95,7 @@ function allowed(change: RankChange, { holds: of, now }: BeginFacts): BeginVerdi
   return { do: 'begin', holds, events: [changeEvent(change, stepOf(change), now), ...events] };
 }
 
-/** Returns a change's first step for the audit log. A change that needs no write has already ended. */
+/** Returns the change's first step for the audit log. A change that needs no write has already ended at this point. */
 function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
@@ -110,8 +118,8 @@ function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): Rankd
 }
 
 /**
- * Rechecks the policy with the current facts. If one ranker's changes were approved concurrently, the ranker cooldown
- * refuses all but the first.
+ * Checks the policy again with the current facts. If several changes by the same ranker were approved concurrently, the
+ * ranker cooldown refuses all but the first.
  */
 function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
   const { caller, holds, rankerChangedAt, now } = facts;
@@ -132,7 +140,7 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
   const { resumedAt = 0 } = key;
   for (const [index, limit] of limits.entries()) {
     if (!isCounted(change, limit)) continue;
-    const countFrom = resumedAt <= now ? resumedAt : 0; // after a resume, only later changes count
+    const countFrom = resumedAt <= now ? resumedAt : 0; // changes from before the key was resumed don't count
     const members = (changedMembers[index] ?? []).filter(({ at }) => at >= countFrom);
     const byAll = countWith(change.rankeeId, members);
     const byKey = countWith(
@@ -150,7 +158,6 @@ function isCounted({ demotion, privileged, topRank }: RankChange, { of }: Member
   return of === 'privileged' ? privileged : topRank >= of.fromRank;
 }
 
-/** Returns the number of different members, including the one to be changed. */
 function countWith(rankeeId: number, members: readonly ChangedMember[]): number {
   return new Set([...members.map((member) => member.rankeeId), rankeeId]).size;
 }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../base/errors.ts';
 import type { ChangeState } from './model.ts';
 
-/** The codes for changes that one of rankd's or the platform's rules refuses. */
+/** The codes of changes that violate one of rankd's or the platform's rules. */
 const refusals = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -24,8 +24,8 @@ const refusals = new Set<ErrorCode>([
 ]);
 
 /**
- * The codes after which nothing was changed and a retry can have a different outcome. Outcomes with these codes are not
- * replayed for repeated requests.
+ * The codes of changes that had no effect, but may succeed later. If such a request is repeated, rankd does not replay
+ * the outcome.
  */
 const passing = new Set<ErrorCode>([
   'invalid_key',
@@ -42,25 +42,22 @@ const passing = new Set<ErrorCode>([
   'shutting_down',
 ]);
 
-/** The codes that an ended change can have. */
 export const changeCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...refusals,
   ...passing,
   ...(['outcome_unknown', 'platform_rejected', 'internal'] as const),
 ]);
 
-/** Returns the state of a change that ends with this code. */
 export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
   if (code === 'outcome_unknown') return 'unknown';
   return refusals.has(code) ? 'refused' : 'failed';
 }
 
-/** True if a repeat with the same idempotency key returns the same outcome. */
+/** True if a repeated request with the same idempotency key gets the same outcome. */
 export function isKept(code: ErrorCode | null): boolean {
   return code === null || !passing.has(code);
 }
 
-/** True if a later attempt can have a different outcome. */
 export function canStillPass(code: ErrorCode): boolean {
   return passing.has(code) || code === 'outcome_unknown';
 }

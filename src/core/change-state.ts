@@ -3,30 +3,29 @@ import { changeEvent, type DomainEvent } from './events.ts';
 import { type HoldsOfMember, holdsAfter } from './holds.ts';
 import type { ChangeState, Hold, RankChange } from './model.ts';
 
-/** A change's outcome; `unknown` if it could not be confirmed. */
 export interface ChangeOutcome {
   state: Exclude<ChangeState, 'pending'>;
   code: ErrorCode | null;
   message: string;
-  /** The role ids read at the end. If absent, the record retains the wanted ones. */
+  /** The role ids read at the end. If absent, the record retains the wanted role ids. */
   rolesAfter?: number[] | undefined;
-  /** If true, the idempotency key is released, and a repeat is a new attempt. */
+  /** If true, the idempotency key is released, so that a repeated request is a new attempt. */
   forgetIdempotencyKey?: boolean;
 }
 
-/** The updated records of a change and its member's holds, with the audit events. */
 export interface ChangeUpdate {
   change: RankChange;
-  /** The holds that are new or have changed. */
+  /** The new and changed holds. */
   holds: Hold[];
-  /** True if the change's current holder continues to work on it. If false, no node holds the change. */
+  /** True if the node that holds the change continues to work on it; false if it releases the change. */
   isHeld: boolean;
   events: DomainEvent[];
 }
 
 /**
- * Returns the update that gives an open change its outcome. `now`: epoch milliseconds. A change that becomes unknown
- * retains the data for its reconciliation: the wanted roles and, during compensation, the reason for the compensation.
+ * Returns the update that records an open change's outcome. A change that becomes unknown retains the data that its
+ * reconciliation needs: the wanted roles and, during compensation, the reason for the compensation. `now`: epoch
+ * milliseconds.
  */
 export function applyOutcome(
   { change, holds }: { change: RankChange; holds: HoldsOfMember },
@@ -52,9 +51,9 @@ interface Ended {
 }
 
 /**
- * Returns the update that makes an ended change unknown again, after a later read contradicted its outcome. `wanted`
- * contains the change's wanted roles, because the record of a refused change contains the roles that were found
- * instead.
+ * Returns the update that makes an ended change unknown again, because a later read contradicts its outcome. `wanted`
+ * contains the roles that the change was meant to reach: the record of a refused change contains the roles that were
+ * found instead.
  */
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
@@ -66,8 +65,8 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
 }
 
 /**
- * Returns the update that makes an ended change unknown again, because a stalled process may have written to the
- * platform late. `wanted` contains the change's wanted roles.
+ * Returns the update that makes an ended change unknown again, because a stalled process may have sent a late write to
+ * the platform. `wanted`: as in `reopened`.
  */
 export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const message =
@@ -94,10 +93,7 @@ function updated(
   return { change, isHeld, holds, events: [event, ...events] };
 }
 
-/**
- * Returns the update that begins a change's compensation for the reason `why`. Store it before the first compensating
- * write.
- */
+/** Returns the update that begins the compensation of a change. Store it before the first compensating write. */
 export function compensating(
   { change }: { change: RankChange },
   why: { code: ErrorCode; message: string },

@@ -2,9 +2,9 @@ import { RankdError } from '../base/errors.ts';
 import type { Credential } from './model.ts';
 
 /**
- * Returns the refusal if the credential can't change ranks. Returns `undefined` if it can, or if the platform does not
- * report whether it can. A scope missing from the platform's list counts only if a write was denied, too: the list's
- * format may change.
+ * Returns the refusal if the credential can't change ranks, or `undefined` if it can or if the platform does not report
+ * whether it can. A scope that is missing from the platform's list counts only once a write was denied, because the
+ * list's format may change.
  */
 export function refusalOfCredential(
   { state, refusal, canWrite }: Credential,
@@ -18,8 +18,8 @@ export function refusalOfCredential(
 }
 
 /**
- * Returns the error for a rejected Roblox key. `refusal` is the platform's text about the key, its scopes or this
- * machine's address.
+ * Returns the error for a rejected Roblox key. `refusal`: the platform's message about the key, its scopes or this
+ * machine's IP address.
  */
 export function refusedKey(refusal: string): RankdError {
   return new RankdError('platform_credential', `Roblox does not accept the Roblox key (${refusal}).`, {

@@ -1,23 +1,26 @@
 import { RankdError } from '../base/errors.ts';
 
 /**
- * A declaration as a node stores it. `seq` increases with each stored declaration: of two with the same name, the one
- * with the higher `seq` applies.
+ * A declaration that a node has stored. Each stored declaration gets a higher `seq` than all before it; of two with the
+ * same name, the one with the higher `seq` applies.
  */
 export interface StoredDeclaration<Declaration> {
   declaration: Declaration;
   seq: number;
 }
 
-/** The declarations of this node and of other live nodes. Both are empty if only one daemon can use the store. */
+/**
+ * The declarations of this node (`stored`) and of other live nodes (`elsewhere`). Both are empty if only one daemon can
+ * use the store.
+ */
 export interface NodeDeclarations<Declaration> {
   stored: readonly StoredDeclaration<Declaration>[];
   elsewhere: ReadonlyArray<StoredDeclaration<Declaration> & { node: string }>;
 }
 
 /**
- * A name that other nodes declare and that this node declares differently or not at all. `inForce`: the side whose
- * declaration applies; absent if this node has no declaration with this name.
+ * A name that other nodes declare, and that this node declares differently or not at all. `inForce`: the side whose
+ * declaration applies; absent if this node does not declare the name.
  */
 export interface StillDeclared {
   name: string;
@@ -25,9 +28,8 @@ export interface StillDeclared {
   inForce?: 'own' | 'theirs';
 }
 
-/** The effect of a configuration's declarations, together with those of other nodes. */
+/** The combined effect of this node's declarations and those of other nodes. */
 export interface ComparedDeclarations<Declaration> {
-  /** The declarations that apply from now on. */
   inForce: Declaration[];
   /** The declarations that are new or changed on this node. */
   renewed: Declaration[];
@@ -37,9 +39,9 @@ export interface ComparedDeclarations<Declaration> {
 }
 
 /**
- * Compares this node's declarations with those of other nodes. A declaration applies while any node declares it; the
- * newest of several applies. `isSame`: the two declarations are equal, ignoring their positions in their files.
- * `excludes`: the two can't both apply.
+ * Compares this node's declarations with those of other nodes. A declaration applies as long as any node has it; if
+ * nodes differ, the newest declaration applies. `isSame`: true if the two are equal apart from their positions in their
+ * files. `excludes`: true if the two can't both apply.
  */
 export function compareDeclarations<Declaration extends { name: string }>(
   declared: readonly Declaration[],
@@ -83,8 +85,8 @@ export function compareDeclarations<Declaration extends { name: string }>(
 }
 
 /**
- * Returns whether this node (`own`) or another node (`theirs`) has the newest declaration with this name; `undefined`
- * if no node declares it.
+ * Returns the side that has the newest declaration with this name: this node (`own`) or another one (`theirs`);
+ * `undefined` if no node declares it.
  */
 export function newestOf(
   name: string,
@@ -97,7 +99,7 @@ export function newestOf(
   return own > theirs ? 'own' : 'theirs';
 }
 
-/** Returns the refusal to change a declared record: the store would no longer match the file. */
+/** Returns the refusal to change a record that the configuration declares: the store would no longer match the file. */
 export function refusalOfDeclared(
   what: string,
   { declaredIn }: { declaredIn?: string },

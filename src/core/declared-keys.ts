@@ -3,36 +3,33 @@ import { type Actor, type DomainEvent, keyDeclared, keyRevoked, placeEvent } fro
 import { ruleNames } from './key-changes.ts';
 import type { Key, KeyDeclaration } from './model.ts';
 
-/** A declared key. `id` is used if the key was not declared before. */
+/** A declared key. `id` becomes the key's id if the key was not declared before. */
 export interface NewDeclaration extends KeyDeclaration {
   id: string;
 }
 
-/** A declared key with the name or secret of an undeclared key. */
+/** A declared key with the same name or secret as the undeclared key `key`. */
 export interface DeclarationClash {
-  /** The position among the declared keys. */
   index: number;
   field: 'name' | 'hash';
   key: Key;
 }
 
-/** The store's data about keys and secrets, for comparison with a configuration. */
 export interface DeclarationFacts extends NodeDeclarations<NewDeclaration> {
   /** Every key that is or was declared, newest first, with its declared places. */
   declared: ReadonlyArray<{ key: Key; placeIds: readonly number[] }>;
-  /** Undeclared, unrevoked keys with one of the declared names. */
+  /** The undeclared, unrevoked keys that have a declared name. */
   namesakes: readonly Key[];
   /**
-   * The declared secrets that the store already has. `isAccepted`: the secret has no expiry. `owner`: its key, if that
-   * is undeclared.
+   * The declared secrets that are already stored. `isAccepted`: true if the secret has no expiry. `owner`: the secret's
+   * key, if that key is undeclared.
    */
   secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
 }
 
-/** A declared key as it applies from now on, with its one secret. */
+/** A declared key that applies from now on, compared with the stored one. */
 export interface DeclaredKey {
   declaration: NewDeclaration;
-  /** The key's existing id, or a new one. */
   id: string;
   isNew: boolean;
   addedPlaces: number[];
@@ -40,11 +37,11 @@ export interface DeclaredKey {
 }
 
 export type DeclarationVerdict =
-  /** Another key conflicts: nothing is changed. */
+  /** Undeclared keys conflict with the declarations, so nothing is changed. */
   | { clashes: DeclarationClash[] }
   /**
-   * `ended`: the ids of keys that are no longer declared, which are revoked. `renewed`: the declarations that are new
-   * or changed on this node. `dropped`: the names that it no longer declares.
+   * `ended`: the ids of the keys to revoke, because they are no longer declared. The other fields are as in
+   * `ComparedDeclarations`.
    */
   | {
       clashes: [];
@@ -56,7 +53,6 @@ export type DeclarationVerdict =
       events: DomainEvent[];
     };
 
-/** Compares the configuration's keys with those in the store, and returns the changes to the store. */
 export function judgeDeclarations(
   declared: readonly NewDeclaration[],
   actor: Actor,
@@ -83,7 +79,6 @@ function excludes(one: NewDeclaration, other: NewDeclaration): boolean {
   return one.name === other.name || (one.hash !== undefined && one.hash === other.hash);
 }
 
-/** True if both declare the same key with the same settings, ignoring their positions in their files. */
 function isSame(one: NewDeclaration, other: NewDeclaration): boolean {
   const all = (declaration: NewDeclaration) => {
     const { name, hash, whitelist } = declaration;
@@ -118,7 +113,6 @@ function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): Decl
   };
 }
 
-/** Returns the events for a declared key, or none if its declaration is unchanged. */
 function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, actor: Actor): DomainEvent[] {
   const known = before(declaration, facts)?.key;
   const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
@@ -134,7 +128,7 @@ function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: Declaratio
 }
 
 /**
- * Returns the definition as text for comparison, without its position in the file. A revoked key never equals a
+ * Returns the definition as text for comparison, leaving out its position in the file. A revoked key never equals a
  * declaration.
  */
 function definitionOf(key: Key | KeyDeclaration): string {

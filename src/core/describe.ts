@@ -4,25 +4,21 @@ import type { Hold, HoldPart, RankChange, RankRequest, Role, RoleChangeKind } fr
 import type { RolePlan } from './role-plan.ts';
 import { type RoleScheme, rolesNamed } from './role-scheme.ts';
 
-/** Returns a member's title, e.g. `Sam (1001)`, or `Member 1001` if the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
   return rankeeName === '' ? `Member ${rankeeId}` : `${shorten(rankeeName, 40)} (${rankeeId})`;
 }
 
-/** Returns a user's title for the operator, e.g. `user RankBot (9001)`, or `user 9001` if the name is unknown. */
 export function userTitle(userId: number, name: string | undefined): string {
   return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
 }
 
-/** The end of a hint about a setting. The setting's value can come from a file, a variable or a flag. */
+/** The end of a hint about a setting, whose value can come from a file, a variable or a flag. */
 export const atItsOrigin = '(`rankd config show --origin` shows where it is set)';
 
-/** Returns a role's title, e.g. `Officer (rank 20)`. */
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;
 }
 
-/** Returns an applied change's message for the caller. */
 export function successMessage(request: RankRequest & { hold?: HoldPart }, plan: RolePlan): string {
   const { hold } = request;
   if (hold?.does !== 'begin') return rankMessage(request, plan);
@@ -33,12 +29,11 @@ export function successMessage(request: RankRequest & { hold?: HoldPart }, plan:
   return `${memberTitle(request)} is suspended ${until}${as}${old}.`;
 }
 
-/** Returns a hold's end as text, e.g. `until 2026-12-01 18:00 UTC`. */
+/** Returns e.g. `until 2026-12-01 18:00 UTC`, or `until it is lifted` for a hold without an end. */
 export function untilWhen({ endsAt }: Pick<Hold, 'endsAt'>): string {
   return endsAt === undefined ? 'until it is lifted' : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** Returns a sentence about an open hold, e.g. `Ann (1001) is suspended until 2026-12-01 18:00 UTC.` */
 export function holdTitle(hold: Hold): string {
   const what = hold.kind === 'suspension' ? 'is suspended' : 'has a temporary rank';
   return `${memberTitle(hold)} ${what} ${untilWhen(hold)}.`;
@@ -53,7 +48,7 @@ function rankMessage(request: RankRequest, plan: RolePlan): string {
   }
   if (steps.length === 0) return `${who} is already ${roleTitle(target)}.`;
   if (old !== undefined && old.id !== target.id) return `${who} is now ${roleTitle(target)}, was ${roleTitle(old)}.`;
-  // The target was already the member's highest role, so only lower roles are taken.
+  // The target was already the member's highest role, so the change only takes lower roles.
   return `${who} is still ${roleTitle(target)}, without the ladder's lower roles.`;
 }
 
@@ -73,8 +68,8 @@ export function restoredMessage(
 }
 
 /**
- * Explains which role the base role's rank means if another role shares that rank. Returns `undefined` if no role
- * shares it, or if the number is ambiguous.
+ * Explains which role the base role's rank number means, if another role has the same rank. Returns `undefined` if no
+ * other role has it, or if the number is ambiguous.
  */
 export function sharedRankOne(scheme: RoleScheme): string | undefined {
   const base = scheme.roles.find(({ kind }) => kind === 'base');
@@ -87,12 +82,11 @@ export function sharedRankOne(scheme: RoleScheme): string | undefined {
 /** The maximum size of a list in a message, in UTF-8 bytes. */
 const maxBytes = 900;
 
-/** Lists roles with their ranks or other numbers, e.g. `1 (Member), 10 (Officer)`. */
+/** Lists roles by rank or another number, e.g. `1 (Member), 10 (Officer)`. */
 export function listRoles(roles: Role[], numberOf: (role: Role) => number | string = ({ rank }) => rank): string {
   return listWithin(roles.map((role) => `${numberOf(role)} (${shorten(role.name, 32)})`));
 }
 
-/** Joins as many items as fit into `maxBytes`, and adds the number of omitted ones. */
 function listWithin(items: string[]): string {
   let bytes = 0;
   const shown = items.filter((item) => {

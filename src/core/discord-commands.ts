@@ -1,4 +1,4 @@
-/** Discord's number for the text option type. */
+/** Discord's number for the option type STRING. */
 const text = 3;
 
 const user = {
@@ -8,7 +8,7 @@ const user = {
   required: true,
   max_length: 200,
 };
-/** The maximum length of a reason. Both Discord and rankd enforce it. */
+/** The maximum length of a reason, which both Discord and rankd enforce. */
 export const maxDiscordReason = 500;
 const reason = { type: text, name: 'reason', description: 'Reason, for the history', max_length: maxDiscordReason };
 const rank = {
@@ -56,5 +56,5 @@ export const discordCommands = [
 
 export type DiscordCommandName = (typeof discordCommands)[number]['name'];
 
-/** The slash commands (type 1) for registration with Discord. */
+/** The commands in the form in which rankd registers them with Discord. Type 1 is a slash command. */
 export const registeredCommands = discordCommands.map((command) => ({ type: 1, ...command }));

@@ -8,7 +8,7 @@ export interface DiscordPerson {
   discordId: string;
   /** Hex. */
   salt: string;
-  /** The Roblox user; absent if the person is not linked. */
+  /** The linked Roblox user, if any. */
   userId?: number;
   linkedBy?: string;
   linkedAt?: number;
@@ -23,8 +23,8 @@ export function newDiscordPerson(discordId: string): DiscordPerson {
 }
 
 /**
- * Returns the person's name in the history and the audit log: a commitment to the Discord id. Once the person is
- * forgotten, the name can't be linked to anyone, because the salt is deleted; the audit chain stays intact.
+ * Returns the person's name for the history and the audit log: a commitment to the Discord id. To forget a person,
+ * rankd deletes the salt: the name can then no longer be linked to anyone, and the audit chain stays intact.
  */
 export function actorOf({ discordId, salt }: Pick<DiscordPerson, 'discordId' | 'salt'>): string {
   return `${discordPrefix}${crypto().hash('sha256', `${salt}:${discordId}`).slice(0, 32)}`;
@@ -32,10 +32,12 @@ export function actorOf({ discordId, salt }: Pick<DiscordPerson, 'discordId' | '
 
 export const discordPrefix = 'discord:';
 
-/** Judges a change to a person. `known` is the stored person. */
 export type JudgePerson = (known: DiscordPerson | undefined) => Verdict<DiscordPerson>;
 
-/** Judges a link to a Roblox user, which replaces an earlier link. `fresh` is the record for an unknown person. */
+/**
+ * Judges a link to a Roblox user, which replaces any previous link. `fresh`: the record to create if the person is
+ * unknown.
+ */
 export function judgeLink(fresh: DiscordPerson, userId: number, { by, at }: Actor): JudgePerson {
   return (known = fresh) => {
     const change = { ...known, userId, linkedBy: by, linkedAt: at };
@@ -57,8 +59,7 @@ export function judgeUnlink(discordId: string, actor: Actor): JudgePerson {
 }
 
 /**
- * Returns the person whom `by` names in the history and the audit log, or `undefined` if it names no Discord user or a
- * forgotten one.
+ * Returns the person whom a record's `by` names, or `undefined` if it names no Discord user, or one who was forgotten.
  */
 export function personBehind(by: string, people: readonly DiscordPerson[]): DiscordPerson | undefined {
   return by.startsWith(discordPrefix) ? people.find((one) => actorOf(one) === by) : undefined;

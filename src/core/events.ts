@@ -14,27 +14,26 @@ import type { AuditEvent, ErasureRequest, Hold, Key, KeyDeclaration, KeyRules, P
 import type { Webhook } from './webhooks/webhook.ts';
 
 /**
- * An event before it is stored. A store saves it in the same transaction as the change that it records; the audit log
- * adds its number and hash. No `detail` ever holds a secret or its hash.
+ * An audit event that is not yet stored. The store saves it in the same transaction as the change that it records, and
+ * adds its number and hash. `detail` never contains a secret or the hash of one.
  */
 export interface DomainEvent extends Omit<AuditEvent, 'id'> {
   /**
-   * The fields of `detail` that name people on the platform, with their user ids. The chain holds a commitment instead
-   * of each id, so that a person can be forgotten without breaking the chain.
+   * The user ids of the people that the event names, keyed by field of `detail`. The chain stores a commitment in place
+   * of each id, so that rankd can forget a person without breaking the chain.
    */
   people?: Readonly<Partial<Record<PersonalField, number>>>;
 }
 
-/** The actor recorded in the audit log, and the time (epoch milliseconds). */
+/** The actor and the time (epoch milliseconds) to record in the audit log. */
 export interface Actor {
   by: string;
   at: number;
 }
 
-/** A verdict on stored facts: a change for the store to save together with its events, or a refusal. */
+/** A change that the store saves together with its events, or a refusal. */
 export type Verdict<Change> = { change: Change; events: DomainEvent[] } | { refusal: RankdError };
 
-/** All audit actions, by the part before the dot. */
 const actions = {
   rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'compensate', 'late_write', 'list'],
   suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
@@ -72,7 +71,7 @@ function event(action: Action, subject: string, detail: Record<string, unknown>,
 // ---- rank changes ----
 
 /**
- * Returns the event for a step in a rank change. `compensate`: rankd begins to restore the earlier roles. `at`: epoch
+ * Returns the event for a step of a rank change. `compensate`: rankd begins to restore the previous roles. `at`: epoch
  * milliseconds.
  */
 export function changeEvent(
@@ -86,7 +85,7 @@ export function changeEvent(
   return { ...event(`rank.${step}`, id, detail, { by, at }), people: { rankeeId } };
 }
 
-/** Returns the event for a step in a suspension or a temporary rank. */
+/** Returns the event for a step of a suspension, or of a temporary rank or role. */
 export function suspensionEvent(
   what: 'begin' | 'renew' | 'extend' | 'reopen' | 'end' | 'lift' | 'supersede' | 'forfeit' | 'stuck',
   { id, kind, rankeeId, changeId, returnChangeId, endsAt, keyId, placeId, code }: Hold,
@@ -96,9 +95,7 @@ export function suspensionEvent(
   return { ...event(`suspension.${what}`, id, detail, actor), people: { rankeeId } };
 }
 
-/**
- * Returns the event for a person's removal from changes and events; `mentionsHash` binds it to the emptied mentions.
- */
+/** Returns the event for a person who was forgotten. `mentionsHash` binds it to the mentions that were emptied. */
 export function personForgotten(
   pseudonym: number,
   detail: { changes: number; events: number; mentions: number; mentionsHash: string },
@@ -108,15 +105,14 @@ export function personForgotten(
 }
 
 /**
- * Returns the event for a user's request to be forgotten, which the platform passed on. Does not name a user whom no
- * other record names.
+ * Returns the event for a user's request to be forgotten, which the platform passed on. Names the user only if other
+ * records do.
  */
 export function erasureRequested({ id, userId, doneAt }: ErasureRequest, actor: Actor): DomainEvent {
   const isKnown = doneAt === undefined;
   return { ...event('person.request', id, { isKnown }, actor), ...(isKnown && { people: { rankeeId: userId } }) };
 }
 
-/** Returns the event for the start or completion of a list of rank changes. */
 export function rankList(
   listId: string,
   detail: { does: 'begin' | 'end'; content: string; members: number },
@@ -125,7 +121,6 @@ export function rankList(
   return event('rank.list', listId, detail, actor);
 }
 
-/** Returns the event for the start of an undo run, or for its end with the result in `detail`. */
 export function historyUndone(
   { undoId, does }: { undoId: string; does: 'begin' | 'end' },
   {
@@ -150,7 +145,6 @@ export function keyCreated(
   return event('key.create', id, detail, actor);
 }
 
-/** Returns the event for a key from the simulated group that became valid for the real one. */
 export function keyAdopted(keyId: string, actor: Actor): DomainEvent {
   return event('key.adopt', keyId, {}, actor);
 }
@@ -165,7 +159,7 @@ export function keyDeclared(
   return event('key.declare', keyId, detail, actor);
 }
 
-/** An event about a key also has the key's name, because operators know keys by name. */
+/** Events about a key include its name, because operators know keys by name. */
 type NamedKey = Pick<Key, 'id' | 'name'>;
 
 export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, actor: Actor): DomainEvent {
@@ -213,7 +207,10 @@ export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }
 
 // ---- webhooks ----
 
-/** Returns the event for a webhook change by an operator or the configuration. Omits the address and the secret. */
+/**
+ * Returns the event for a change to a webhook by an operator or the configuration. `detail` must not contain the
+ * address or the secret.
+ */
 export function webhookEvent(
   what: 'add' | 'declare' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
   { id, name }: Pick<Webhook, 'id' | 'name'>,
@@ -223,26 +220,24 @@ export function webhookEvent(
   return event(`webhook.${what}`, id, { name, ...detail }, actor);
 }
 
-/** Returns the event for a webhook disabled by an operator, or by the daemon because its target is dead. */
 export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why: string, actor: Actor): DomainEvent {
   return event('webhook.disable', id, { name, why }, actor);
 }
 
-/** Events that a webhook never receives: the first number, the last number, and the count. */
+/** A range of events that a webhook never receives. */
 export interface Skipped {
   fromId: number;
   toId: number;
   count: number;
 }
 
-/** Returns the event for events that a webhook never receives: they are too old, or an operator skipped them. */
+/** Returns the event for events that a webhook never receives, because they are too old or an operator skipped them. */
 export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skipped: Skipped, actor: Actor): DomainEvent {
   return event('webhook.skip', id, { name, ...skipped }, actor);
 }
 
 // ---- the credential ----
 
-/** Returns the event for a change in the state of rankd's credential, as the platform reports it. */
 export function credentialEvent(
   what: 'refuse' | 'accept' | 'expire_soon',
   detail: { message?: string; expiresAt?: string },
@@ -253,7 +248,7 @@ export function credentialEvent(
 
 // ---- the dashboard ----
 
-/** Returns a dashboard event. It contains no link, cookie or token. */
+/** Returns a dashboard event. `detail` must not contain a link, cookie or token. */
 export function dashboardEvent(
   what: 'link' | 'login' | 'logout' | 'refuse',
   detail: Record<string, unknown>,
@@ -264,31 +259,28 @@ export function dashboardEvent(
 
 // ---- Discord ----
 
-/**
- * Returns the event for a Discord user who was linked to a Roblox user, or unlinked. `person` is the Discord user's
- * name in the history and the audit log.
- */
+/** Returns the event for linking or unlinking a Discord user. `person`: the user's name from `actorOf`. */
 export function discordLinked(what: 'link' | 'unlink', person: string, userId: number, actor: Actor): DomainEvent {
   return { ...event(`discord.${what}`, person, {}, actor), people: { rankerId: userId } };
 }
 
 // ---- the daemon and its store ----
 
-/** Returns the event for the callers refused with this code since the previous such event. */
+/** Returns the event that summarizes the callers refused with this code since the previous event of this kind. */
 export function callersRefused(code: string, detail: Record<string, unknown>, actor: Actor): DomainEvent {
   return event('caller.refused', code, detail, actor);
 }
 
 /**
- * Returns the event for committed events that the database server has lost, up to the last one that a node had seen.
+ * Returns the event for committed events that the database server has lost, up to the last one that any node had seen.
  */
 export function storeLost(range: { fromId: number; toId: number }, actor: Actor): DomainEvent {
   return event('store.lost', 'audit', range, actor);
 }
 
 /**
- * Returns the event for a different database server that the operator accepted. `known` and `found` identify clusters;
- * `known` is null if the data directory had recorded none.
+ * Returns the event for a database server that the operator accepted in place of the known one. `known` and `found` are
+ * cluster identifiers; `known` is null if the data directory had recorded none.
  */
 export function storeAccepted(
   place: string,
@@ -303,7 +295,7 @@ export function historyPruned({ removed, before }: { removed: number; before: nu
   return event('history.prune', 'retention', detail, actor);
 }
 
-/** Returns the event that announces the removal of the audit log's first rows, up to `upTo`, by retention. */
+/** Returns the event that announces that retention will remove the audit log's rows up to `upTo`. */
 export function auditPruned(
   { removed, before, upTo }: { removed: number; before: number; upTo: ChainLink },
   actor: Actor,
@@ -320,7 +312,6 @@ export function configReloaded(
   return event('config.reload', file, names, actor);
 }
 
-/** Returns the event for a configuration entry that does not identify its role. */
 export function configurationDrifted(
   { setting, entry, message, fix }: { setting: string; entry: string; message: string; fix: string },
   actor: Actor,
@@ -337,7 +328,7 @@ export function configRefused(file: string, message: string, actor: Actor): Doma
   return event('config.refuse', file, { message }, actor);
 }
 
-/** The store finds the newest backup by this action. */
+/** The store uses this action to find the newest backup. */
 export const backupAction = 'database.backup';
 
 export function databaseBackedUp(
@@ -355,7 +346,7 @@ export function databaseRestored(
   return event('database.restore', database, detail, actor);
 }
 
-/** Returns the row for an event after `last`, with fresh salts for the people it names. */
+/** Returns the row that follows `last`, with a fresh salt for each person that the event names. */
 export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event }: DomainEvent): AuditRow {
   const people = Object.entries(named).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
   const commitments = Object.fromEntries(people.map(({ field, ...person }) => [field, commitmentTo(person)]));
@@ -363,7 +354,7 @@ export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event
   return { ...row, people, hash: linkHash(last.hash, row) };
 }
 
-/** Returns the event in a row, including the people it names. */
+/** Returns a row's event, with user ids in place of the commitments. */
 export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditEvent {
   return {
     ...event,
@@ -372,8 +363,8 @@ export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditE
 }
 
 /**
- * Returns a fresh salt of 122 random bits, in hex. Without it, a commitment could be opened by trying every user id.
- * `randomUUID` is fast, because Node.js generates the bits of many UUIDs at once.
+ * Returns a fresh salt of 122 random bits, in hex. Without a salt, anyone could open a commitment by trying every user
+ * id. `randomUUID` is fast, because Node.js generates the bits of many UUIDs at once.
  */
 function newSalt(): string {
   return crypto().randomUUID().replaceAll('-', '');

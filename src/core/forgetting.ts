@@ -4,25 +4,21 @@ import { type Actor, erasureRequested, personForgotten, type Verdict } from './e
 import { isOpenHold } from './holds.ts';
 import type { ErasureRequest, Hold, RankChange } from './model.ts';
 
-/** The records that name a person. */
 export interface Mentions {
-  /** The number of rank changes that name the person, including changes requested with the person's Discord account. */
+  /** The number of rank changes that name the person, including those requested from the person's Discord account. */
   changes: number;
-  /** The number of audit events that name the person. */
   events: number;
-  /** True if a change that names the person is open: its outcome could store the name again. */
+  /** True if a change that names the person is still open; recording its outcome could store the name again. */
   isOpen: boolean;
   /** True if any record names the person, including records that are neither changes nor events. */
   isNamed: boolean;
 }
 
-/** A user and the pseudonym that replaces the user id. */
 export interface ForgottenUser {
   userId: number;
   pseudonym: number;
 }
 
-/** Functions that remove the person from a record. */
 export interface WithoutPerson {
   change(change: RankChange): RankChange;
   hold(hold: Hold): Hold;
@@ -32,11 +28,11 @@ export interface WithoutPerson {
 
 type ForgettingActor = ForgottenUser & { byPerson: readonly string[] };
 
-/** Replaces texts that may name a forgotten person. */
+/** Replaces any text that may name a forgotten person. */
 const forgottenText = 'This text named a person who was forgotten.';
 
 /**
- * Judges whether the person can be forgotten now. `emptied`: the audit log's mentions of the person. `byPerson`: the
+ * Judges whether rankd can forget the person now. `emptied`: the audit log's mentions of the person. `byPerson`: the
  * names of the person's Discord accounts in the history and the audit log.
  */
 export function judgeForgetting(
@@ -74,8 +70,8 @@ export function notNamed(userId: number): RankdError {
 }
 
 /**
- * Judges a new request. It waits for the operator, unless no record names the user: then it is done at once, and stored
- * under a pseudonym.
+ * Judges a new erasure request. If any record names the user, the request waits for the operator. Otherwise, it is done
+ * at once, and stored under a pseudonym.
  */
 export function judgeErasure(
   request: ErasureRequest,
@@ -88,7 +84,7 @@ export function judgeErasure(
 }
 
 /**
- * Replaces the person with the pseudonym, and removes texts that may contain the name. Also removes the request's
+ * Replaces the person with the pseudonym, and removes any text that may contain the name. Also removes the request's
  * fingerprint, a hash from which names could be guessed.
  */
 function withoutPerson(change: RankChange, { userId, pseudonym, byPerson }: ForgettingActor): RankChange {
@@ -103,8 +99,8 @@ function withoutPerson(change: RankChange, { userId, pseudonym, byPerson }: Forg
 }
 
 /**
- * Removes the person from the hold. The person's open hold is forfeited, because no user id is left to restore roles
- * to.
+ * Removes the person from the hold. Forfeits an open hold on the person, because no user id is left whose roles rankd
+ * could restore.
  */
 function holdWithout(hold: Hold, { userId, pseudonym, byPerson }: ForgettingActor, { at }: Actor): Hold {
   const { reason: _, ...rest } = hold;

@@ -1,11 +1,10 @@
 import { withoutKeys } from './api-key.ts';
 
-/** The platform settings that identify a group. */
 type PlatformGroup =
   | { kind: 'open-cloud'; groupId: number; baseUrl: string }
   | { kind: 'simulated'; groupFile: string | undefined };
 
-/** Returns a title that no two groups share. It separates the changes and idempotency keys of different groups. */
+/** Returns a title that no two groups share. It keeps the changes and idempotency keys of different groups apart. */
 export function groupTitle(platform: PlatformGroup): string {
   if (platform.kind === 'open-cloud') return `group ${platform.groupId} on ${new URL(platform.baseUrl).host}`;
   return platform.groupFile === undefined ? simulatedGroup : withoutKeys(`${simulatedGroup} of ${platform.groupFile}`);

@@ -10,23 +10,21 @@ import { tookEffect } from './undo.ts';
 
 /** The member's holds that a change can affect. */
 export interface HoldsOfMember {
-  /** The member's hold that has not ended. */
   open?: Hold | undefined;
   /** The hold that the change's `hold` part names, in any state. */
   own?: Hold | undefined;
-  /** The hold that this change ended, unless it was reopened. */
+  /** The hold that this change ended and that has not been reopened since. */
   ended?: Hold | undefined;
 }
 
 /**
- * Returns the `returnChangeId` for a hold that this change ends: the change's own id or, if an undo restores an earlier
- * end of the hold, the id of the change that caused that end.
+ * Returns the `returnChangeId` of a hold that this change ends: the change's own id or, if the change is an undo that
+ * restores a previous end of the hold, the id of the change that caused that end.
  */
 export function endingChange({ id, hold }: Pick<RankChange, 'id' | 'hold'>): string {
   return (hold?.does === 'undo' && hold.recloses?.by) || id;
 }
 
-/** The states of a hold that has not ended. */
 export const openStates: readonly HoldState[] = ['active', 'ending', 'stuck'];
 
 /** The states of an open hold that no change is ending. */
@@ -47,7 +45,7 @@ export function scopeOf({ hold, kind }: Pick<RankChange, 'hold' | 'kind'>): Scop
   return isSuspension ? 'suspend' : 'rank';
 }
 
-/** Returns the refusal to change a member during this hold, or `undefined` if the change is allowed. */
+/** Returns the refusal if the member's open hold forbids the change. */
 export function refusalOfHold(
   change: Pick<RankChange, 'hold' | 'undoId' | 'kind'>,
   open: Hold | undefined,
@@ -62,10 +60,7 @@ export function refusalOfHold(
   });
 }
 
-/**
- * Returns the refusal to end the hold, or `undefined` if the caller may end it. A key can end only holds that a key
- * began.
- */
+/** Returns the refusal if the caller is not allowed to end the hold. A key can end only holds that a key began. */
 export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError | undefined {
   if (keyId === undefined || hold.keyId !== undefined) return undefined;
   const what =
@@ -78,8 +73,8 @@ export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError
 }
 
 /**
- * Returns the refusal to give a temporary extra role during another temporary rank or role. A temporary rank would
- * replace the earlier hold instead.
+ * Returns the refusal for a temporary extra role if the member already has a temporary rank or role. A temporary rank
+ * would replace the existing hold instead.
  */
 function alreadyTemporary(open: Hold): RankdError {
   return new RankdError('conflict', `${holdTitle(open)} A member can have only one temporary rank or role at a time.`, {
@@ -97,8 +92,8 @@ function alreadySuspended(open: Hold): RankdError {
 }
 
 /**
- * Returns the hold that an applied change began. If the new hold replaced a temporary rank or role, its end restores
- * the roles from before that one.
+ * Returns the hold that an applied change began. If it replaced a temporary rank or role, its end restores the roles
+ * from before that earlier hold.
  */
 function holdBegunBy(
   change: RankChange,
@@ -122,7 +117,6 @@ function holdBegunBy(
   };
 }
 
-/** The holds and audit events to store. */
 export interface HoldUpdate {
   holds: Hold[];
   events: DomainEvent[];
@@ -130,7 +124,7 @@ export interface HoldUpdate {
 
 const nothing: HoldUpdate = { holds: [], events: [] };
 
-/** The wait after a final refusal of a return. */
+/** The wait before rankd retries a return that was refused for a lasting reason. */
 const stuckMs = 3_600_000;
 const backOffMs = doubling(5_000, 300_000);
 
@@ -169,15 +163,15 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   }
   if (own === undefined) return nothing;
   if (part.does !== 'renew') return endedByChange(own, part.does === 'return' ? part.as : 'lifted', change, actor);
-  // A member who left the group has lost the earlier roles, as on Roblox, so the hold's end must not restore them.
+  // A member who leaves a Roblox group loses all roles, so the hold's end must not restore the roles from before that.
   const { awaySince: _, ...kept } = own;
   const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
   return { holds: [renewed], events: [suspensionEvent('renew', renewed, actor)] };
 }
 
 /**
- * True if a temporary rank or role continues despite the change, because the change touches none of its roles. A rank
- * change ends the hold, unless the hold only added one role.
+ * True if the hold, a temporary rank or role, continues after the change, because the change touches none of the hold's
+ * roles. A rank change ends the hold, unless the hold only added one role.
  */
 export function leavesAlone(
   { kind, undoOf, hold: part, rolesBefore, rolesAfter }: Pick<RankChange, ChangedRoles>,
@@ -202,8 +196,8 @@ function carriedOver(hold: Hold, { rolesBefore, rolesAfter }: RankChange): Hold 
 }
 
 /**
- * Returns the update that restores the holds from before the undone changes: it ends the hold that they began or
- * reopened, then reopens the one that they ended.
+ * Returns the update that restores the holds from before the undone changes: it ends the hold that those changes began
+ * or reopened, then reopens the one that they ended.
  */
 function afterUndo(
   change: RankChange,
@@ -221,7 +215,6 @@ function afterUndo(
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-/** Returns the update that makes an ended hold active again, with its count of failed returns reset. */
 function reopened(hold: Hold, actor: Actor): HoldUpdate {
   const { returnChangeId: _, endedAt: _ended, nextTryAt: _next, code: _code, ...kept } = hold;
   const again: Hold = { ...kept, state: 'active', tries: 0, message: '' };
@@ -229,15 +222,14 @@ function reopened(hold: Hold, actor: Actor): HoldUpdate {
 }
 
 /**
- * Returns the update that ends a hold whose time is up, after an undo reverted its earlier end. The undo restores the
- * roles from before the hold.
+ * Returns the update for a hold whose early end is undone after its time is up. The hold is then treated as having
+ * ended normally: the undo restores the roles from before it.
  */
 function overdue(hold: Hold, { message }: RankChange, actor: Actor): HoldUpdate {
   const ended: Hold = { ...hold, state: 'ended', endedAt: actor.at, message };
   return { holds: [ended], events: [suspensionEvent('end', ended, actor)] };
 }
 
-/** Returns the update that ends the hold. `by` is the change that ended it. */
 function endedByChange(
   hold: Hold,
   state: EndedState,
@@ -251,7 +243,7 @@ function endedByChange(
 
 const endEvents = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
 
-/** Returns the update that marks the hold as ending while its return has no outcome. */
+/** Returns the update that marks the hold as ending, because the outcome of its return is still open. */
 function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate {
   if (hold?.does !== 'return' || own === undefined) return nothing;
   const { endedAt: _, ...kept } = own;
@@ -271,8 +263,8 @@ function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldU
 }
 
 /**
- * Returns the update that reverts a change's effects on the holds, after a later read has shown that the change had no
- * effect. For a change that was never recorded as applied, the update is empty.
+ * Returns the update that reverts a change's effects on the holds, because a later read has shown that the change had
+ * no effect. The update is empty if the change was never recorded as applied.
  */
 function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, actor: Actor): HoldUpdate {
   const closing = own === undefined ? nothing : withdrawn(change, own, actor);
@@ -292,7 +284,10 @@ function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Ac
     : endedByChange(own, was.as, { id: was.by, message }, actor);
 }
 
-/** Returns the update that schedules a retry after a failed return. A final refusal makes the hold stuck. */
+/**
+ * Returns the update that schedules a retry after a failed return. If the return was refused for a lasting reason, the
+ * hold becomes stuck.
+ */
 export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, actor: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
   const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
@@ -303,21 +298,21 @@ export function postponed(hold: Hold, why: { code: ErrorCode; message: string },
   return { holds: [later], events: isNew ? [suspensionEvent('stuck', later, actor)] : [] };
 }
 
-/** The verdict on a hold after its member was read. */
 export type HoldVerdict =
   /**
-   * Restore these roles (ids). `missing` lists the earlier roles that the group no longer lists and the member does not
-   * hold.
+   * Restore `roles` (ids). `missing`: the roles from before the hold that can't be restored, because the group no
+   * longer lists them. Roles that the member still holds are not missing.
    */
   | { do: 'give_back'; roles: number[]; missing: number[] }
-  /** Give the hold's roles (ids) back to a member who rejoined without them. */
+  /** Give the hold's roles (ids) again to a member who rejoined the group without them. */
   | { do: 'renew'; roles: number[] }
   | { do: 'keep'; update: HoldUpdate };
 
 /**
- * Compares the member's roles with those that the hold gave. `isOver`: the hold must end now. `force`: at the hold's
- * end, the earlier roles are restored whatever the member holds. `givenAt`: the request time of the last change to the
- * member's roles; a membership that began later is a rejoin. `member`: `undefined` if the user is not in the group.
+ * Decides on a hold by comparing the member's roles with those that the hold gave. `isOver`: the hold must end now.
+ * `force`: if the hold is over, its end restores the roles from before it, whatever the member holds now. `givenAt`:
+ * the request time of the last change to the member's roles; a member who joined later has rejoined. `member`:
+ * `undefined` if the user is not in the group.
  */
 export function judgeHold(
   hold: Hold,
@@ -331,7 +326,7 @@ export function judgeHold(
   actor: Actor,
 ): HoldVerdict {
   if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, actor) };
-  // rankd can't restore unlisted roles, and changes to them prove nothing about the hold.
+  // rankd can't restore unlisted roles, and changes to them say nothing about the hold, so it ignores them.
   const listed = (ids: number[]) => heldIds(roles, { roleIds: ids }).filter((id) => !isUnlisted(roles, id));
   const held = listed(member.roleIds).join();
   const isBare = held === listed([]).join();
@@ -361,20 +356,20 @@ export function judgeHold(
 }
 
 /**
- * rankd's clock, which dates holds, may be ahead of Roblox's, which dates memberships. A member without the hold's
- * roles therefore counts as rejoined even if the membership began up to this long before the hold. A member with
- * exactly these roles gets no margin: one who joined just before the hold would lose the earlier roles.
+ * rankd's clock, which dates holds, can be ahead of Roblox's, which dates memberships. A member without the hold's
+ * roles is therefore treated as having rejoined even if the membership began up to this long before the hold. The
+ * margin does not apply to a member who has exactly the hold's roles: one who joined just before the hold would lose
+ * the roles from before it.
  */
 const clockMarginMs = 60_000;
 
-/** True if the member's current membership began after `since` (epoch milliseconds). */
 function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boolean {
   return joinedAt !== undefined && joinedAt > since;
 }
 
 /**
- * True if the member left the group after the change was requested, and rejoined. Leaving removes all roles, so a
- * member who still holds a role that the change gives or takes has not left, even if the clocks suggest it.
+ * True if the member left the group after the change was requested, and has rejoined since. Leaving removes all roles,
+ * so a member who still holds a role that the change gives or takes has not left, even if the clocks suggest it.
  */
 export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChange, member: Member): boolean {
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
@@ -393,7 +388,7 @@ function endedWithoutChange(hold: Hold, state: EndedState, message: string, acto
 }
 
 /**
- * Returns the update that changes the hold's end. Only the operator can do this; afterwards, no key can end the hold.
+ * Returns the update that changes the hold's end. Only the operator can do this; from then on, no key can end the hold.
  */
 export function extended({ keyId: _, ...hold }: Hold, endsAt: number, actor: Actor): HoldUpdate {
   const after: Hold = { ...hold, endsAt };

@@ -22,7 +22,7 @@ export interface NewKey extends KeyRules {
   scopes: Scope[];
   expiresAt?: number;
   isSimulated?: boolean;
-  /** Absent for a Discord key. */
+  /** Absent for a Discord key, which has no secret. */
   secret?: NewSecret;
 }
 
@@ -33,16 +33,15 @@ export interface KeyEdit {
   /** null resumes the key. */
   pausedAt?: number | null;
   resumedAt?: number;
-  /** null makes a key from the simulated group valid for the real group, too. */
+  /** null makes a key that was created for the simulated group valid for the real one, too. */
   isSimulated?: null;
   /** A new secret. Older ones are accepted until `olderUntil`, or until their own expiry if that is earlier. */
   secret?: NewSecret & { olderUntil: number };
 }
 
-/** Judges a change to a key, given the stored key. */
 export type JudgeKey = (key: Key) => Verdict<KeyEdit>;
 
-/** Judges whether a key can be created. `namesake` is an unrevoked key with the same name. */
+/** Judges the creation of a key. `namesake`: an unrevoked key that already has the name. */
 export function judgeNewKey(key: NewKey, actor: Actor): (namesake: Key | undefined) => Verdict<NewKey> {
   return (namesake) => {
     if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), actor)] };
@@ -54,8 +53,7 @@ export function judgeNewKey(key: NewKey, actor: Actor): (namesake: Key | undefin
 }
 
 /**
- * Judges whether a key can get a new secret. The old secrets are accepted until `oldExpiresAt` (epoch milliseconds) at
- * the latest.
+ * Judges the rotation of a key. Its old secrets are accepted until `oldExpiresAt` (epoch milliseconds) at the latest.
  */
 export function judgeRotation(
   { secret, oldExpiresAt }: { secret: NewSecret; oldExpiresAt: number },
@@ -79,7 +77,10 @@ export function judgeRules(rules: KeyRulesChange, actor: Actor): JudgeKey {
   };
 }
 
-/** Judges whether a key from the simulated group can be adopted. An adopted key is valid for the real group, too. */
+/**
+ * Judges the adoption of a key that was created for the simulated group. An adopted key is also valid for the real
+ * group.
+ */
 export function judgeAdoption(actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfRevoked(key, 'it cannot be adopted');
@@ -88,7 +89,6 @@ export function judgeAdoption(actor: Actor): JudgeKey {
   };
 }
 
-/** Judges whether a key can be revoked. A key that is already revoked retains its first revocation time. */
 export function judgeRevocation(actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key);
@@ -97,7 +97,6 @@ export function judgeRevocation(actor: Actor): JudgeKey {
   };
 }
 
-/** Judges whether a key can be paused or resumed. A key that is already paused retains its pause time. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, actor: Actor): JudgeKey {
   return (key) => {
     const refusal = paused ? refusalOfRevoked(key, 'it cannot be paused') : undefined;
@@ -112,7 +111,6 @@ function refusalOfOwn(key: Key): RankdError | undefined {
   return refusalOfDeclared(`Key "${key.name}"`, key);
 }
 
-/** Returns the refusal to replace a Discord key's secret: such a key has none. */
 export function refusalOfSecret({ name, isForDiscord }: Key): RankdError | undefined {
   if (!isForDiscord) return undefined;
   return new RankdError('conflict', `Key ${name} is for Discord: it has no secret to replace.`, {
@@ -134,7 +132,6 @@ function refusalOfRevoked({ name, revokedAt }: Key, consequence: string): RankdE
   });
 }
 
-/** Judges a change to the workspace's state or plan. Never refuses it. */
 export function judgeWorkspace(
   { active, plan }: { active?: boolean | undefined; plan?: Plan | undefined },
   actor: Actor,
@@ -148,7 +145,7 @@ export function judgeWorkspace(
   });
 }
 
-/** The rules to set; null removes a rule, and omitted ones stay as they are. */
+/** The rules to set. null removes a rule; omitted rules stay as they are. */
 export type KeyRulesChange = { [Rule in keyof KeyRules]?: KeyRules[Rule] | null };
 
 export const ruleNames = [
@@ -165,12 +162,10 @@ export const ruleNames = [
   'isForDiscord',
 ] as const satisfies ReadonlyArray<keyof KeyRules>;
 
-/** Picks the rules from an object's fields. */
 export function rulesOf(key: KeyRules): KeyRules {
   return Object.fromEntries(ruleNames.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
 }
 
-/** Returns each rule whose value changes, with its values before and after. */
 function changedRules(before: KeyRules, change: KeyRulesChange): Record<string, { from: unknown; to: unknown }> {
   const changed = ruleNames.filter((rule) => change[rule] !== undefined && change[rule] !== (before[rule] ?? null));
   return Object.fromEntries(changed.map((rule) => [rule, { from: before[rule] ?? null, to: change[rule] }]));

@@ -5,9 +5,9 @@ import type { ErrorCode } from '../base/errors.ts';
 // ---- the group on the platform ----
 
 /**
- * `base`: the role every member holds; `guest`: the role of non-members; `owner`: the role of the group's owner;
- * `unclear`: a role that may be the base role, because the platform does not show which role is; `private`: a role that
- * the group's list omits. rankd gives and takes only `custom` roles.
+ * `base`: the role that every member holds; `guest`: the role of non-members; `owner`: the role of the group's owner;
+ * `unclear`: a role that may be the base role, as long as the platform does not show which role is; `private`: a role
+ * that the group's list omits. rankd gives and takes only `custom` roles.
  */
 export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'private' | 'custom';
 
@@ -21,46 +21,43 @@ export interface Role {
   powers?: Power[];
 }
 
-/** A power that makes a role worth stealing: one permission on the platform, or several similar ones. */
+/** A power that makes a role attractive to attackers: one permission on the platform, or several similar ones. */
 export type Power = 'change ranks' | 'accept members' | 'remove members' | 'manage the group';
 
 export interface Group {
   id: number;
   name: string;
   memberCount: number;
-  /** The group's owner; absent if it has none. */
   ownerId?: number;
-  /** True if the platform has locked the group: nothing in it can be changed. */
+  /** True if the platform has locked the group, so that nothing in it can be changed. */
   isLocked?: boolean;
 }
 
 /** A user's request to be forgotten, which the platform passes on to the experiences that the user has visited. */
 export interface ErasureRequest {
-  /** The platform notification's id. */
+  /** The id of the platform's notification. */
   id: string;
   /** Replaced by a pseudonym once the request is done. */
   userId: number;
   /**
-   * The time of the request according to the platform, or the time when rankd received it if the platform gave none.
+   * The time of the request according to the platform or, if the platform gave none, the time when rankd received it.
    */
   requestedAt: number;
   receivedAt: number;
   doneAt?: number;
 }
 
-/** A place in an experience. */
 export interface Place {
   id: number;
   name: string;
 }
 
-/** A platform user with their current name. */
 export interface NamedUser {
   id: number;
   name: string;
 }
 
-/** A member with all roles that the platform reported. The base role may or may not be listed. */
+/** A member, with the roles that the platform reports. They may or may not include the base role. */
 export interface Member {
   userId: number;
   roleIds: number[];
@@ -75,7 +72,7 @@ export interface Member {
 export interface Credential {
   /** `unreported`: the platform responds, but does not report the state. */
   state: 'valid' | 'disabled' | 'expired' | 'invalid' | 'unreported';
-  /** With `invalid`: the platform's text, e.g. `401: Invalid API Key`. */
+  /** The platform's message if the state is `invalid`, e.g. `401: Invalid API Key`. */
   refusal?: string;
   /** The acting account; absent if the platform does not report it. */
   userId?: number;
@@ -84,10 +81,9 @@ export interface Credential {
   expiresAt?: number;
 }
 
-/** The account that rankd acts with, and its reach. */
+/** The account that rankd acts with, and the limits on its changes. */
 export interface ActingAccount {
   userId: number;
-  /** The group's owner; `undefined` if it has none. */
   ownerId: number | undefined;
   /**
    * The highest rank among its roles; 0 if it is not a member of the group. Unless it owns the group, it can change
@@ -123,33 +119,32 @@ export type Direction = (typeof directions)[number];
 
 /** A key's own rules. Its limits on ranks apply in addition to the policy's. */
 export interface KeyRules {
-  /** The key may not give or take roles above this rank. */
+  /** The key can't give or take roles above this rank. */
   maxRank?: number;
-  /** The key may not give or take roles below this rank, or change members below it. */
+  /** The key can't give or take roles below this rank, or change members below it. */
   minRank?: number;
   /** The role (id) whose current rank applies instead of `maxRank`. */
   maxRankRole?: number;
   /** The role (id) whose current rank applies instead of `minRank`. */
   minRankRole?: number;
-  /** The only direction in which the key may change ranks; absent if both are allowed. */
+  /** The only direction in which the key can change ranks; absent if both are allowed. */
   direction?: Direction;
   selfRank?: 'deny';
-  /** True for the key of a game that changes ranks on its own: its changes need no player as ranker. */
+  /** True for the key of a game that changes ranks automatically: its changes need no player as ranker. */
   isSystem?: boolean;
-  /** True if the key may give and take privileged roles even if these are reserved for the operator. */
+  /** True if the key is allowed to give and take privileged roles even if the policy reserves them for the operator. */
   isPrivileged?: boolean;
-  /**
-   * True if the key is valid without a place and from every place: for clients that are not games, such as a bot or a
-   * web shop.
-   */
+  /** True if the key is valid from any place or none, for clients that are not games, such as a bot or a web shop. */
   isAnyPlace?: boolean;
-  /** The limit on rank requests per minute, in place of the general limit. */
+  /** The maximum number of rank requests per minute, in place of the general limit. */
   ratePerMinute?: number;
-  /** True if the key has no secret, because only Discord users with a certain role use it. This rule never changes. */
+  /**
+   * True for a key that only Discord users with a certain role use; such a key has no secret. This rule never changes.
+   */
   isForDiscord?: boolean;
 }
 
-/** An API key's record. The store has only the SHA-256 and the masked form of a secret, never the secret itself. */
+/** An API key. The store contains only the SHA-256 and the masked form of a secret, never the secret itself. */
 export interface Key extends KeyRules {
   id: string;
   name: string;
@@ -160,13 +155,14 @@ export interface Key extends KeyRules {
   revokedAt?: number;
   /** Set while the key is paused, by the circuit breaker or the operator. */
   pausedAt?: number;
-  /** The time when the last pause ended. */
   resumedAt?: number;
-  /** True if the key was created for a simulated group and not adopted since: only simulated groups accept it. */
+  /**
+   * True if the key was created for a simulated group and has not been adopted since. Only simulated groups accept it.
+   */
   isSimulated?: boolean;
   /**
-   * Set if the configuration declares the key, e.g. `rankd.yaml:31`; then only the configuration can change or revoke
-   * it, but an operator can still pause it.
+   * Set if the configuration declares the key, e.g. `rankd.yaml:31`. Only the configuration can then change or revoke
+   * the key, but an operator can still pause it.
    */
   declaredIn?: string;
   /** The accepted secrets, newest first. A key has more than one only during a rotation's overlap. */
@@ -174,16 +170,15 @@ export interface Key extends KeyRules {
 }
 
 export interface KeySecret {
-  /** The part that may be shown, e.g. `rk_live_3kf…Zp9`. */
+  /** The part that is safe to show, e.g. `rk_live_3kf…Zp9`. */
   masked: string;
   createdAt: number;
-  /** Set on a rotation's old secret: the time when the newer one was created. */
+  /** The time when a rotation replaced the secret; absent for the current secret. */
   replacedAt?: number;
-  /** Set on a rotation's old secret: the time when it expires. */
+  /** The time when a replaced secret expires; absent for the current secret. */
   expiresAt?: number;
-  /** The time of the last use that a daemon has stored; a newer use may not be stored yet. */
+  /** The time of the last recorded use. A daemon may not have recorded more recent uses yet. */
   lastUsedAt?: number;
-  /** The place of that use. */
   lastPlaceId?: number;
 }
 
@@ -196,7 +191,7 @@ export interface WhitelistEntry {
   active: boolean;
   note: string;
   addedAt: number;
-  /** Set if the configuration declares the entry, e.g. `rankd.yaml:38`; then only the configuration can change it. */
+  /** Set if the configuration declares the entry, e.g. `rankd.yaml:38`. Only the configuration can then change it. */
   declaredIn?: string;
 }
 
@@ -218,15 +213,13 @@ export interface NewSecret {
   masked: string;
 }
 
-/** The store's data about the key behind a secret. */
+/** The stored data about the key that a secret belongs to. */
 export interface KeyRecord {
   workspace: Workspace;
   key: Key;
-  /** The secret's id, e.g. for `recordKeyUses`. */
   secretId: string;
-  /** Set if a rotation replaced the secret at `since`; it is accepted until `until`. */
+  /** Set if a rotation replaced the secret at `since`; the secret is accepted until `until`. */
   retiring?: { since: number; until: number };
-  /** The requested place's whitelist entry. */
   entry?: WhitelistEntry | undefined;
 }
 
@@ -245,7 +238,7 @@ export interface RankRequest {
   prefix?: string;
   /** The host of the caller's `webhookUrl`; the rest of that address may contain a secret. */
   webhookHost?: string;
-  /** SHA-256 (hex) of the caller's `webhookUrl`, if it may select one of the operator's webhooks. */
+  /** SHA-256 (hex) of the caller's `webhookUrl`, if games are allowed to select a webhook by its address. */
   webhookHash?: string;
   /** The caller's reason, in their own words; at most `maxReasonLength` characters are stored. */
   reason?: string;
@@ -253,7 +246,7 @@ export interface RankRequest {
 
 export const maxReasonLength = 200;
 
-/** A role in the history, with the name and rank from when the change was planned. */
+/** A role as the history records it: with its name and rank from when the change was planned. */
 export type NamedRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 /**
@@ -265,26 +258,25 @@ export type ChangeState = (typeof changeStates)[number];
 
 export const changeStates = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const;
 
-/** The states of a change that has not ended. */
 export const openChangeStates = ['pending', 'unknown'] as const satisfies ChangeState[];
 
-/** The states of a change that has changed its member or may have done so. */
+/** The states of a change that has affected its member, or may have. */
 export const effectiveStates = ['pending', 'applied', 'unknown'] as const satisfies ChangeState[];
 
 /**
- * `forward`: rankd makes the change · `compensate`: rankd restores the earlier roles, because the change could not be
+ * `forward`: rankd makes the change · `compensate`: rankd restores the previous roles, because the change could not be
  * completed.
  */
 export type ChangePhase = 'forward' | 'compensate';
 
-/** The time for which an idempotency key applies after its first request, in milliseconds. */
+/** An idempotency key applies for this long after its first request. */
 export const idempotencyWindowMs = 24 * 3_600_000;
 
 /** The kinds of change to one extra role; the member's rank stays the same. */
 export const roleChangeKinds = ['role_added', 'role_removed'] as const;
 export type RoleChangeKind = (typeof roleChangeKinds)[number];
 
-/** A change to a member's rank or extra roles, in the history. */
+/** A record in the history: a change to a member's rank or extra roles. */
 export interface RankChange extends RankRequest {
   /** Set if the change adds or removes an extra role; absent if it changes the rank. */
   kind?: RoleChangeKind;
@@ -292,34 +284,39 @@ export interface RankChange extends RankRequest {
   /** The unique title of the change's group. All groups share one history. */
   group: string;
   state: ChangeState;
-  /** The reason it was not applied, or null. */
+  /** The reason why the change was not applied, or null. */
   code: ErrorCode | null;
-  /** The message for the caller. */
   message: string;
-  /** The role for `newRankId`; absent if no plan was approved, e.g. because there is no such role. */
+  /** The role that `newRankId` means; absent if no plan was approved, e.g. because there is no such role. */
   roleId?: number;
-  /** The highest role that counted for the rank before a rank change; absent if there was none, or no plan. */
+  /** The highest role that counted for the rank before a rank change; absent if there was no such role or no plan. */
   oldRoleId?: number;
-  /** The role ids held before, ascending, base role included; empty if the member was not read. */
+  /** The member's role ids before the change, ascending, base role included; empty if the member was not read. */
   rolesBefore: number[];
   /**
-   * The role ids after the change: the wanted ones in an open change or a dry run, the known ones once it has ended.
+   * The member's role ids after the change: the wanted ones in an open change or a dry run, the known ones once the
+   * change has ended.
    */
   rolesAfter: number[];
-  /** The roles that the plan gave, took or left in place, ascending by rank; absent if there was no plan. */
+  /** The roles that the plan gives, takes or leaves in place, ascending by rank; absent if there was no plan. */
   roles?: NamedRole[];
   phase: ChangePhase;
-  /** Absent for a change without a key, by the operator or the daemon. */
+  /** Absent for a change by the operator or the daemon. */
   keyId?: string;
-  /** Absent for a change without a place. */
   placeId?: number;
   /** `key:<id>`, `discord:<hash>`, `cli:<user>@<host>`, `web:<user>@<host>` (the dashboard) or `daemon`. */
   by: string;
   /** True for a test key: rankd plans and records the change, but never sends it to the platform. */
   dryRun: boolean;
-  /** True if the breaker counts it as a demotion: the member loses a role without rising, or is suspended. */
+  /**
+   * True if the circuit breaker counts the change as a demotion: the member loses a role without rising, or is
+   * suspended.
+   */
   demotion: boolean;
-  /** The highest rank among the roles before the change, after it, and in an early return; 0 if there was no plan. */
+  /**
+   * The highest rank among the member's roles before the change, after it and after an early return; 0 if there was no
+   * plan.
+   */
   topRank: number;
   /** True if one of those roles is privileged; see `core/rules/ranks.ts`. */
   privileged: boolean;
@@ -329,11 +326,10 @@ export interface RankChange extends RankRequest {
   undoOf?: string;
   /** The undo run (id) that made the change. */
   undoId?: string;
-  /** The change's effect on one of the member's holds; see `core/holds.ts`. */
   hold?: HoldPart;
   /** SHA-256 (hex) of the caller's `Idempotency-Key`. */
   idempotencyKey?: string;
-  /** SHA-256 (hex) of the request with this idempotency key. */
+  /** SHA-256 (hex) of the request's content, which exposes a different request with the same idempotency key. */
   fingerprint?: string;
 }
 
@@ -341,21 +337,22 @@ export interface RankChange extends RankRequest {
 
 /**
  * `suspension`: rankd takes all custom roles, and restores them at the end; until then, it refuses ordinary changes to
- * the member. `temporary`: a rank or an extra role for a limited time; at the end, rankd restores the earlier roles.
+ * the member. `temporary`: rankd gives a rank or an extra role for a limited time, and restores the previous roles at
+ * the end.
  */
 export type HoldKind = 'suspension' | 'temporary';
 
 /**
- * `active`: in force · `ending`: the change that restores the roles is open · `ended`: the earlier roles were restored
- * · `lifted`: the hold was ended early · `superseded`: a different change to the member replaced the hold, and nothing
- * was restored · `forfeited`: the member left the group or was forgotten · `stuck`: the return was refused; rankd
- * retries it, but an operator should check it.
+ * `active`: in force · `ending`: the change that restores the roles is open · `ended`: the roles from before the hold
+ * were restored · `lifted`: the hold was ended early · `superseded`: a different change to the member replaced the
+ * hold, and nothing was restored · `forfeited`: the member left the group or was forgotten · `stuck`: the return was
+ * refused; rankd retries it, but an operator should check it.
  */
 export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' | 'forfeited' | 'stuck';
 
 export type EndedState = Extract<HoldState, 'ended' | 'lifted' | 'superseded' | 'forfeited'>;
 
-/** A suspension, or a temporary rank or role. At its end, the member gets the earlier roles back. */
+/** A suspension, or a temporary rank or role. When it ends, rankd restores the roles from before it. */
 export interface Hold {
   id: string;
   group: string;
@@ -386,9 +383,8 @@ export interface Hold {
   awaySince?: number;
   /** The number of failed returns. */
   tries: number;
-  /** The time of the next attempt after a failed return. */
   nextTryAt?: number;
-  /** The reason the last return of an open hold failed; absent if none has failed. */
+  /** The reason why the last return of an open hold failed; absent if none has failed. */
   code?: ErrorCode;
   /** The message of the last failed return or of the hold's end; empty before either. */
   message: string;
@@ -396,9 +392,10 @@ export interface Hold {
 
 /**
  * A change's effect on one of its member's holds. `begin`: the hold is in force once the change is applied. `return`:
- * the change restores the earlier roles. `renew`: it gives the hold's roles back to a member who left and rejoined.
- * `lift`: it gives a different rank, and ends the hold. `undo`: it restores the roles and holds from before an earlier
- * change; `id` is the hold that the earlier change ended or, if there is none, the open hold that the undo ends.
+ * the change restores the roles from before the hold. `renew`: it gives the hold's roles again to a member who left and
+ * rejoined. `lift`: it gives a different rank, and ends the hold. `undo`: it restores the roles and holds from before
+ * the undone change; `id` is the hold that the undone change had ended or, if there is none, the open hold that the
+ * undo ends.
  */
 export type HoldPart =
   | { does: 'begin'; id: string; kind: HoldKind; endsAt?: number }
@@ -408,14 +405,14 @@ export type HoldPart =
   | {
       does: 'undo';
       id: string;
-      /** The earlier end of the hold, if the undo reopens it. */
+      /** The end of the hold that the undo reverts by reopening the hold. */
       reopens?: HoldEnd;
       /**
-       * The earlier end of the hold, if its time is up, so that the undo restores the earlier roles instead of
-       * reopening it.
+       * The end of the hold that the undo reverts, if the hold's time is up: the undo then restores the roles from
+       * before the hold, and does not reopen it.
        */
       ends?: HoldEnd;
-      /** The earlier end of the open hold, if the undone change had reopened it. */
+      /** The previous end of the open hold, if the undone change had reopened the hold: the undo restores this end. */
       recloses?: HoldEnd;
     };
 
@@ -434,7 +431,7 @@ export interface AuditEvent {
   by: string;
   /** e.g. `key.create`, `whitelist.add`, `rank.refused`. */
   action: string;
-  /** The subject's id, e.g. of a key, place or change. */
+  /** The id of the subject, e.g. a key, place or change. */
   subject: string;
   detail: Record<string, unknown>;
 }

@@ -1,31 +1,34 @@
-/** The status that a daemon publishes to all daemons on its store. */
+/** The status that a daemon publishes to all daemons that share its store. */
 export interface NodeStatus {
   version: string;
   /** e.g. `http://10.0.0.5:7265` */
   url: string;
-  /** The title of the group whose ranks the daemon changes. */
   group: string;
-  /** The address of the daemon's dashboard, if the dashboard always listens. */
+  /** The address of the daemon's dashboard, if the daemon always serves it. */
   page?: string | null;
   isDraining: boolean;
   uptimeSeconds: number;
   requestsInFlight: number;
-  /** Calls waiting for the platform's budget. */
+  /** The number of platform calls that are waiting for budget. */
   callsWaiting: number;
-  /** The platform's budget for each operation; empty if the platform has no limits. */
+  /** The platform's budget for each operation; empty if the platform has no rate limits. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
-  /** The reason the credential is refused; null if it is accepted. */
+  /** The reason why the platform refuses the credential; null if it accepts it. */
   credentialProblem: string | null;
   /** The database server's clock minus the clock of the daemon's machine. */
   serverAheadMs: number;
-  /** A fingerprint of each setting that all nodes should share, by name: equal fingerprints mean equal values. */
+  /**
+   * A fingerprint of each setting that all nodes should share, keyed by setting. Equal fingerprints mean equal values.
+   */
   settings: Record<string, string>;
 }
 
-/** `no lease`: its heartbeat is too old, so it must not make changes · `ended`: other nodes have declared it dead. */
+/**
+ * `no lease`: the node's last heartbeat is too old, so it must not make changes · `ended`: other nodes have declared
+ * the node dead.
+ */
 export type NodeState = 'serving' | 'draining' | 'no lease' | 'ended';
 
-/** A daemon as all daemons on its store see it. */
 export interface SeenNode {
   id: string;
   name: string;
@@ -34,15 +37,14 @@ export interface SeenNode {
 }
 
 /**
- * A setting that differs between nodes. `sides`: node names, grouped by equal values; nodes whose value is unknown are
- * left out.
+ * A setting that differs between nodes. `sides`: the node names, grouped by value; nodes with an unknown value are left
+ * out.
  */
 export interface Difference {
   setting: string;
   sides: string[][];
 }
 
-/** Returns the differences in version, group and settings between the nodes that have not ended. */
 export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
   const alive = nodes.filter(({ state }) => state !== 'ended');
   const all = alive.map(({ name, status: { version, group, settings } }) => ({
@@ -67,8 +69,8 @@ export const connectionsPerDaemon = 5;
 export const maxSkewMs = 2_000;
 
 /**
- * Returns the live daemons on machines whose clocks differ from the database server's: records use the server's time,
- * and logs use the machine's.
+ * Returns the live daemons whose machine's clock differs from the database server's. Records use the server's time, and
+ * logs use the machine's.
  */
 export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
   return nodes.flatMap(({ name, state, status: { serverAheadMs } }) =>
@@ -76,7 +78,6 @@ export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; s
   );
 }
 
-/** Returns a text such as `3 s behind the server's`. */
 export function skewText(serverAheadMs: number): string {
   return `${Math.round(Math.abs(serverAheadMs) / 1_000)} s ${serverAheadMs > 0 ? 'behind' : 'ahead of'} the server's`;
 }

@@ -6,16 +6,16 @@ import type { Policy } from './rules/rule.ts';
 
 type RoleRule = 'maxRank' | 'minRank' | 'lockedRoles' | 'privilegedRoles' | 'protectedRoles';
 
-/** The group owner's rules as written: they may name roles. */
+/** The group owner's rules as the configuration states them: they can refer to roles by name. */
 export type PolicySettings = Omit<Policy, RoleRule> &
   Pick<NamingSettings, RoleRule> & {
-    /** `refuse`: a request is refused if its `oldRankName` names a role that the member does not hold. */
+    /** `refuse`: refuses a request whose `oldRankName` names a role that the member does not hold. */
     stale: 'ignore' | 'refuse';
   };
 
 /**
- * Returns the rules with their roles resolved. A bound whose role is gone does not limit anything here:
- * `refusalOfMisfit` refuses the change.
+ * Returns the rules with their roles resolved. A bound whose role is gone sets no limit here, because `refusalOfMisfit`
+ * refuses the change anyway.
  */
 export function policyFor({ named }: Pick<ResolvedRoles, 'named'>, settings: PolicySettings): Policy {
   const ids = (roles: readonly Role[]) => roles.map(({ id }) => id);
@@ -30,7 +30,7 @@ export function policyFor({ named }: Pick<ResolvedRoles, 'named'>, settings: Pol
   };
 }
 
-/** Returns a sentence for each name in the policy's lists that several roles share; the name means all of them. */
+/** Returns a warning for each name in the policy's lists that several roles share: the name then means all of them. */
 export function strayNames(
   roles: Role[],
   { lockedRoles, privilegedRoles, protectedRoles }: Pick<NamingSettings, Extract<RoleRule, `${string}Roles`>>,

@@ -26,8 +26,8 @@ export const policyRules: readonly PolicyRule[] = [
 const withoutSteps = policyRules.filter((rule) => rule !== steps);
 
 /**
- * The rules for each kind of requested change. Step limits apply only to rank changes. The end of a suspension counts
- * as a promotion. A suspension's rules also apply to its early return; see `earlyReturnOf`.
+ * The rules for each kind of requested change. Step limits apply only to rank changes. The end of a suspension is
+ * treated as a promotion. A suspension's rules also apply to its early return; see `earlyReturnOf`.
  */
 export const rulesFor = {
   rank: policyRules,
@@ -46,8 +46,8 @@ function alsoOnEarlyReturn(rule: PolicyRule): PolicyRule {
 }
 
 /**
- * Applies `refusal` to the plan `of.earlyReturn`, if there is one. An early return counts as a promotion only if the
- * member rises.
+ * Checks the plan `of.earlyReturn`, if there is one, with `refusal`. An early return is treated as a promotion only if
+ * the member rises.
  */
 export function refusalOfEarlyReturn(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
   const { earlyReturn } = of;
@@ -56,9 +56,9 @@ export function refusalOfEarlyReturn(of: PolicyCase, refusal: PolicyRule['refusa
 }
 
 /**
- * Returns the plan for an early return: the end of a suspension restores the roles from before the temporary rank or
- * role that it replaced, so a key could end a temporary demotion early. Returns `undefined` for the operator, or if the
- * member has no temporary rank or role.
+ * Returns the plan for an early return. The end of a suspension restores the roles from before the temporary rank or
+ * role that the suspension replaced. Without a check of this plan, a key could therefore end a temporary demotion early
+ * by suspending the member. Returns `undefined` for the operator, or if the member has no temporary rank or role.
  */
 export function earlyReturnOf(
   { key, request, scheme, plan }: Pick<PolicyCase, 'key' | 'request' | 'scheme' | 'plan'>,
@@ -68,7 +68,7 @@ export function earlyReturnOf(
   return restorePlan(scheme, { userId: request.rankeeId, roleIds: plan.goal.from }, open.rolesBefore);
 }
 
-/** The only rules for an undo, and for the end of a hold by the operator or the daemon. */
+/** The only rules that apply to an undo, and to the end of a hold by the operator or the daemon. */
 const undoRules = [ceiling, floor, lockedRoles, protectedMembers];
 
 export function refusalOfUndo(

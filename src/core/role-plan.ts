@@ -14,15 +14,14 @@ import {
 } from './role-scheme.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
-/** The steps from a member's roles to the target, and the roles afterwards. */
 export interface RolePlan {
   target: Role;
   goal: Goal;
   /** Empty if the change needs no write. */
   steps: Step[];
-  /** The highest role that counts for the rank before the change, if any. */
+  /** The highest role before the change that counts for the rank. */
   highestBefore: Role | undefined;
-  /** Set if the target is an extra role, which is given or taken while the rank stays. */
+  /** Set if the target is an extra role, which the change gives or takes without changing the rank. */
   kind?: RoleChangeKind;
 }
 
@@ -31,7 +30,8 @@ export interface RolePlan {
  *
  * With a ladder, the target replaces all other roles on the ladder; roles off the ladder stay. Without a ladder, the
  * target replaces the roles above it and, if it is new to the member, those at the member's highest rank; lower roles
- * stay. Every member has the base role: it is never written, and a member reaches it by losing the others.
+ * stay. Every member has the base role, so rankd never gives or takes it: a member reaches it by losing the other
+ * roles.
  */
 export function rolePlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const before = heldRoles(scheme.roles, member);
@@ -49,7 +49,6 @@ export function planAtLeast(scheme: RoleScheme, member: Member, target: Role): R
   return isReached ? planFrom(scheme, member, { after: before, target: highest }) : rolePlan(scheme, member, target);
 }
 
-/** Returns the roles among `managed` that the target replaces. */
 function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   const others = managed.filter((role) => role.id !== target.id);
   if (scheme.ladder !== undefined || target.kind === 'base') return others;
@@ -58,14 +57,14 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   return others.filter((role) => role.rank > target.rank || (role.rank === highest && !isHeld));
 }
 
-/** Plans to give or take one extra role. All other roles stay, and so does the rank. */
+/** Plans to give or take one extra role. All other roles and the rank stay the same. */
 export function planAlongside(scheme: RoleScheme, member: Member, target: Role, kind: RoleChangeKind): RolePlan {
   const others = heldRoles(scheme.roles, member).filter(({ id }) => id !== target.id);
   return { ...planFrom(scheme, member, { after: kind === 'role_added' ? [...others, target] : others, target }), kind };
 }
 
 /**
- * Plans a return to exactly these roles (ids), except those that the group no longer has or that its list omits. The
+ * Plans to restore exactly these roles (ids), except those that the group no longer has or that its list omits. The
  * target is the highest of them that counts for the rank. Throws `unknown_rank` if none does.
  */
 export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]): RolePlan {
@@ -76,8 +75,8 @@ export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]
 }
 
 /**
- * Plans a suspension: all custom roles are taken, and the target is given, whether it is on the ladder or not. The base
- * role stays.
+ * Plans a suspension: takes all custom roles and gives the target, whether or not it is on the ladder. The base role
+ * stays.
  */
 export function suspensionPlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const after = heldRoles(scheme.roles, { ...member, roleIds: [target.id] });
@@ -104,15 +103,18 @@ export function takesAway(plan: RolePlan): boolean {
   return rise(plan) <= 0 && plan.steps.some(({ kind }) => kind === 'unassign');
 }
 
-/** Returns a positive number if the member rises or gains an extra role, and a negative one for the opposite. */
+/**
+ * Returns a positive number if the member rises or gains an extra role, and a negative one if the member falls or loses
+ * an extra role.
+ */
 export function rise({ target, highestBefore, kind }: RolePlan): number {
   if (kind !== undefined) return kind === 'role_added' ? 1 : -1;
   return heightOf(target) - heightOf(highestBefore);
 }
 
 /**
- * True if the member has reached the change's goal: exactly its roles for an undo, a suspension, a return or a renewal;
- * its role or rank for any other change.
+ * True if the member's roles meet the change's goal. After an undo, a suspension, a return or a renewal, they must be
+ * exactly the planned roles; for any other change, the role or rank is enough.
  */
 export function isReached(
   scheme: RoleScheme,
@@ -132,7 +134,7 @@ export function isReached(
   return target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
 }
 
-/** True if the goal is exactly these roles, rather than a rank that allows other roles. */
+/** True if the change's goal is an exact set of roles, rather than a rank that allows other roles. */
 function isExact({ undoOf, hold }: Pick<RankChange, 'undoOf' | 'hold'>): boolean {
   if (undoOf !== undefined) return true;
   if (hold?.does === 'begin') return hold.kind === 'suspension';

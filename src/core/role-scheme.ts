@@ -5,19 +5,19 @@ import type { Member, Role } from './model.ts';
 export interface RoleScheme {
   /** Ascending by rank, the base role before other roles with its rank. */
   roles: Role[];
-  /** The roles of the promotion ladder, ascending by rank; `undefined` without a ladder. */
+  /** The roles of the promotion ladder, ascending by rank; `undefined` if there is no ladder. */
   ladder: Role[] | undefined;
   rankOne: RankOne;
 }
 
 /**
- * The meaning of a rank number that the base role shares with custom roles: the custom roles or the base role. Most
- * groups have such a rank: groups from before March 2026 kept their roles, and got a base role at rank 1 next to their
- * own lowest role. Source: Roblox's announcement of several roles per member (devforum 4525605).
+ * The roles that a rank number means if the base role shares it with custom roles: the custom roles or the base role.
+ * Most groups have such a number: groups from before March 2026 retained their roles, and got a base role at rank 1
+ * next to their own lowest role. Source: Roblox's announcement of several roles per member (devforum 4525605).
  */
 export type RankOne = 'custom' | 'base';
 
-/** Returns the roles for a number: a role id above 255, or a rank up to 255. */
+/** Returns the roles that a number means: a rank up to 255, or a role id above 255. */
 export function rolesNamed({ roles, rankOne }: Pick<RoleScheme, 'roles' | 'rankOne'>, number: number): Role[] {
   const named = roles.filter((role) => (number > 255 ? role.id : role.rank) === number);
   const isShared = named.some(isBase) && !named.every(isBase);
@@ -39,7 +39,6 @@ export function isUnclear({ kind }: Role): boolean {
   return kind === 'unclear';
 }
 
-/** Returns the error for a change that depends on which role is the base role. */
 export function undecided(): RankdError {
   return new RankdError(
     'platform_unavailable',
@@ -61,12 +60,12 @@ function isCounted(scheme: RoleScheme, role: Role): boolean {
   return isBase(role) || (isManaged(scheme, role) && !isUnclear(role));
 }
 
-/** Returns the roles that a rank change can end with, ascending by rank. */
+/** Returns the roles that can be the target of a rank change, ascending by rank. */
 export function givableRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => isCounted(scheme, role));
 }
 
-/** Returns the extra roles, which can be given and taken without changing the rank. There are none without a ladder. */
+/** Returns the extra roles, which a change can give and take without changing the rank. Empty if there is no ladder. */
 export function alongsideRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => role.kind === 'custom' && !isManaged(scheme, role));
 }
@@ -86,14 +85,13 @@ export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined 
   return counted.reduce<Role | undefined>((top, role) => (heightOf(role) >= heightOf(top) ? role : top), undefined);
 }
 
-/** Returns the roles' ids in ascending order. */
 export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
   return ascending(roles.map(({ id }) => id));
 }
 
 /**
- * Returns a member's role ids as change records contain them: ascending, without the guest role, and including roles
- * that the group's list omits. Includes the base role even if the platform does not list it.
+ * Returns a member's role ids in the form that change records use: ascending and without the guest role. Includes roles
+ * that the group's list omits, and the base role even if the platform does not report it.
  */
 export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[] {
   const guest = roles.find(({ kind }) => kind === 'guest');
@@ -101,7 +99,7 @@ export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[
   return ascending([...new Set([...base, ...member.roleIds])].filter((id) => id !== guest?.id));
 }
 
-/** True if the group's list omits this role (id): rankd never gives, takes or restores it. */
+/** True if the group's list omits this role (id), so that rankd never gives, takes or restores it. */
 export function isUnlisted(roles: Role[], roleId: number): boolean {
   const role = roles.find(({ id }) => id === roleId);
   return role === undefined || role.kind === 'private';
@@ -124,17 +122,17 @@ export function isRank(name: RoleName): name is number {
 }
 
 /**
- * Matches the names that a setting can hold. A number would be a rank or an id, and a long word may be a misplaced
- * secret.
+ * Matches the role names that a setting can contain. A number would be read as a rank or an id, and a long word may be
+ * a misplaced secret.
  */
 export const writableName = /^(?!.*rk_(live|test)_)(?!.*\S{41})(?=.*\D).{1,100}$/u;
 
-/** Returns the roles that a rank, role id or name in a setting means. */
+/** Returns the roles that a rank, role id or name means in a setting. */
 export function rolesMeant(group: Pick<RoleScheme, 'roles' | 'rankOne'>, name: RoleName): Role[] {
   return typeof name === 'number' ? rolesNamed(group, name) : rolesCalled(group.roles, name);
 }
 
-/** Returns the roles that a rank, role id or name in a request means. Names match more loosely than in settings. */
+/** Returns the roles that a rank, role id or name means in a request. Names match more loosely than in settings. */
 export function rolesRequested(group: Pick<RoleScheme, 'roles' | 'rankOne'>, name: RoleName): Role[] {
   return typeof name === 'number' ? rolesNamed(group, name) : rolesWanted(group.roles, name);
 }
@@ -150,9 +148,9 @@ export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], na
 }
 
 /**
- * Returns the roles that a user may mean by this name, from the strictest comparison that finds any. Role names contain
- * badges, emoji and spaces that people don't type. Settings use `rolesCalled`, because a lock must not apply to a role
- * that contains the words by chance.
+ * Returns the roles that a user may mean by this name, using the strictest comparison that finds any. Role names often
+ * contain badges, emoji and spaces that people don't type. Settings use `rolesCalled` instead, because a lock must not
+ * apply to a role that happens to contain the same words.
  */
 function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
   const called = rolesCalled(roles, name);
@@ -163,7 +161,6 @@ function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: str
   return alike.length > 0 ? alike : roles.filter((role) => spaced(wordsOf(role.name)).includes(spaced(words)));
 }
 
-/** Returns the runs of letters and digits in a name, in lower case. */
 export function wordsOf(name: string): string[] {
   return folded(name.normalize('NFKC')).match(/[\p{L}\p{N}]+/gu) ?? [];
 }

@@ -21,7 +21,7 @@ type Stops = 'ranks' | 'suspensions' | 'everything' | null;
 interface SettingKind {
   isList: boolean;
   /**
-   * True if each entry must identify exactly one role that members can hold. Otherwise an entry includes every matching
+   * True if each entry must identify exactly one role that members can hold. If false, an entry includes every matching
    * role.
    */
   meansOne: boolean;
@@ -29,7 +29,7 @@ interface SettingKind {
   ifUnread: Stops;
   /** The changes that are refused once the role is gone. */
   ifGone: Stops;
-  /** The end of a sentence about a role that is gone. */
+  /** The consequence of a missing role, for the end of a message. */
   loss: string;
 }
 
@@ -37,7 +37,6 @@ const guard = { isList: true, meansOne: false, ifUnread: 'everything', ifGone: n
 const single = { isList: false, meansOne: true } as const;
 const bound = { ...single, ifUnread: 'everything', ifGone: 'everything', loss: 'no rank can be changed' } as const;
 
-/** The settings of rankd.yaml that name roles. */
 const settingKinds = {
   'group.ladder': {
     ...{ isList: true, meansOne: true, ifUnread: 'ranks', ifGone: null },
@@ -54,12 +53,18 @@ const settingKinds = {
   'policy.min_rank': bound,
 } as const satisfies Record<string, SettingKind>;
 
-/** A misfit of a key's bound blocks nothing here: the rules `ceiling` and `floor` refuse only this key's changes. */
+/**
+ * A misfit of a key's bound blocks nothing here, because the rules `ceiling` and `floor` refuse the changes of that
+ * key.
+ */
 const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: "the key can't change any rank" };
 
 export type RoleSetting = keyof typeof settingKinds;
 
-/** One entry of a setting that names roles. `setting` is a `RoleSetting`, or names the rule and its key. */
+/**
+ * One entry of a setting that names roles. `setting` is a `RoleSetting` or, for a key's bound, e.g. `the max_rank of
+ * key NAME`.
+ */
 export interface RoleEntry {
   setting: string;
   entry: RoleName;
@@ -83,7 +88,7 @@ export interface RoleMisfit {
   setting: string;
   entry: string;
   message: string;
-  /** The suggested fix: the line to write, or the command to run. */
+  /** The line to write, or the command to run. */
   fix: string;
   stops: Stops;
   /** True if the role is unknown, because the entry was never resolved. */
@@ -123,7 +128,6 @@ export function roleEntries(settings: NamingSettings): RoleEntry[] {
   return Object.entries(entries).flatMap(([setting, names]) => names.map((entry) => ({ setting, entry })));
 }
 
-/** Returns the entries for the roles that define these keys' bounds. */
 export function keyEntries(
   keys: ReadonlyArray<Pick<Key, 'name' | 'maxRank' | 'maxRankRole' | 'minRank' | 'minRankRole'>>,
 ): RoleEntry[] {
@@ -139,8 +143,8 @@ export function keyEntries(
 type Roles = Pick<RoleScheme, 'roles' | 'rankOne'>;
 
 /**
- * Resolves entries to roles. An entry that was resolved before still means the same roles, whatever their numbers and
- * names are now. `learned` contains the meanings of entries that are resolved for the first time.
+ * Resolves entries to roles. An entry that was resolved before still means the same roles, even if their ranks and
+ * names have changed since. `learned`: the meanings of entries that are resolved for the first time.
  */
 export function resolveRoles(
   group: Roles,
@@ -168,7 +172,10 @@ export function resolveRoles(
   };
 }
 
-/** Returns a ladder misfit that blocks all rank changes, because no entry of the ladder means a role. */
+/**
+ * Makes a ladder misfit block all rank changes, because no entry of the ladder means a role. Returns other misfits
+ * unchanged.
+ */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {
   return misfit.setting === 'group.ladder' && misfit.stops === null ? { ...misfit, stops: 'ranks' } : misfit;
 }
@@ -178,13 +185,12 @@ interface ResolvedEntry {
   roles: Role[];
   /** Set if the entry is resolved for the first time. */
   learned?: RoleMeaning;
-  /** The reason it can't be resolved. */
   flaw?: string;
-  /** Its roles that the group no longer has. */
+  /** The entry's roles that the group no longer has. */
   gone: RoleMeaning['roles'];
-  /** Its roles that no longer match its text. */
+  /** The entry's roles that no longer match its text. */
   moved: Role[];
-  /** Roles that match its text but are not its own. */
+  /** The roles that match the entry's text, but that the entry does not mean. */
   others: Role[];
 }
 
@@ -237,8 +243,8 @@ function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
 }
 
 /**
- * Resolves an entry by its text. `isUnclear`: its role depends on which one is the base role, which the platform does
- * not currently report.
+ * Resolves an entry by its text. `isUnclear`: set if the result depends on which role is the base role, which the
+ * platform currently does not show.
  */
 function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string; isUnclear?: true } {
   const { setting, entry } = one;
@@ -272,7 +278,6 @@ function isRung({ kind }: { kind: RoleKind }): boolean {
   return kind !== 'base';
 }
 
-/** Returns the rungs, ascending by rank, or `undefined` without a ladder. */
 export function ladderOf(entries: readonly RoleEntry[], { named }: Pick<ResolvedRoles, 'named'>): Role[] | undefined {
   return entries.some(({ setting }) => setting === 'group.ladder') ? named['group.ladder'].filter(isRung) : undefined;
 }
@@ -333,7 +338,8 @@ function titleOf({ id, name }: Pick<Role, 'id' | 'name'>): string {
 }
 
 /**
- * Returns the fix for a misfit, with the corrected line if there is one. Outdated entries get a current rank or name.
+ * Returns the fix for a misfit, with the corrected line if possible. That line contains the current rank or name in
+ * place of an outdated entry.
  */
 function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntry & ResolvedEntry>): string {
   const { setting, others } = one;
@@ -385,7 +391,6 @@ function written(name: RoleName): string {
   return typeof name === 'number' ? String(name) : JSON.stringify(name);
 }
 
-/** Returns the refusal for a change that depends on an entry that does not identify its role. */
 export function refusalOfMisfit(
   { misfits }: Pick<ResolvedRoles, 'misfits'>,
   of: 'ranks' | 'suspensions' | 'everything',
@@ -403,8 +408,8 @@ function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'>): Ran
 // ---- the stored part ----
 
 /**
- * Selects the meanings to store after these entries were resolved. The first meaning that any daemon stored wins,
- * unless `isRenewed` returns true for it. `prunes`: deletes the meanings of entries that no longer exist.
+ * Decides which meanings to store for the resolved entries. The first meaning that any daemon stored wins, unless
+ * `isRenewed` returns true for it. `prunes`: also deletes the meanings of entries that no longer exist.
  */
 export function judgeMeanings(
   { entries, learned, isRenewed, prunes }: TakenUp,

@@ -1,6 +1,6 @@
 import type { Role } from './model.ts';
 
-/** The roles before and after a change: ids, ascending, base role included. */
+/** The role ids before and after a change, ascending, base role included. */
 export interface Goal {
   from: number[];
   to: number[];
@@ -12,7 +12,8 @@ export interface Step {
 }
 
 /**
- * Returns the writes that reach the goal. They give roles before they take others, so the member is never without one.
+ * Returns the writes that reach the goal. They give roles before they take any, so that the member is never left
+ * without one.
  */
 export function steps({ from, to }: Goal): Step[] {
   return [
@@ -26,14 +27,14 @@ export function reversed({ from, to }: Goal): Goal {
   return { from: to, to: from };
 }
 
-/** True if the member's current role ids `seen` show the step's effect. */
+/** True if the member's current role ids, `seen`, reflect the step. */
 export function hasTakenEffect(step: Step, seen: number[]): boolean {
   return seen.includes(step.roleId) === (step.kind === 'assign');
 }
 
 /**
  * Returns the remaining steps for a member with the roles `seen` (ids), ignoring roles outside the goal. Returns
- * `undefined` if the steps don't lead to this state: a different change has touched these roles.
+ * `undefined` if the steps can't have led to these roles, because a different change has touched them.
  */
 export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
   const all = steps(goal);
@@ -63,7 +64,7 @@ export function holdsOthers({ from, to }: Goal, seen: number[]): boolean {
   return seen.some((id) => !from.includes(id) && !to.includes(id));
 }
 
-/** Roles (ids) that no step in a change names: those that vanished, appeared or stayed. */
+/** The roles (ids) outside a change's steps that vanished, appeared or stayed. */
 export interface SideEffects {
   vanished: number[];
   appeared: number[];
@@ -71,8 +72,9 @@ export interface SideEffects {
 }
 
 /**
- * Compares a member's roles (ids) before and after the steps, ignoring those that the steps name. Also ignores the base
- * role, which a platform may or may not list, and earlier roles missing from `roles`, which may have been deleted.
+ * Compares a member's roles (ids) before and after the steps, ignoring the roles that the steps give or take. Also
+ * ignores the base role, which a platform may or may not list, and roles from before that are missing from `roles`,
+ * because they may have been deleted.
  */
 export function sideEffects(
   roles: Role[],
@@ -92,14 +94,15 @@ export function sideEffects(
   };
 }
 
-/** The numbers of consecutive changes with each of these side effects. */
+/** The number of consecutive changes with each of these side effects. */
 export interface Streaks {
   vanished: number;
   appeared: number;
 }
 
 /**
- * Returns the streaks after a change. A change to a member without other roles does not end a streak of vanished roles.
+ * Returns the streaks after a change. A change to a member without other roles neither extends nor ends a streak of
+ * vanished roles.
  */
 export function streaksAfter(streaks: Streaks, { vanished, appeared, kept }: SideEffects): Streaks {
   return {

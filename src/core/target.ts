@@ -24,18 +24,18 @@ import {
 import { isNamed } from './rules/rule.ts';
 
 /**
- * Returns the requested role, by a rank up to 255, a role id above 255, or a name. Throws `unknown_rank`,
- * `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for a role that no rank change can give, or
- * `platform_unavailable` for a role that may be the base role. An `unknown_rank` or `rank_not_allowed` error lists the
- * roles that the acting account can give, or all givable roles if it can give none.
+ * Resolves a rank (up to 255), a role id (above 255) or a name to a role. Throws `unknown_rank`, `ambiguous_rank`,
+ * `ambiguous_name`, `rank_not_allowed` for a role that no rank change can give, or `platform_unavailable` for a role
+ * that may be the base role. An `unknown_rank` or `rank_not_allowed` error lists the roles that the acting account can
+ * give, or all givable roles if it can give none.
  */
 export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: ActingAccount): Role {
   return resolveAmong(scheme, requested, { candidates: givableRoles(scheme), acting });
 }
 
 /**
- * Returns the requested extra role: a custom role that is not on the ladder. Throws `needs_ladder` without a ladder, or
- * the same errors as `resolveTarget`.
+ * Resolves a request for an extra role: a custom role that is not on the ladder. Throws `needs_ladder` if there is no
+ * ladder, and the same errors as `resolveTarget`.
  */
 export function resolveAlongside(scheme: RoleScheme, requested: RoleName): Role {
   if (scheme.ladder === undefined) {
@@ -47,7 +47,7 @@ export function resolveAlongside(scheme: RoleScheme, requested: RoleName): Role 
 }
 
 /**
- * Returns the requested role, for a list of its holders: any role except the guest role. Throws the same errors as
+ * Resolves a role whose members are to be listed. Accepts any role except the guest role. Throws the same errors as
  * `resolveTarget`.
  */
 export function resolveHeld(scheme: RoleScheme, requested: RoleName): Role {
@@ -92,8 +92,8 @@ function unknown(requested: RoleName, candidates: Role[]): string {
 }
 
 /**
- * Returns the role with the most similar name, if any. Also compares parts of names, which can contain badges and
- * numbers.
+ * Returns the role with the most similar name, if any. Also compares parts of names, because names often contain badges
+ * and numbers.
  */
 function nearestRole(roles: Role[], requested: string): Role | undefined {
   const words = wordsOf(requested);
@@ -126,7 +126,7 @@ function notGivable(scheme: RoleScheme, role: Role): string {
 }
 
 /**
- * Describes a special role. `owner` is described by its rank: in a group that Roblox has moved to its new roles,
+ * Describes a special role. `owner` is described by its rank: in a group that Roblox has migrated to its new roles,
  * members other than the owner can hold a role of rank 255.
  */
 export function standing({ kind }: Pick<Role, 'kind'>): string {
@@ -146,7 +146,6 @@ function choice(scheme: RoleScheme, { candidates, acting }: Choice): string {
 /** A number of ranks up or down from the member's current rank. */
 export interface Steps {
   step: Direction;
-  /** 1 by default. */
   stepCount?: number | undefined;
 }
 
@@ -175,8 +174,8 @@ export function nextRole(
 }
 
 /**
- * Returns the next rung above or below a height, or `undefined` if there is none. Throws `ambiguous_rank`, or
- * `platform_unavailable` if the result depends on which role is the base role.
+ * Returns the next rung above or below a height, or `undefined` if there is none. Throws `ambiguous_rank` if several
+ * roles share the next rank, or `platform_unavailable` if the result depends on which role is the base role.
  */
 export function neighbor(
   scheme: RoleScheme,
@@ -194,23 +193,22 @@ export function neighbor(
   return target;
 }
 
-/** Returns the error for a step to a shared rank, with the role ids to choose from. */
 function ambiguousStep(direction: 'up' | 'down', roles: [Role, ...Role[]]): RankdError {
   const message = `The next rank ${direction} is ${roles[0].rank}, which more than one role has. Set one of them by its role id instead: ${listRoles(roles, ({ id }) => id)}.`;
   return new RankdError('ambiguous_rank', message, { hint: 'rankd rank set USER ROLE_ID' });
 }
 
 /**
- * Returns the roles for steps up and down, ascending by rank. Leaves out locked roles, which no change can give or
- * take.
+ * Returns the roles that a step up or down can reach, ascending by rank. Leaves out locked roles, which no change can
+ * give or take.
  */
 export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
   return givableRoles(scheme).filter((role) => !isNamed(role, lockedRoles));
 }
 
 /**
- * Returns the role for suspended members: the requested one, or else the base role. Throws `unknown_rank`,
- * `ambiguous_name` if several roles match, or `platform_unavailable` if the base role is unclear.
+ * Returns the role to give to suspended members: the requested one or, if there is none, the base role. Throws
+ * `unknown_rank`, `ambiguous_name` if several roles match, or `platform_unavailable` if the base role is unclear.
  */
 export function suspendedRole(scheme: RoleScheme, requested: RoleName | undefined): Role {
   const named = requested === undefined ? scheme.roles : rolesMeant(scheme, requested);
@@ -232,7 +230,7 @@ export function suspendedRole(scheme: RoleScheme, requested: RoleName | undefine
   });
 }
 
-/** Returns the reason that members can't be suspended with the setting's role, or `undefined` if they can. */
+/** Returns the reason why the setting's role can't be given to suspended members, or `undefined` if it can. */
 export function flawOfSuspendedRole(
   role: Role,
   { lockedRoles, acting }: { lockedRoles: number[]; acting: ActingAccount | undefined },
@@ -243,7 +241,6 @@ export function flawOfSuspendedRole(
   return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account's rank`;
 }
 
-/** The rank or role that a request expects the member to have. */
 export interface ExpectedRank {
   /** The rank, role id or role name that the member's highest role must match. */
   ifRank?: RoleName | undefined;

@@ -8,9 +8,9 @@ import type { EndedState, Hold, HoldEnd, HoldPart, RankChange, Role } from './mo
 export interface RestoredHolds {
   roles: number[];
   part: HoldPart | undefined;
-  /** True if a hold is reopened or ended, even if the member already has the roles. */
+  /** True if the undo reopens or ends a hold, and so has an effect even if the member already has the roles. */
   changesHolds: boolean;
-  /** A sentence about the reopened or overdue hold, for the end of the message; empty if there is none. */
+  /** A sentence about the reopened or overdue hold, to append to the message; empty if there is none. */
   sentence: string;
 }
 

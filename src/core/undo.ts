@@ -1,10 +1,9 @@
 import type { RankChange } from './model.ts';
 
-/** The verdict on an undo of one member's changes. */
 export type UndoVerdict =
-  /** Restore the roles from before `earliest`. This also undoes `between`, changes that are not selected. */
+  /** Restore the roles from before `earliest`. This also undoes the changes in `between`, which are not selected. */
   | { kind: 'put_back'; earliest: RankChange; between: RankChange[]; undoId: string | undefined }
-  /** Every selected change has been undone already, by the undo `undoId`. */
+  /** Every selected change has already been undone, most recently by the undo `undoId`. */
   | { kind: 'already'; undoId: string | undefined }
   /** The newest change that has not been undone (`by`) is not selected. */
   | { kind: 'changed_since'; by: RankChange };

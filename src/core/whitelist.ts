@@ -4,13 +4,11 @@ import { refusalOfDeclared } from './declarations.ts';
 import { type Actor, placeEvent, type Verdict } from './events.ts';
 import type { WhitelistEntry } from './model.ts';
 
-/** The changes to a key's whitelist: new or changed entries, and removed places. */
 export interface WhitelistEdit {
   put: WhitelistEntry[];
   remove: number[];
 }
 
-/** Judges a change to a key's whitelist, given the places' existing entries. */
 export type JudgeEntries = (entries: readonly WhitelistEntry[]) => Verdict<WhitelistEdit>;
 
 interface Places {
@@ -22,7 +20,10 @@ interface NamedPlaces extends Places {
   keyName: string;
 }
 
-/** Judges new places. A place that already has an entry is activated, and a given note replaces the existing one. */
+/**
+ * Judges a request to add places. A place that is already on the whitelist is enabled, and a given note replaces its
+ * note.
+ */
 export function judgeAdding(
   { keyId, placeIds, note }: Places & { note?: string | undefined },
   actor: Actor,
@@ -44,7 +45,7 @@ export function judgeAdding(
   };
 }
 
-/** Judges whether places can be enabled or disabled: all of them, or none. */
+/** Judges a request to enable or disable places. Refuses all of them if one can't be changed. */
 export function judgeActive({ active, ...places }: NamedPlaces & { active: boolean }, actor: Actor): JudgeEntries {
   const { keyId } = places;
   return (entries) => {
@@ -57,7 +58,8 @@ export function judgeActive({ active, ...places }: NamedPlaces & { active: boole
 }
 
 /**
- * Judges whether places can be removed: all of them, or none. `ifExists` skips places that are not on the whitelist.
+ * Judges a request to remove places. Refuses all of them if one can't be removed. `ifExists`: skips places that are not
+ * on the whitelist.
  */
 export function judgeRemoval(
   { ifExists = false, ...places }: NamedPlaces & { ifExists?: boolean },
@@ -78,7 +80,6 @@ function firstRefusal(entries: readonly WhitelistEntry[]): RankdError | undefine
   return declared && refusalOfDeclared(`Place ${declared.placeId}`, declared);
 }
 
-/** Returns a refusal that names the places missing from the key's whitelist, or `undefined` if none is missing. */
 function refusalOfMissing(
   { keyName, placeIds }: NamedPlaces,
   entries: readonly WhitelistEntry[],
@@ -94,7 +95,7 @@ function refusalOfMissing(
 
 const maxNamed = 20;
 
-/** Lists at most `maxNamed` places, because a request can have a hundred thousand. */
+/** Lists at most `maxNamed` places, because a request can name a hundred thousand. */
 function someOf(placeIds: number[]): string {
   const named = placeIds.slice(0, maxNamed).join(', ');
   return placeIds.length <= maxNamed ? named : `${named} and ${placeIds.length - maxNamed} more`;

@@ -27,8 +27,8 @@ function refusalOfDirection(key: KeyRules | undefined, requested: Direction | un
 }
 
 /**
- * Returns the direction of a change, or `undefined` if the rank stays the same. An extra role that is given counts as a
- * promotion, and one that is taken counts as a demotion.
+ * Returns the direction of a change, or `undefined` if the rank stays the same. Giving an extra role is treated as a
+ * promotion, and taking one as a demotion.
  */
 function directionOf(plan: RolePlan): Direction | undefined {
   if (rise(plan) === 0) return undefined;
@@ -70,15 +70,12 @@ export const cooldown: PolicyRule = {
   },
 };
 
-/**
- * Returns the cooldown for a member with this rank, from the entry with the highest `from` that is not above the rank.
- */
 function cooldownMsAt(rank: number, { cooldowns }: Pick<Policy, 'cooldowns'>): number {
   const reached = cooldowns.filter(({ from }) => from <= rank).sort((a, b) => a.from - b.from);
   return reached.at(-1)?.forMs ?? 0;
 }
 
-/** Limits how often a ranker changes ranks. Does not apply to changes without a player as ranker. */
+/** Limits how often a ranker can change ranks. Does not apply to changes that name no player as ranker. */
 export const rankerCooldown: PolicyRule = {
   name: 'ranker cooldown',
   refusal({ policy, request, sinceRankersLastChangeMs }) {
@@ -94,8 +91,8 @@ export const rankerCooldown: PolicyRule = {
 };
 
 /**
- * Returns the time left. `sinceMs` is negative if the clock was set back: the cooldown then counts as over, because it
- * could otherwise last for hours.
+ * Returns the remaining time. If the clock was set back, `sinceMs` is negative: the cooldown is then treated as over,
+ * because it could otherwise last for hours.
  */
 function msLeft(cooldownMs: number, sinceMs = Number.POSITIVE_INFINITY): number {
   return sinceMs < 0 ? 0 : Math.max(0, cooldownMs - sinceMs);

@@ -35,7 +35,7 @@ export const selfRank: PolicyRule = {
   },
 };
 
-/** Checks that the request names a ranker other than the rankee. Does not read the ranker. */
+/** Checks only that the request names a ranker other than the rankee; `refusalOfRanker` checks the ranker's rank. */
 export const namedRanker: PolicyRule = {
   name: 'ranker',
   refusal(of) {
@@ -57,7 +57,7 @@ export function mustVerifyRanker(of: PolicyCase): boolean {
 }
 
 /**
- * Returns the refusal if the ranker's roles do not allow the change; `undefined` roles mean that the ranker is not a
+ * Returns the refusal if the ranker's roles do not allow the change. `rankersRoles`: `undefined` if the ranker is not a
  * member. As on Roblox, all roles of both members count, and the group's owner can manage every role.
  */
 export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
@@ -84,7 +84,7 @@ export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined
   );
 }
 
-/** True if the request is from a Discord user who is not linked to a Roblox user. */
+/** True if the request comes from a Discord user who is not linked to a Roblox user. */
 function isUnlinked({ key, request }: PolicyCase): boolean {
   return key?.isForDiscord === true && request.rankerId === 0;
 }
@@ -94,7 +94,7 @@ function notLinked(rule: string): RankdError {
   return notAllowed(message, 'rankd discord link DISCORD_ID USER');
 }
 
-/** True if no ranker needs a check: the operator or a system key named none, or a system key named the rankee. */
+/** True if no ranker needs to be checked: the operator or a system key names none, or a system key names the rankee. */
 function needsNoRanker({ key, request }: PolicyCase): boolean {
   if (key === undefined) return request.rankerId === 0;
   return key.isSystem === true && (request.rankerId === 0 || request.rankerId === request.rankeeId);

@@ -15,9 +15,7 @@ export const ceiling: PolicyRule = {
   },
 };
 
-/**
- * Requires the ranks before and after a change to be at or above the floor: a member below it can't be raised to it.
- */
+/** Also refuses to change a member whose rank is below the floor, even if the new rank is not. */
 export const floor: PolicyRule = {
   name: 'floor',
   refusal(of) {
@@ -71,9 +69,6 @@ export function isPrivileged(role: Role, setting: PrivilegedRoles): boolean {
   return (role.powers ?? []).length > 0 || (Array.isArray(setting) && isNamed(role, setting));
 }
 
-/**
- * Returns the privileged custom roles, and the other custom roles whose powers the platform does not report.
- */
 export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { privileged: Role[]; unreported: Role[] } {
   const custom = roles.filter(({ kind }) => kind === 'custom');
   const privileged = custom.filter((role) => isPrivileged(role, setting));
@@ -92,7 +87,6 @@ export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
 
 type Bounded = Pick<PolicyCase, 'policy' | 'key'> & { scheme: Pick<PolicyCase['scheme'], 'roles'> };
 
-/** A minimum or maximum rank, with the texts for a refusal. */
 interface Bound {
   rank: number;
   setBy: string;

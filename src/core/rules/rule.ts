@@ -11,7 +11,7 @@ export interface Policy {
   privilegedRoles: PrivilegedRoles;
   protectedMembers: number[];
   protectedRoles: number[];
-  /** `adjacent`: a change may move a member only to the next rank up or down. */
+  /** `adjacent`: a change can move a member only to the next rank up or down. */
   steps: 'any' | 'adjacent';
   /** `required`: callers with a key must give a reason. */
   reason: 'optional' | 'required';
@@ -21,28 +21,26 @@ export interface Policy {
    * rankee and all roles that the change touches.
    */
   rankerCheck: 'off' | 'claimed' | 'verify';
-  /** The lowest rank that a ranker must have with `verify`. */
+  /** The minimum rank of a ranker if `rankerCheck` is `verify`. */
   minRankerRank: number;
-  /** The minimum time between two changes to the same rankee, by the rankee's rank; see `cooldownMsAt`. */
+  /** The minimum time between two changes to the same rankee, depending on the rankee's rank. */
   cooldowns: readonly Cooldown[];
-  /** The minimum time between two changes by the same ranker. */
   rankerCooldownMs: number;
 }
 
-/** Applies to members with rank `from` and above, up to the next entry. */
+/** An entry applies to members with rank `from` and above, up to the next entry. */
 export interface Cooldown {
   from: number;
   forMs: number;
 }
 
 /**
- * The callers that may give and take privileged roles. `allow`: all callers. `operator`: the operator, and keys with
- * `isPrivileged`. A list works like `operator`, and additionally makes its ranks and role ids privileged, whatever the
- * platform reports.
+ * The callers that are allowed to give and take privileged roles. `allow`: all callers. `operator`: the operator, and
+ * keys with `isPrivileged`. A list works like `operator`, and also makes the listed ranks and role ids privileged,
+ * whatever the platform reports.
  */
 export type PrivilegedRoles = 'allow' | 'operator' | number[];
 
-/** The input to the rules. */
 export interface PolicyCase {
   policy: Policy;
   /** The key's own rules; `undefined` for the operator. */
@@ -65,7 +63,6 @@ export interface PolicyCase {
 
 export interface PolicyRule {
   name: string;
-  /** Returns the refusal, or `undefined` if the rule allows the change. */
   refusal(of: PolicyCase): RankdError | undefined;
 }
 

@@ -30,10 +30,12 @@ export const colors = {
   alarm: 15548997,
 } as const;
 
-/** Discord's limits. `embeds` is a count, and the others are UTF-16 units; `total` is for all of a message's embeds. */
+/**
+ * Discord's limits per message. `embeds` is a count; the others are lengths in UTF-16 units, and `total` covers all
+ * embeds together.
+ */
 export const limits = { content: 2000, embeds: 10, title: 256, description: 4096, total: 6000 } as const;
 
-/** Returns a message that notifies no one. */
 export function quietMessage(embeds: Embed[]): DiscordMessage {
   return { username: 'rankd', allowed_mentions: { parse: [] }, flags: 4096, embeds };
 }
@@ -44,12 +46,11 @@ export function loudMessage(embeds: Embed[], roleId: string | undefined): Discor
   return { username: 'rankd', content: `<@&${roleId}>`, allowed_mentions: { parse: [], roles: [roleId] }, embeds };
 }
 
-/** Returns a message of one line without embeds, to send in place of a message that Discord refused. */
+/** Returns a plain one-line message, to send in place of one that Discord refused. */
 export function plainMessage(line: string): DiscordMessage {
   return { username: 'rankd', content: line.slice(0, limits.content).toWellFormed(), allowed_mentions: { parse: [] } };
 }
 
-/** True if Discord accepts these embeds in one message, by number and length. */
 export function fits(embeds: readonly Embed[]): boolean {
   return embeds.length <= limits.embeds && embeds.reduce((sum, embed) => sum + lengthOf(embed), 0) <= limits.total;
 }
@@ -61,7 +62,7 @@ function lengthOf({ title, description, fields = [], footer }: Embed): number {
 
 /**
  * Escapes text from games and players for Discord, so that it can't mention anyone, contain a link, or change the
- * format of the message. Cuts it to `max` UTF-16 units, which Discord counts.
+ * message's formatting. Truncates it to `max` UTF-16 units, the unit in which Discord counts.
  */
 export function quoted(text: string, max: number): string {
   const plain = text
@@ -77,12 +78,12 @@ export function quoted(text: string, max: number): string {
 }
 
 /**
- * Matches the first characters of Discord's Markdown, mentions and timestamps, and the dot of a domain, which Discord
- * may show as an invitation.
+ * Matches the characters that begin Markdown, mentions and timestamps on Discord, and the dot in a domain name, which
+ * Discord may show as an invitation.
  */
 const special = /[\\*_~`|>#[\]()<@:-]|\.(?=\p{L})/gu;
 
-/** Returns a link to the user's profile, or only the text if there is no user. */
+/** Returns a link to the user's profile, or only the text if there is no user or the user was forgotten. */
 export function profileLink(text: string, userId: number): string {
   return userId > 0 ? `[${text}](${profileOf(userId)})` : text;
 }

@@ -1,7 +1,7 @@
 import { suggest } from '../../base/text.ts';
 import type { AuditEvent, ChangeState, RankChange } from '../model.ts';
 
-/** The webhook event for each audit action; actions that are not listed are not sent to webhooks. */
+/** The type of webhook event for each audit action. Other audit actions are not sent to webhooks. */
 const typeOfAction = {
   'rank.applied': 'rank.changed',
   'rank.refused': 'rank.refused',
@@ -35,7 +35,6 @@ const typeOfAction = {
 
 export type WebhookEventType = (typeof typeOfAction)[keyof typeof typeOfAction];
 
-/** The audit actions that can be sent to webhooks. */
 export const deliveredActions: readonly string[] = Object.keys(typeOfAction);
 
 const eventTypes: readonly WebhookEventType[] = [...new Set(Object.values(typeOfAction))];
@@ -75,15 +74,14 @@ export const eventGroups = Object.keys(groups) as Array<keyof typeof groups>;
 
 export const defaultEvents = { discord: ['changes', 'alarms'], standard: ['all'] } as const;
 
-/** An audit event with its change as currently stored. */
 export interface OutboxEvent {
   event: AuditEvent;
   change?: RankChange;
 }
 
 /**
- * Returns the webhook event for an audit event, or `undefined` if there is none. Dry runs have none, and neither do
- * applied changes that left the roles as they were or key declarations without a new secret.
+ * Returns the type of webhook event for an audit event. Returns `undefined` for dry runs, applied changes that left the
+ * roles as they were, key declarations without a new secret, and actions that webhooks do not receive.
  */
 export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   const type = (typeOfAction as Record<string, WebhookEventType | undefined>)[event.action];
@@ -110,14 +108,13 @@ export function fixOf(
   return type === 'key.paused' ? `rankd key resume ${name}` : undefined;
 }
 
-/** The fields of a webhook that select its events. */
 interface Subscription {
   id: string;
   events: readonly string[];
   isForGames?: boolean;
 }
 
-/** True if the event is for this webhook. `addressHash`: the hash of its address, by which a game selects it. */
+/** True if the webhook receives the event. `addressHash`: the hash of its address, by which a game can select it. */
 export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
   const { event, change } = outboxEvent;
   const type = typeOf(outboxEvent);
@@ -132,7 +129,10 @@ function typesIn(names: readonly string[]): readonly string[] {
   return names.flatMap((name): readonly string[] => (groups as Record<string, readonly string[]>)[name] ?? [name]);
 }
 
-/** Returns the problem with a name that is neither an event nor an event group, or `undefined` if there is none. */
+/**
+ * Returns an error message and a suggestion for a name that is neither an event nor an event group; otherwise
+ * `undefined`.
+ */
 export function flawOfEvents(name: string): { message: string; suggestion: string | undefined } | undefined {
   const names = [...eventGroups, ...eventTypes];
   if ((names as readonly string[]).includes(name)) return undefined;
@@ -141,7 +141,7 @@ export function flawOfEvents(name: string): { message: string; suggestion: strin
 
 /**
  * Returns the change as it was at the time of an audit event, so that every delivery attempt sends the same content.
- * The names are the current ones, so that a forgotten person's name is not sent again.
+ * People's names are the current ones, so that a forgotten person's name is not sent again.
  */
 export function changeAt({ action, at, detail }: AuditEvent, change: RankChange): RankChange {
   const state = action.slice('rank.'.length) as ChangeState;
@@ -155,7 +155,8 @@ export function changeAt({ action, at, detail }: AuditEvent, change: RankChange)
 }
 
 /**
- * Returns the direction of the member's move, judged by the highest role, or by the extra role that was given or taken.
+ * Returns the direction in which the member moved, judged by the highest role, or by the extra role that was given or
+ * taken.
  */
 export function moveOf({
   kind,

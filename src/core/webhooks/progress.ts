@@ -5,8 +5,9 @@ import { isAlarm, type WebhookEventType } from './event-types.ts';
 import type { Delivery, Webhook, WebhookKind } from './webhook.ts';
 
 /**
- * The outcome of a request to a target. `refused`: the target rejects this event · `busy`: it asks for a later retry,
- * which is not a failure · `gone`: it will never accept an event again. `restMs`: the pause before the next request.
+ * The outcome of a request to a target. `refused`: the target rejects this event · `busy`: it requests a later retry,
+ * which does not count as a failure · `gone`: it will never accept an event again. `restMs`: the pause that it requires
+ * before the next request.
  */
 export type Outcome =
   | { kind: 'delivered'; status: number; restMs?: number | undefined }
@@ -53,7 +54,7 @@ export function progressOf(attempt: Attempt): Judged {
   }
 }
 
-/** Returns the effect of a delivery. If the target had failed before, it receives its waiting events at once. */
+/** Returns the effect of a delivery. If the target had been failing, rankd sends its waiting events at once. */
 function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'delivered' }): Judged {
   const { webhook, now } = attempt;
   return {
@@ -71,8 +72,8 @@ function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'deli
 type Failure = Outcome & { kind: 'failed' | 'refused' };
 
 /**
- * Returns the effect of a failed Discord message. The cursor stays in front of its events, so that the retry sends them
- * again, together with later ones. If Discord refuses the message, its events count as failed.
+ * Returns the effect of a failed Discord message. The cursor does not move past the message's events, so that the retry
+ * sends them again, together with later ones. If Discord refuses the message, its events are recorded as failed.
  */
 function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: Failure): Judged {
   const { webhook, now, random } = attempt;
@@ -87,8 +88,8 @@ function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: 
 }
 
 /**
- * Returns the effect of a failed event. Its first `triesInPlace` attempts delay later events; then the cursor passes
- * it, so that an event that the target can't accept does not block the others.
+ * Returns the effect of a failed attempt to send an event. The first `triesInPlace` attempts delay later events; then
+ * the cursor moves past the event, so that one that the target can't accept does not block the others.
  */
 function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const { webhook, now, random } = attempt;
@@ -121,7 +122,10 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   return withDeath(attempt, progress);
 }
 
-/** Returns `progress`, but disables the webhook if its target has failed for days. Its waiting events are retained. */
+/**
+ * Returns `progress`, and disables the webhook if its target has been failing for days. Its waiting events are
+ * retained.
+ */
 function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
@@ -134,12 +138,11 @@ function disabled(why: string) {
   return { state: 'disabled', why, lastError: why, heldUntil: undefined } as const;
 }
 
-/** Skipped events, and the cursors after them. */
 export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & Skipped;
 
 /**
- * Returns the webhook's cursors after the skipped events, and an event that reports the skip. Returns no changes if the
- * cursors are already past these events.
+ * Returns the update that moves the webhook's cursors past the skipped events, and an event that reports the skip. The
+ * update is empty if the cursors are already past them.
  */
 export function leftOut(
   webhook: Webhook,
@@ -154,7 +157,6 @@ export function leftOut(
   return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, actor)] };
 }
 
-/** Returns the cursors after the attempt's events. */
 function passed({ webhook, events }: Attempt): Pick<Webhook, 'cursor' | 'alarmCursor'> {
   const furthest = (of: typeof events, from: number) => Math.max(from, ...of.map(({ sequence }) => sequence));
   const alarms = events.filter(({ type }) => isAlarm(type));
@@ -174,8 +176,8 @@ function ended(
 }
 
 /**
- * Returns the delivery of an event, without the response to this attempt. Retains the count of attempts if the event is
- * waiting; otherwise, the count starts at 0.
+ * Returns an event's delivery record without the result of this attempt. The count of attempts continues if the event
+ * is waiting; otherwise, it starts at 0.
  */
 function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: Attempt['events'][number]): Delivery {
   const before = deliveries.find((delivery) => delivery.sequence === sequence);
@@ -186,7 +188,7 @@ function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: A
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** The wait after each failed attempt. */
+/** The wait after each failed attempt. The last wait repeats. */
 const waitsMs = [
   5_000,
   5 * minute,
@@ -199,7 +201,7 @@ const waitsMs = [
   24 * hour,
 ] as const;
 
-/** The number of failed attempts after which later events overtake an event. */
+/** The number of failed attempts to send an event after which later events overtake it. */
 export const triesInPlace = 3;
 
 /** The maximum number of attempts for an event if the target accepts other events. */
@@ -209,14 +211,14 @@ const maxTries = waitsMs.length + 1;
 const deadAfterMs = 5 * 24 * hour;
 const deadAfterTries = 10;
 
-/** The maximum age of events that are still delivered. */
+/** Events older than this are no longer delivered. */
 export const maxAgeMs = 7 * 24 * hour;
 
-/** The longest wait that a target may ask for. */
+/** The maximum wait that a target can request. */
 const maxRetryAfterMs = 24 * hour;
 
 /**
- * Returns the time of the next attempt after the given number of failures. `random` (0 to 1) is the jitter, so that
+ * Returns the time of the next attempt after the given number of failures. `random` (0 to 1) adds jitter, so that
  * targets that fail together are not retried at the same moment.
  */
 function nextTryAt({
@@ -234,19 +236,19 @@ function nextTryAt({
   return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
 }
 
-/** The time for collecting a channel's events (`ms`), and the number of consecutive digests before it. */
+/** The time during which rankd collects a channel's events (`ms`), and the number of consecutive digests before it. */
 interface BatchWindow {
   ms: number;
   digests: number;
 }
 
-/** The maximum number of events in a message that has an embed for each event. */
+/** The maximum number of events in a message that shows each event as an embed. More events become a digest. */
 export const maxEmbeds = 5;
 
 /**
- * Returns the time for collecting events: 1 s if no message was sent in the last 10 s; otherwise 10 s, so that a list
- * of changes does not flood the channel, or a minute during a series of digests. `last`: the age of the last message,
- * and the number of consecutive digests up to it.
+ * Returns the time during which rankd collects events: 1 s if it sent no message in the last 10 s; otherwise 10 s, so
+ * that a list of changes does not flood the channel, or a minute during a series of digests. `last`: the age of the
+ * last message, and the number of consecutive digests up to it.
  */
 export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
@@ -257,7 +259,6 @@ export function isBurst({ digests }: Pick<BatchWindow, 'digests'>): boolean {
   return digests >= 2;
 }
 
-/** A target's response, or the reason there was none. */
 type Answer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
@@ -280,8 +281,8 @@ function standardOutcome(answer: Answered, now: number): Outcome {
 }
 
 /**
- * Interprets Discord's response, including its rate limits: https://discord.com/developers/docs/topics/rate-limits. A
- * deleted webhook must not be called again, because Discord blocks an IP address that makes too many refused calls.
+ * Interprets Discord's response, including its rate limits: https://discord.com/developers/docs/topics/rate-limits.
+ * rankd must not call a deleted webhook again, because Discord blocks IP addresses that cause too many errors.
  */
 function discordOutcome(answer: Answered, now: number): Outcome {
   const { status } = answer;

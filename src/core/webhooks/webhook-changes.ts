@@ -40,7 +40,7 @@ function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[
   return refusalOfTwin(address, webhooks);
 }
 
-/** Returns the refusal for a second webhook with this address: the target would receive every event twice. */
+/** Returns the refusal if another webhook has this address, because the target would receive every event twice. */
 function refusalOfTwin(address: string | undefined, others: readonly Webhook[]): RankdError | undefined {
   const twin = others.find((one) => address !== undefined && one.address === address);
   if (twin === undefined) return undefined;
@@ -49,7 +49,8 @@ function refusalOfTwin(address: string | undefined, others: readonly Webhook[]):
 }
 
 /**
- * Judges a change to one webhook, by name or id. Refuses to change a declared webhook unless `isDeclaredToo` is set.
+ * Judges a change to the webhook with this name or id. Refuses to change a declared webhook, unless `isDeclaredToo` is
+ * set.
  */
 export function judgeOne(
   name: string,
@@ -77,7 +78,7 @@ export function unknownWebhook(name: string): RankdError {
   return new RankdError('not_found', `There is no webhook named ${name}.`, { hint: 'rankd webhook list' });
 }
 
-/** A declared webhook. Its address and its secret are in files. */
+/** A declared webhook, whose address and secret are in files. */
 export type WebhookDeclaration = Pick<
   Webhook,
   'name' | 'kind' | 'shown' | 'addressHash' | 'events' | 'mention' | 'isForGames'
@@ -95,13 +96,11 @@ export interface NewWebhookDeclaration extends WebhookDeclaration {
   fingerprint: string;
 }
 
-/** The store's data about webhooks, for comparison with a configuration. */
 export interface WebhookFacts extends NodeDeclarations<NewWebhookDeclaration> {
   webhooks: Webhook[];
   newestEvent: number;
 }
 
-/** The changes to the webhooks and to this node's declarations, and the webhooks that other nodes still declare. */
 export interface DeclaredEdit extends Edit {
   renewed: NewWebhookDeclaration[];
   dropped: string[];
@@ -109,14 +108,16 @@ export interface DeclaredEdit extends Edit {
 }
 
 /**
- * A conflict of the declared webhook at position `index`. `twin`: the undeclared webhook with the same name or address;
- * `undefined` if the declared one exceeds the limit.
+ * A conflict with the declared webhook at `index`. `twin`: the undeclared webhook with the same name or address;
+ * `undefined` if the declared one would exceed the limit.
  */
 export type WebhookClash =
   | { index: number; field: 'name' | 'url_file'; twin: Webhook }
   | { index: number; field: 'name'; twin: undefined };
 
-/** Returns the conflicts with undeclared webhooks, or else the first webhook beyond the limit. */
+/**
+ * Returns the conflicts with undeclared webhooks or, if there are none, the first declared webhook beyond the limit.
+ */
 export function clashesOf(
   declared: ReadonlyArray<{ name: string; address: string }>,
   webhooks: readonly Webhook[],
@@ -175,7 +176,7 @@ function continued(known: Webhook, declaration: WebhookDeclaration): Webhook {
   return { ...kept, ...declaration, id: known.id };
 }
 
-/** Returns the definition as text for comparison, without its position in the file. */
+/** Returns the definition as text for comparison, leaving out its position in the file. */
 function definitionOf(webhook: Webhook | WebhookDeclaration | undefined): string {
   if (webhook === undefined) return '';
   const { kind, shown, events, mention, isForGames } = webhook;

@@ -6,60 +6,61 @@ import type { WebhookEventType } from './event-types.ts';
 /** `discord`: messages for people · `standard`: signed events for programs (Standard Webhooks 1.0.0). */
 export type WebhookKind = 'standard' | 'discord';
 
-/** A target for events. */
 export interface Webhook {
   id: string;
   name: string;
   kind: WebhookKind;
-  /** The part of the address that may be shown, e.g. `hooks.example/***`. */
+  /** The part of the address that is safe to show, e.g. `hooks.example/***`. */
   shown: string;
-  /** As secret as a password. Absent if the configuration declares the webhook: then the address is in a file. */
+  /**
+   * As sensitive as a password. Absent if the configuration declares the webhook, because the address is then in a
+   * file.
+   */
   address?: string;
   /** The SHA-256 of a declared webhook's address, by which a game can select it; see `isForGames`. */
   addressHash?: string;
-  /** Signs deliveries: `whsec_…`. Absent for Discord, and if the secret is in a file. */
+  /** The secret that signs deliveries, `whsec_…`. Absent for Discord, and if the secret is in a file. */
   secret?: string;
-  /** The secret before the last rotation, which also signs until `oldSecretUntil`. */
+  /** The secret from before the last rotation, which also signs deliveries until `oldSecretUntil`. */
   oldSecret?: string;
   oldSecretUntil?: number;
   /** Names of events or event groups. */
   events: string[];
   /** The Discord role that alarms mention. */
   mention?: string;
-  /** True if a game may select the webhook by its address. */
+  /** True if games are allowed to select the webhook by its address. */
   isForGames?: boolean;
   state: 'enabled' | 'disabled';
-  /** The reason it is disabled. */
   why?: string;
   /** The number of the last handled audit event. */
   cursor: number;
-  /** The number of the last handled alarm. Alarms overtake other events. */
+  /** The number of the last handled alarm. Alarms have a separate cursor, because they overtake other events. */
   alarmCursor: number;
   createdAt: number;
   /**
-   * Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; an operator can enable it, but not edit it.
+   * Set if the configuration declares the webhook, e.g. `rankd.yaml:31`. An operator can then enable the webhook, but
+   * not edit it.
    */
   declaredIn?: string;
-  /** The time of the target's first failure; absent while it accepts events. */
+  /** The time of the target's first failure since its last success; absent while it accepts events. */
   failingSince?: number;
   /** The number of failed attempts since the last success. */
   failedTries: number;
   lastOkAt?: number;
   lastError?: string;
-  /** Nothing is sent before this time. */
+  /** rankd sends nothing to the target before this time. */
   heldUntil?: number;
 }
 
-/** The delivery of one event to one webhook. */
 export interface Delivery {
   webhookId: string;
   /** The event's number in the audit log. */
   sequence: number;
   type: WebhookEventType;
-  /** `waiting`: it is retried at `nextTryAt`. */
+  /** `waiting`: rankd retries it at `nextTryAt`. */
   state: 'waiting' | 'delivered' | 'failed';
   tries: number;
-  /** The status of the last response; absent if there was none. */
+  /** The HTTP status of the last response; absent if there was no response. */
   status?: number;
   error?: string;
   nextTryAt?: number;
@@ -69,26 +70,25 @@ export interface Delivery {
 
 export const maxWebhooks = 20;
 
-/** True for a name that is safe in a shell, a log line and a metric. */
+/** True if the name is safe in a shell, a log line and a metric. */
 export function isWebhookName(text: string): boolean {
   return /^[a-z0-9-]{1,40}$/.test(text);
 }
 
 /**
- * Returns an event's id, which is the same in every attempt. It contains no dot: Standard Webhooks signs
+ * Returns an event's id, which is the same in every attempt. It must not contain a dot, because Standard Webhooks signs
  * `id.timestamp.body`.
  */
 export function eventId(workspaceId: string, sequence: number): string {
   return `evt_${workspaceId}_${sequence}`;
 }
 
-/** Returns the number in an event's id, or the number itself; `undefined` for anything else. */
+/** Parses an event id or a plain event number; returns `undefined` for anything else. */
 export function sequenceIn(text: string): number | undefined {
   const digits = /^(?:evt_.*_)?(\d{1,15})$/.exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Returns a text such as `1 event waits`. */
 export function waitingText(backlog: number): string {
   return `${counted(backlog, 'event')} ${backlog === 1 ? 'waits' : 'wait'}`;
 }
@@ -121,15 +121,15 @@ export function signedHeaders(
 }
 
 export interface WebhookAddress {
-  /** As secret as a password. */
+  /** As sensitive as a password. */
   address: string;
   kind: WebhookKind;
-  /** The part that may be shown. */
+  /** The part that is safe to show. */
   shown: string;
 }
 
 /**
- * Parses an address from an operator and derives its kind, unless `kind` is given. The refusal never repeats the
+ * Parses an address from an operator and derives its kind, unless `kind` is given. The refusal never contains the
  * address.
  */
 export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | { refusal: RankdError } {
