@@ -14,9 +14,9 @@ interface Seen {
   told: unknown;
 }
 
-/** Clients of the services whose formats rankd accepts, in the style of their public code. */
+/** Clients of the services whose API formats rankd accepts, modeled on their public code. */
 const clients = {
-  /** Sends requests as in RankGun's current API reference. */
+  /** Sends requests as RankGun's current API reference describes. */
   rankgun: `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "setrank", promote = "promote", demote = "demote" }
@@ -96,7 +96,10 @@ interface Asked {
   key?: string;
 }
 
-/** Sends a client's request from a game in the whitelisted place. Checks the response against the client's table. */
+/**
+ * Sends a client's request from a game in the whitelisted place, and validates the response against the client's
+ * schemas.
+ */
 async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { told: Record<string, unknown> }> {
   await using game = await Game.start({ clock: systemClock, placeId: place, serve: forwardTo(app.url) });
   const given = { user: 1001, key: await keyOf(app), ...asked };

@@ -18,13 +18,12 @@ const players: GamePlayer[] = [
 
 interface Choices {
   daemon?: OpenCloudAppOptions;
-  /** True if the first response is lost. */
   losesFirst?: boolean;
   /** Collects the status of each response. */
   statuses?: Set<number>;
 }
 
-/** Opens a game with the system, and a daemon with a separate fake Roblox, on one clock. */
+/** Starts a game with the admin system, and a daemon with its own fake Roblox; both share one clock. */
 async function withDaemon(
   system: System,
   body: (scene: SystemScene, daemon: OpenCloudApp<ManualClock>) => Promise<void>,
@@ -203,7 +202,7 @@ test('a team of 200 is changed within Roblox’s limits, and no 429 reaches the 
       expect(fake.journal.requests('assign')).toHaveLength(200);
       expect([...statuses].toSorted()).toEqual([200, 429, 503]);
       expect(scene.game.mostInFlight).toBe(4);
-      // At 60 a minute, the last 20 changes may begin after three minutes.
+      // At 60 changes a minute, the last 20 can start only after three minutes.
       expect(scene.game.now).toBeLessThan(200);
       expect(scene.game.output.filter((line) => line.endsWith('of 200 are done…')).length).toBeGreaterThan(2);
     },

@@ -32,7 +32,7 @@ const luauFiles = () =>
     .filter((file) => file.endsWith('.luau'))
     .flatMap((file) => (file.includes('COMMAND') ? commands.map((name) => file.replace('COMMAND', name)) : [file]));
 
-/** Returns the file that a script is made from. */
+/** Returns the source file of a generated script. */
 function sourceOf(file: string): string {
   const shared = file.replace(new RegExp(`/(${commands.join('|')})(?=(Server)?\\.luau$)`), '/COMMAND');
   return /^plugins\/(BasicAdmin|Cmdr)\//.test(file) ? shared : file;
@@ -278,7 +278,7 @@ test('the projects for Rojo, Wally and pesde list every module except Config, no
   const addresses = (file: string) => read(file).match(/https:[^"\s]+/g);
   expect(addresses('wally.toml')).toEqual(['https://github.com/UpliftGames/wally-index']);
   expect(addresses('pesde.toml')).toEqual(['https://github.com/pesde-pkg/index']);
-  // A package has no plugins, and no Config, because a package manager replaces it as a whole.
+  // A package contains no plugins, and no Config, because a package manager replaces the whole package on an update.
   const modules = readdirSync(new URL('Rankd', folder)).map((file) => `Rankd/${file}`);
   expect([...(pesde['includes'] ?? [])].toSorted()).toEqual(['pesde.toml', ...modules].toSorted());
   expect([...(wally['include'] ?? [])].toSorted()).toEqual(

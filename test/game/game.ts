@@ -16,7 +16,7 @@ export type GameAnswer = { status: number; body: string; headers?: Record<string
 
 export interface GameScript {
   class: 'ModuleScript' | 'Script' | 'Folder';
-  /** The script's path from its service. */
+  /** The script's path, starting with its service. */
   path: string[];
   source?: string;
 }
@@ -39,15 +39,15 @@ export interface GameWorld {
   /** The error for a lookup of a user who is not in `users`. */
   namesRaise?: string;
   secrets?: Record<string, string>;
-  /** The ids of Roblox users, by name in lower case. */
+  /** The ids of Roblox users, keyed by lowercase name. */
   users?: Record<string, number>;
-  /** Users' ranks in the group, as cached by the game server. */
+  /** The ranks that the game server has cached, keyed by user id. */
   ranks?: Record<string, number>;
-  /** Makes the server private, owned by this user; 0: reserved, without an owner. */
+  /** Makes the server a private server that this user owns, or a reserved server if the id is 0. */
   privateServerOwnerId?: number;
-  /** An instance's path, such as `ServerStorage/Rankd`, by its tag. */
+  /** The path of a tagged instance, such as `ServerStorage/Rankd`, keyed by its tag. */
   tags?: Record<string, string>;
-  /** Each game pass's owners, by the pass's id. */
+  /** The owners' user ids, keyed by the game pass's id. */
   passes?: Record<string, number[]>;
   isMarketplaceDown?: boolean;
   isMessagingDown?: boolean;
@@ -67,16 +67,16 @@ type Event =
   | { kind: string; text: string };
 
 /**
- * A game server that runs real Luau scripts on the time of `clock`. Luau never blocks: waiting scripts are suspended
- * coroutines, and the virtual machine is entered once for each event.
+ * A simulated game server that runs real Luau scripts, with `clock` as its time source. Luau never blocks: waiting
+ * scripts are suspended coroutines, and the virtual machine is entered once for each event.
  */
 export class Game implements AsyncDisposable {
-  /** All texts that were printed, given as a warning, raised in a thread or shown to a player, e.g. `warn rankd: …`. */
+  /** Everything printed, warned, raised in a thread or shown to a player, e.g. `warn rankd: …`. */
   readonly output: string[] = [];
   /** Every request in order, with the seconds since the game started. */
   readonly requests: Array<GameRequest & { at: number }> = [];
   mostInFlight = 0;
-  /** Every message for the game's other servers. */
+  /** Every message published to the game's other servers. */
   readonly published: unknown[] = [];
   #inFlight = 0;
   readonly #id = randomUUID();
@@ -133,12 +133,15 @@ export class Game implements AsyncDisposable {
     return this.#enter(() => this.#call('leave', name));
   }
 
-  /** Delivers a message from a different server of the game. */
+  /** Delivers a message from another server of the game. */
   hear(message: unknown): Promise<void> {
     return this.#enter(() => this.#call('message', JSON.stringify(message)));
   }
 
-  /** Runs text as the body of a server script with `argument`. Returns its result, or rejects with its error. */
+  /**
+   * Runs `source` as the body of a server script that gets `argument`. Resolves with its result, or rejects with its
+   * error.
+   */
   async run<T = unknown>(source: string, argument: unknown = false): Promise<T> {
     const id = this.#nextId++;
     const returned = new Promise<string>((resolve) => this.#returns.set(id, resolve));
@@ -148,7 +151,7 @@ export class Game implements AsyncDisposable {
     return value as T;
   }
 
-  /** Closes the server as Roblox does. Resolves once every script has finished its BindToClose function. */
+  /** Resolves once every BindToClose function has finished. */
   async close(): Promise<void> {
     const closed = new Promise<string>((resolve) => this.#returns.set('closed', resolve));
     await this.#enter(() => this.#call('close'));
@@ -243,7 +246,9 @@ export function forwardTo(url: string): (request: GameRequest) => Promise<GameAn
 
 const load = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
 
-/** Runs several games in one virtual machine. The machine's memory can't grow, so each game is released at its end. */
+/**
+ * Runs several games in one virtual machine. The machine's memory can't grow, so each game is released when it ends.
+ */
 const games = `
 local host, roblox = ...
 local games, factories = {}, {}
@@ -260,7 +265,7 @@ end`;
 
 type Enter = (id: string, operation: string, ...given: unknown[]) => Promise<[string]>;
 
-/** A new virtual machine starts after this many games, because its memory is fixed and Node.js frees it late. */
+/** A new virtual machine is started after this many games, because its memory is fixed and Node.js frees it late. */
 const gamesPerMachine = 100;
 let begun = 0;
 let machine: Promise<Enter>;
@@ -296,15 +301,15 @@ function isJson(text: string): boolean {
 }
 
 /**
- * Loads Luau's Asyncify build. In the other build, which is used if WebAssembly can suspend, errors escape `pcall` in
- * resumed threads.
+ * Loads Luau's Asyncify build. In the other build, which luau-web uses if WebAssembly can suspend, errors escape
+ * `pcall` in resumed threads.
  */
 async function importLuau(number: number): Promise<typeof import('luau-web')> {
   const webAssembly = Reflect.get(globalThis, 'WebAssembly') as object;
   const suspending = Object.getOwnPropertyDescriptor(webAssembly, 'Suspending');
   if (suspending !== undefined) Reflect.deleteProperty(webAssembly, 'Suspending');
   try {
-    // The number makes this a new copy of the module, with its own memory.
+    // The number forces a new copy of the module, with its own memory.
     return await import(`${import.meta.resolve('luau-web')}?${number}`);
   } finally {
     if (suspending !== undefined) Object.defineProperty(webAssembly, 'Suspending', suspending);

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { applied } from './scene.ts';
 import { openSystem, type System, systemNamed } from './systems.ts';
 
-// The loaders in `systems`, which simulate the admin systems in other tests, refuse the same input as the real ones.
+// Tests that the loaders in `systems`, which simulate the admin systems in other tests, reject the same input as the
+// real systems.
 
 const serve = applied;
 

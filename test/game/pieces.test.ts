@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
 import { applied, openScene, refused, type Scene, source } from './scene.ts';
 
-// Tests the scripts in src/game/pieces, which use the module Rankd to change ranks by themselves.
+// Tests the scripts in src/game/pieces, which change ranks by themselves through the module Rankd.
 
 const base = { id: 71, name: 'Member', rank: 1 };
 const officer = { id: 72, name: 'Officer', rank: 20 };
@@ -12,7 +12,7 @@ const rankd = {
   source: source('Rankd/init.luau').replace('\turl = nil,', '\turl = "https://rankd.example.com",'),
 };
 
-/** Opens a game that runs the script with changed settings. `roles`: each user's roles. */
+/** Starts a game that runs the script with changed settings. `roles` contains each user's roles. */
 async function open(
   name: string,
   settings: Array<[string | RegExp, string]>,

@@ -56,7 +56,8 @@ describe.each(systems)('$name', (system) => {
     ['vip', [], /vip/],
     ['-ann', [], /-ann/],
     ['%', [], /%/],
-    // A name without @ means a user name in this server, or else a display name in it, but never an absent user.
+    // A name without @ matches the user name or else the display name of a player in this server, but never an absent
+    // user.
     ['ann', [1001], /1001 is Officer/],
     ['Alex', [1007], /1007 is Officer/],
     ['ale', [1007], /1007 is Officer/],
@@ -79,7 +80,7 @@ describe.each(systems)('$name', (system) => {
     ['ann,nobdy', [], /called nobdy/],
     ['ann,2001', [1001, 2001], /2 of 2 promoted\. Not in this server: 2001\./],
     ['ann,ANN,1001,@ann', [1001], /1001 is Officer/],
-    // A team is named by its whole name or the beginning of it.
+    // A team can be named by its whole name or by the beginning of it.
     ['%red', [1001], /1 of 2 promoted/],
     ['%blue', [1003], /1003 is Officer/],
     ['%blueteam', [1003], /1003 is Officer/],

@@ -5,8 +5,8 @@ import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game, type GameRequest } from './game.ts';
 
 /**
- * A client of /v1 like those of existing games. It finds the next rank in cached roles, makes up to three attempts if a
- * request raises or the status is 500 or more, decodes every body, and accepts only 200 as success.
+ * A /v1 client like those in existing games. It finds the next rank in cached roles, makes up to three attempts if a
+ * request raises or the status is 500 or higher, decodes every body, and treats only 200 as success.
  */
 const referenceClient = `
 local given = ...
@@ -76,7 +76,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Runs a game script with the client. `raises`: the errors that replace the first responses. */
+/** Runs a game script with the client. Each error in `raises` replaces one of the first responses. */
 async function play<T = Seen>(script: string, { on = app, raises = [] as string[], asked = [] as GameRequest[] } = {}) {
   await using game = await Game.start({
     clock: systemClock,

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Game, type GameAnswer, type GameOptions, type GameRequest, type GameScript } from './game.ts';
 
-/** Returns the source of a file in `src/game`. */
 export function source(file: string): string {
   return readFileSync(new URL(`../../src/game/${file}`, import.meta.url), 'utf8');
 }
@@ -30,7 +29,8 @@ export interface Result {
 export const secret = 'rk_live_0123456789abcdefghijABCDEFGHIJ0123456';
 
 /**
- * Opens a server with the client, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and Cid (1003).
+ * Starts a game server with the module Rankd, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and
+ * Cid (1003).
  */
 export async function openScene(options: Partial<GameOptions> & Pick<GameOptions, 'serve'>): Promise<Scene> {
   const clock = new ManualClock();
@@ -60,12 +60,13 @@ export class Scene implements AsyncDisposable {
     this.clock = clock;
   }
 
-  /** Runs a script that has `given`, `Players`, `Rankd` and `rankd`, and lets time pass until the script returns. */
+  /**
+   * Runs a script that can use `given`, `Players`, `Rankd` and `rankd`, and lets time pass until the script returns.
+   */
   run<T = Result>(script: string, given: unknown = false): Promise<T> {
     return this.clock.passUntil(this.game.run<T>(prelude + script, given));
   }
 
-  /** Returns each request's header with this name. */
   headers(name: string): Array<string | undefined> {
     return this.game.requests.map(({ headers }) => headers[name]);
   }
@@ -75,7 +76,7 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** Responds as if rankd had made the requested change; the group has no roles. */
+/** Responds as if rankd had made the requested change, or, to a GET, as if the group had no roles. */
 export function applied(request: GameRequest, rest: object = {}): GameAnswer {
   if (request.method === 'GET')
     return { status: 200, body: '{"success":true,"message":"The group has no roles.","roles":[]}' };

@@ -15,11 +15,10 @@ export interface System {
   scripts: () => GameScript[];
   /** Returns the text that a player types for a command. */
   typed: (kind: Kind) => string;
-  /** The settings that the system needs in Config in addition to the address. */
+  /** The settings, besides the address, that the system needs in Config. */
   config?: GameConfig;
 }
 
-/** The modules below Rankd. */
 const modules = readdirSync(new URL('../../src/game/Rankd', import.meta.url))
   .filter((file) => file !== 'init.luau')
   .map((file) => file.replace('.luau', ''));
@@ -34,7 +33,7 @@ const cmdrModule = (file: string): GameScript => ({
   path: [...below, 'Cmdr', ...file.replace(/(\/?init)?\.lua$/, '').split('/')].filter((part) => part !== ''),
   source: readFileSync(new URL(file, cmdrFolder), 'utf8'),
 });
-/** Returns Cmdr's server half with the types for players and text, but without its own commands and window. */
+/** Returns Cmdr's server modules and its types for players and text, but not its built-in commands and its window. */
 const cmdrServer = (): GameScript[] => [
   ...['init.lua', 'Initialize.lua', 'CreateGui.lua'].map(cmdrModule),
   { class: 'Folder', path: [...below, 'Cmdr', 'BuiltInCommands'] },
@@ -107,16 +106,16 @@ export type GameConfig = Partial<
 
 export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clock'>, Pick<GameOptions, 'serve'> {
   config?: GameConfig;
-  /** Replaces Config's source. */
   configSource?: string;
-  /** The modules to leave out. */
   without?: string[];
-  /** Data for the loader, in addition to the players' levels: only Bob is an admin. */
+  /** Data for the loader, in addition to the default levels, which make only Bob an admin. */
   given?: object;
   clock?: Clock;
 }
 
-/** Opens a game with the system, its plugins and the players Ann (1001), Bob (1002) and Cid (1003). */
+/**
+ * Starts a game with the admin system, rankd's plugins for it, and the players Ann (1001), Bob (1002) and Cid (1003).
+ */
 export async function openSystem(system: System, options: SystemOptions): Promise<SystemScene> {
   const { config, configSource, without = [], given = {}, clock = new ManualClock(), scripts, ...world } = options;
   const rankd = rankdScripts(below, configSource ?? configured({ ...system.config, ...config }));
@@ -136,7 +135,7 @@ export async function openSystem(system: System, options: SystemOptions): Promis
   return scene;
 }
 
-/** Returns the module Rankd and the modules below it, in the folder with this path from a service. */
+/** Returns the module Rankd and the modules below it. `folder` is the path of its parent, starting with the service. */
 function rankdScripts(folder: string[], config: string): GameScript[] {
   return [
     { class: 'ModuleScript', path: [...folder, 'Rankd'], source: source('Rankd/init.luau') },
@@ -172,7 +171,7 @@ export class SystemScene implements AsyncDisposable {
     this.#system = system;
   }
 
-  /** Adds Rankd to the folder with this path from a service. */
+  /** Adds Rankd to the folder with this path, which starts with the service. */
   mountRankd(folder: string[]): Promise<void> {
     return this.game.mount(rankdScripts(folder, configured(this.#system.config ?? {})));
   }
@@ -182,7 +181,10 @@ export class SystemScene implements AsyncDisposable {
     return this.clock instanceof ManualClock ? this.clock.passUntil(done) : done;
   }
 
-  /** Types a text. Returns the last text shown to the player; undefined if none is shown within the given seconds. */
+  /**
+   * Types a message as the player. Resolves with the last message shown to the player, or `undefined` if none is shown
+   * within `seconds`.
+   */
   async type(player: string, text: string, seconds = 1000): Promise<string | undefined> {
     const shown = this.game.output.length;
     await this.run(
@@ -201,7 +203,7 @@ export class SystemScene implements AsyncDisposable {
     return lines.at(-1)?.replace(/^client \w+ /, '');
   }
 
-  /** Returns each request's body and path. */
+  /** The body and the path of each POST request. */
   get asked(): Array<Record<string, unknown> & { path: string }> {
     return this.game.requests
       .filter(({ method }) => method === 'POST')

@@ -10,14 +10,15 @@ const valid: Credential = { state: 'valid', userId: 9001, canWrite: true };
 const refusedKey = () => new RankdError('platform_credential', 'Roblox does not accept the key.', { hint: 'renew it' });
 
 /**
- * Creates a breaker on a platform whose credential a test can change, and records the calls that reach the platform.
+ * Creates a breaker around a platform whose credential a test can change, and records the calls that reach the
+ * platform.
  */
 function breakerUnderTest() {
   const clock = new ManualClock();
   const state = {
     credential: valid,
     failure: undefined as RankdError | undefined,
-    /** Delays the responses to calls that have reached the platform, until it resolves. */
+    /** Delays the platform's responses until it resolves. */
     answered: undefined as Promise<void> | undefined,
     calls: [] as string[],
   };
@@ -59,7 +60,7 @@ function breakerUnderTest() {
     breaker.assignRole(change, call),
     breaker.unassignRole(change, call),
   ];
-  /** Uses the platform once; resolves with `done`, or with the error's code. */
+  /** Makes one call; resolves with `done`, or with the error's code. */
   const use = () =>
     breaker.getMember(1001, call).then(
       () => 'done',

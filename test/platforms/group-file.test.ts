@@ -161,7 +161,7 @@ function load(text: string) {
   return loadGroupFile(file);
 }
 
-/** Returns the problems in a file that must be rejected. */
+/** Returns the problems reported for an invalid group file; fails if the file is accepted. */
 function problems(text: string): string[] {
   try {
     load(text);

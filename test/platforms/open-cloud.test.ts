@@ -19,7 +19,7 @@ import { pacedTime, SkippableClock } from '../support/paced-clock.ts';
 
 const { recruit, trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
-/** With this `shortestTryMs`, the last attempt gets a response before the deadline. */
+/** Leaves the last attempt enough time to get a response before the deadline. */
 const unhurried = { ...tuning, shortestTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
 
@@ -151,7 +151,7 @@ test('an endless list of roles is read until a page has no new role', async () =
 });
 
 describe('the base role', () => {
-  /** Returns functions that find and store a role id in memory, instead of in the store. */
+  /** Creates a `BaseRoleMemory` that needs no store. */
   const memory = (initial?: number) => {
     let id = initial;
     const store = async (roleId: number) => {
@@ -421,7 +421,7 @@ describe('the credential', () => {
 });
 
 const faults: FaultKind[] = ['status 500', 'status 503', 'status 499', 'status 409', 'reset', 'hang'];
-/** Faults with a success status. */
+/** Faults in a response with a success status. */
 const unreadable: FaultKind[] = ['html', 'empty', 'truncated', 'oversized', 'cut'];
 
 describe.each([...faults, ...unreadable])('%s', (kind) => {
@@ -721,7 +721,8 @@ describe('the key', () => {
     const echo = JSON.stringify({ code: 'INVALID_ARGUMENT', message: `Bad key ${fake.apiKey}` });
     const calls = {
       roles: () => platform.roles(callIn(25)),
-      // a different member each time: the fake may notice an aborted write only after the next one has begun
+      // Each attempt changes a different member, because the fake may notice an aborted write only after the next one
+      // has begun.
       assign: () => platform.assignRole({ ...assign, userId: fake.journal.entries.length + 1 }, callIn(25)),
       introspect: () => platform.checkCredential(callIn(25)),
     };

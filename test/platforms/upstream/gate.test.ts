@@ -11,8 +11,8 @@ const inTime = 3_600_000;
 const own = { operation: 'tests', name: 'tests', node: 'this' };
 
 /**
- * Creates a gate, by default of 4 calls per 10 s, and records when each call starts. `reserve` only reserves a slot;
- * the call enters with the result's `enter`.
+ * Creates a gate that by default allows 4 calls per 10 s, and records when each call starts. `reserve` only reserves a
+ * slot; `enter` of its result then starts the call.
  */
 function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000, burstSpacingMs = 0 } = {}) {
   const clock = new ManualClock();
@@ -452,7 +452,7 @@ describe('a call that gets no slot before its deadline', () => {
     const { clock, enter, enterMany, refused } = gateUnderTest();
     enterMany(6);
     await clock.advance(1_000);
-    enter('hasty', { dueInMs: 9_099 }); // its slot comes free in 9 s, and the process may wake a little late
+    enter('hasty', { dueInMs: 9_099 }); // its slot becomes free in 9 s, but timers can fire a little late
     enter('patient', { dueInMs: 9_100 });
     await clock.advance(0);
     expect(refused).toMatchObject([

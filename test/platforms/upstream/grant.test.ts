@@ -21,7 +21,7 @@ function account(limit = 4): Account {
 
 const start: Ask = { kind: 'start', isHeavy: false, isBegun: false, until: 0, slotAt: 0 };
 
-/** Returns the number of calls, out of `count`, that may start. */
+/** Requests slots for `count` calls, and returns the number that can start. */
 function ask(
   shared: Account,
   now: number,
@@ -141,7 +141,7 @@ test("the platform's count does not include reserved slots", () => {
   const shared = account(10);
   grant(shared, 0, { node: 'a', inFlight: 0, waiting: 1, asks: [{ ...start, kind: 'reserve', until: 1_000 }] });
   ask(shared, 0, { node: 'a' });
-  finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // a different program uses the key, too
+  finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // another program also uses the key
   expect(free(shared, 100)).toBe(3);
 });
 

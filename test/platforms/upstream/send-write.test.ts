@@ -98,7 +98,7 @@ test('a switch to another protocol fails the write at once', async () => {
 test('writes use the proxy that Node.js is configured with, as reads do', async () => {
   const { url, received } = await receiver();
   const options: https.AgentOptions & { proxyEnv?: NodeJS.ProcessEnv } = https.globalAgent.options;
-  options.proxyEnv = { HTTP_PROXY: new URL(url).origin }; // as NODE_USE_ENV_PROXY=1 sets it
+  options.proxyEnv = { HTTP_PROXY: new URL(url).origin }; // as set by NODE_USE_ENV_PROXY=1
   onTestFinished(() => {
     delete options.proxyEnv;
   });

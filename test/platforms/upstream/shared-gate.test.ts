@@ -28,7 +28,7 @@ test('a call with a reserved slot starts although no other slot is left', async 
   await gate.end();
 });
 
-/** Opens the gates of two nodes on one ledger. */
+/** Creates gates for two nodes that share a ledger. */
 function twoNodes({ limit = 20, maxInFlight = 64 } = {}) {
   const clock = new ManualClock();
   const ledger = new MemoryLedger(clock);
@@ -57,7 +57,7 @@ test('slots for which calls at other nodes are waiting do not count as left', as
   expect(await startsOf(west, 'game', 1)).toBe(1);
   west.leave();
   await clock.advance(100);
-  // 5 slots are spent, and 5 are for calls that wait for a connection at the other node.
+  // 5 slots are spent, and 5 are set aside for calls that wait for a connection on the other node.
   expect(west.pace()).toMatchObject({ left: 10, waiting: 0 });
 });
 
@@ -150,7 +150,7 @@ test('two nodes that need the last slots of two operations do not each take one 
   const ledgerBehind = (late: string): BudgetLedger => ({
     async change(name, change) {
       await clock.sleep(name.operation === late ? 5 : 1);
-      // The account is opened as if a change had just been made, so only one slot is left.
+      // Opens the account as if a change had just been made, so that only one slot is left.
       return stored.change({ ...name, open: (facts) => name.open({ ...facts, lastChangeAt: facts.now }) }, change);
     },
   });
@@ -232,7 +232,7 @@ test('three nodes that need twice the budget for ten windows get their shares, u
     };
     return { change, look: (lane: string) => read(callOf(lane)) };
   });
-  // Plus a first window, in which the nodes do not know each other's demand yet.
+  // Includes a first window, in which the nodes do not know each other's demand yet.
   const endsAt = (1 + windows) * windowMs;
   const every = async (ms: number, ask: () => Promise<void>) => {
     for (let at = 0; at < endsAt; at += ms) {
@@ -255,7 +255,7 @@ test('three nodes that need twice the budget for ten windows get their shares, u
   for (const share of shares) expect(Math.abs(share - 1), shares.join(' ')).toBeLessThanOrEqual(0.1);
 });
 
-/** Adds a server's round trip to the ledger. */
+/** Adds a network round trip to each change of the ledger. */
 function withTrips(ledger: MemoryLedger, clock: ManualClock): BudgetLedger {
   return {
     async change(name, change) {

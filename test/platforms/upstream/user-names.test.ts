@@ -8,7 +8,7 @@ import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
 
 const call = { signal: new AbortController().signal, deadlineAt: 1_000_000_000, lane: 'test' };
 
-/** Creates a name lookup on a service where every name is a user's, unless it begins with "no". */
+/** Creates a name lookup whose service knows every name, except those that begin with "no". */
 function names() {
   const clock = new ManualClock();
   const asked: string[][] = [];
