@@ -250,7 +250,7 @@ export class Gate {
     const { promise: admission, resolve, reject } = Promise.withResolvers<void>();
     const since = this.#clock.monotonic();
     const call: QueuedCall = {
-      ...{ lane, deadlineAt, ...ask },
+      ...{ lane, deadlineAt, since, ...ask },
       admit: () => {
         signal.removeEventListener('abort', abort);
         this.#figures.noteWait(this.#clock.monotonic() - since);
@@ -433,8 +433,11 @@ export class Gate {
       const startsInMs = (hasSlot ? Math.max(now, this.#seen.account.opensAt) : starts.next(call.isHeavy)) - now;
       const marginMs = hasSlot ? 0 : Math.min(maxMarginMs, startsInMs / 10);
       const leftMs = call.deadlineAt - this.#clock.monotonic();
-      if (startsInMs + marginMs > leftMs) this.#refuse(call, tooLate(this.#name, startsInMs));
-      else if (!hasSlot) starts.take(call.isHeavy);
+      if (startsInMs + marginMs <= leftMs) {
+        if (!hasSlot) starts.take(call.isHeavy);
+      } else if (startsInMs === 0 && call.since < call.deadlineAt && this.#hasFreeConnection) {
+        this.#refuse(call, endedWhileWaiting(this.#name, 0)); // its slot became free too late
+      } else this.#refuse(call, tooLate(this.#name, startsInMs));
     }
   }
 
@@ -509,8 +512,8 @@ function tooLate(name: string, waitMs: number): RankdError {
   return new RankdError('platform_unavailable', message);
 }
 
-/** Returns the error for a waiting call whose signal was aborted. The next call could start in `waitMs`. */
-function endedWhileWaiting(name: string, waitMs: number, cause: unknown): RankdError {
+/** Returns the error for a call that ended while it was waiting for a slot. The next call could start in `waitMs`. */
+function endedWhileWaiting(name: string, waitMs: number, cause?: unknown): RankdError {
   const message = `The request ended while it was waiting for Roblox's rate limit (${name}); nothing was sent.`;
   return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)), cause });
 }

@@ -13,6 +13,8 @@ export interface ReservedSlot {
 /** A call that is waiting to be admitted or to reserve a slot. */
 export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
+  /** On `Clock.monotonic()`. */
+  readonly since: number;
   readonly deadlineAt: number;
   /** The slot that the call uses (`reserved`) or asks for (`reserve`). */
   readonly slot?: ReservedSlot | undefined;
