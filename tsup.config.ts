@@ -10,22 +10,22 @@ import { readGameScripts, toModel } from './src/cli/game-models.ts';
 const page = 'dist/dashboard';
 
 export default defineConfig([
-  /** Bundles everything except `dependencies` of package.json. Lazy imports become separate files. */
+  /** Bundles all packages except the `dependencies` in package.json. Lazy imports become separate files. */
   {
     entry: { main: 'src/main.ts', 'writer-thread': 'src/stores/sqlite/engine/writer-thread.ts' },
     format: 'esm',
     target: 'node22',
-    // Fastify loads these for schemas and injected requests, which rankd does not use.
+    // Fastify loads these only for schemas and injected requests, which rankd does not use.
     external: ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'],
     clean: ['!dashboard/**'],
     minifyWhitespace: true,
     minifySyntax: true,
-    removeNodeProtocol: false, // the plugin recognizes Node.js's modules by the prefix
-    // Fastify loads semver for plugins that require a version of Fastify, and prom-client loads OpenTelemetry for exemplars.
-    // rankd has neither.
+    removeNodeProtocol: false, // builtinModules recognizes Node.js's modules by the prefix
+    // Fastify loads semver only for plugins that declare the Fastify version they need, and prom-client loads
+    // OpenTelemetry only for exemplars. rankd uses neither.
     esbuildPlugins: [oneStart('src/cli/process-io.ts'), builtinModules, leftOut('semver', '@opentelemetry/api')],
     metafile: true,
-    // CommonJS packages use `require`, which ES modules do not have.
+    // Bundled CommonJS packages call `require`, which ES modules do not have.
     banner: {
       js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
     },
@@ -36,7 +36,7 @@ export default defineConfig([
       writeNotices(['dist', page]);
     },
   },
-  /** The dashboard's page, for browsers. File names contain a hash, so browsers can cache them forever. */
+  /** The dashboard's page. Its file names contain a hash, so that browsers can cache the files forever. */
   {
     entry: ['src/dashboard/page/main.tsx', 'src/dashboard/page/style.css', 'src/dashboard/page/icon.svg'],
     loader: { '.svg': 'copy' },
@@ -67,7 +67,7 @@ export default defineConfig([
   },
 ]);
 
-/** Writes the Roblox Studio models of `rankd game write`, with a Config that the user has to fill in. */
+/** Writes the models for Roblox Studio that `rankd game write` makes, but with a Config for the user to fill in. */
 function writeModels(folder: string): void {
   const { rankd, systems, pieces } = readGameScripts('.');
   const models = [['Rankd', [rankd]], ...systems, ...pieces] as const;

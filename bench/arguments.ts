@@ -4,16 +4,14 @@ import { wholeNumber } from '../src/cli/input/arguments.ts';
 export interface BenchOptions<Name extends string> {
   rounds: number;
   only: Set<Name>;
-  /** True to store the results in results.json and the README. */
   write: boolean;
-  /** True to print one JSON document instead of the table. */
   json: boolean;
 }
 
-/** With fewer rounds, medians vary too much. */
+/** With fewer rounds, the medians vary too much. */
 const fewestRounds = 5;
 
-/** Parses the command line. After printing an error or the help text, throws `CommanderError`. */
+/** Throws `CommanderError` after printing an error or the help text. */
 export function benchOptions<Name extends string>(line: string[], names: readonly Name[]): BenchOptions<Name> {
   const only = (given: string) => new Set(given.split(',').map((name) => known(name, names)));
   return new Command('npm run bench --')

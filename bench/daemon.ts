@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { binary, CliHome } from '../test/support/run-cli.ts';
 import { type ServerProcess, startServer } from './processes.ts';
 
-/** The whitelisted place of every key in the bench. */
+/** The place id on the whitelist of every key in the bench. */
 export const place = 42;
 
-/** Limits that no load reaches, so that refusals are not measured. */
+/** Limits too high for any load to reach, so that the bench measures no refusals. */
 const limits = `limits:
   rank: 1000000
   rank_burst: 1000000
@@ -16,16 +16,15 @@ const limits = `limits:
 const unit = readFileSync(new URL('../config/rankd.service', import.meta.url), 'utf8');
 const nodeOptions = /^Environment=NODE_OPTIONS=(.+)$/m.exec(unit)?.[1] ?? '';
 
-/** The built rankd in a separate home, with one key. */
+/** The built rankd in a temporary home folder, with one key. */
 export interface Rankd extends AsyncDisposable {
   home: CliHome;
-  /** The key's secret. */
   secret: string;
-  /** Starts the daemon on the server's core, with the systemd unit's Node.js options and a log file. */
+  /** Starts the daemon on the server's core, with a log file and with the Node.js options of the systemd unit. */
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 
-/** Creates a home with one key. `config`: the lines of `rankd.yaml` other than the limits. */
+/** `config`: the lines of `rankd.yaml` other than the limits. */
 export async function openRankd(config = 'platform:\n  kind: simulated\n'): Promise<Rankd> {
   const home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), config + limits);

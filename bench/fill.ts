@@ -9,16 +9,19 @@ export interface Size {
   changes: number;
 }
 
-/** A nearly empty database, with the fewest keys that `fill` can return secrets for. */
+/** A nearly empty database, with just as many keys as `fill` returns secrets. */
 export const small: Size = { keys: 10, changes: 10 };
 
-/** The time between two changes, at which five million changes take a month. */
+/** The time between two changes. Five million of them span a month. */
 const everyMs = 500;
 
-/** The number of added keys whose secrets are returned. */
+/** `addKeys` returns the secrets of this many keys. The other keys have random hashes. */
 const goodSecrets = 10;
 
-/** Fills a stopped rankd's database with SQL, because commands would take days. Returns some of the keys' secrets. */
+/**
+ * Fills the database with SQL, because commands would take days. The daemon must not be running. Returns the secrets of
+ * ten of the keys.
+ */
 export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
   const secrets = addKeys(rankd, { after: 0, count: keys });
   using db = openForFilling(fileOf(rankd));
@@ -35,7 +38,10 @@ export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
   return secrets;
 }
 
-/** Adds keys, each with a place, after the existing ones. Returns some of their secrets. */
+/**
+ * Adds `count` keys, each with a whitelisted place; their ids continue after `after`. Returns the secrets of ten of
+ * them.
+ */
 export function addKeys(rankd: Rankd, { after, count }: { after: number; count: number }): string[] {
   using db = openForFilling(fileOf(rankd));
   const minted = Array.from({ length: goodSecrets }, () => mintKey('live'));
@@ -66,11 +72,11 @@ function fileOf({ home }: Rankd): string {
   return join(home.dataDir, 'rankd.db');
 }
 
-/** The `@count` whole numbers after `@after`. The cast is needed because better-sqlite3 binds numbers as reals. */
+/** The `@count` integers after `@after`. The cast is needed because better-sqlite3 binds numbers as reals. */
 const numbers = `(WITH RECURSIVE numbers (value) AS (SELECT CAST(@after AS INTEGER) + 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < @after + @count)
                   SELECT value FROM numbers)`;
 
-/** Opens the database without protection against crashes, because a half-filled database is discarded. */
+/** Opens the database without a journal and without syncing, because a half-filled database is discarded. */
 function openForFilling(file: string) {
   const db = new Database(file);
   db.pragma('journal_mode = OFF');
@@ -86,7 +92,7 @@ function openForFilling(file: string) {
   };
 }
 
-/** Syncs the file, so that the operating system does not write gigabytes during the measurement. */
+/** Syncs the file now, so that the operating system does not write gigabytes during the measurement. */
 function toDisk(file: string): void {
   const open = openSync(file, 'r+');
   fsyncSync(open);

@@ -2,17 +2,16 @@ import type { Spread } from './rounds.ts';
 
 export type Goal = { atLeast: number } | { atMost: number };
 
-/** One line of the table. */
+/** A row of the table. */
 export interface Finding extends Spread {
-  /** The subject of the measurement. */
+  /** e.g. `rankd key list` */
   what: string;
-  /** The baseline or the goal to compare it with; empty if there is none. */
+  /** The baseline or goal that the figure is compared with; empty if there is none. */
   against: string;
-  /** The measured quantity: `req/s`, `p99`, `time`. */
+  /** The measured quantity, e.g. `req/s`, `p99` or `time`. */
   figure: string;
   /** `×` means a ratio. */
   unit: '×' | 'ms' | 'KB' | 'packages' | 'changes' | 'requests' | 'trips';
-  /** Absent if the figure has no goal. */
   goal?: Goal;
 }
 
@@ -21,7 +20,6 @@ export function isReached({ median, goal }: Pick<Finding, 'median' | 'goal'>): b
   return 'atLeast' in goal ? median >= goal.atLeast : median <= goal.atMost;
 }
 
-/** The Markdown table's header. */
 export const tableHead = [
   '| what | against | figure | median | middle half | to reach |',
   '| --- | --- | --- | --- | --- | --- |',

@@ -3,8 +3,8 @@ import autocannon from 'autocannon';
 import type { LoadOptions, LoadReport } from './load.ts';
 
 /**
- * Sends the load that each line of standard input describes, and prints a line with its report. `load.ts` runs this
- * script on a separate core.
+ * Reads `LoadOptions` from standard input, one JSON document per line; sends each load, and prints its report as a line
+ * of JSON. `load.ts` runs this script on a different core than the server's.
  */
 for await (const line of createInterface({ input: process.stdin })) {
   const report = await send(JSON.parse(line) as LoadOptions);
@@ -35,7 +35,7 @@ async function send({ url, connections, amount, requests, firstMember }: LoadOpt
       path,
       headers,
       body,
-      // Every rank request is for a different member.
+      // each rank request is for a different member
       ...(firstMember !== undefined && {
         setupRequest: (request) => {
           nextMember += 1;

@@ -6,11 +6,11 @@ import { onCore, program } from './processes.ts';
 export interface LoadOptions {
   url: string;
   connections: number;
-  /** The total number of requests on all connections. */
+  /** The total number of requests over all connections. */
   amount: number;
-  /** Each connection sends these requests in a loop. */
+  /** Each connection cycles through these requests. */
   requests: LoadRequest[];
-  /** If set, `"MEMBER"` in the body of each request becomes the next user id after this one. */
+  /** If set, each request has the next user id after this one in place of `"MEMBER"` in its body. */
   firstMember?: number;
 }
 
@@ -24,18 +24,18 @@ export interface LoadReport {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** The number of responses per status. */
+  /** The number of responses, keyed by status. */
   statuses: Record<number, number>;
   failures: number;
   lastMember: number;
 }
 
 /**
- * Sends load from a separate core. One process sends it to rankd and to the baseline, because a new process would be
- * slow at first.
+ * Sends load from a different core than the server's. One process sends it both to rankd and to the baseline, because a
+ * new process would be slow at first.
  */
 export interface Load extends AsyncDisposable {
-  /** Throws if a request fails or a status is not `expected`, because the figures would measure something else. */
+  /** Throws if a request fails or has a status other than `expected`, because the figures would then be meaningless. */
   send(options: LoadOptions, expected: { status: number }): Promise<LoadReport>;
 }
 

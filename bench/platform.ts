@@ -5,14 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { group, roleIdOf } from './group.ts';
 
 /**
- * A fake Roblox that costs almost nothing. It responds to each call of a rank change after `latencyMs` (the first
- * argument), treats every user as a member, and has limits that no load reaches.
+ * A fake Roblox with almost no overhead. It responds to each API call that a rank change makes after `latencyMs` (the
+ * first argument), treats every user as a member, and has rate limits that no load reaches.
  */
 const latencyMs = Number(process.argv[2] ?? 0);
 const actingUser = 7;
 const ranks = [group.base, group.trainee, group.officer, group.leader];
 const rolePath = (rank: number) => `groups/${group.id}/roles/${roleIdOf(rank)}`;
-/** The ranks of changed members. All other users are trainees, except the acting account. */
+/** The ranks of the members changed so far. All other users are trainees, except the acting account. */
 const held = new Map<number, Set<number>>();
 
 /** The number of calls allowed per second: more than any load makes, and the highest limit that rankd tracks. */
@@ -20,7 +20,10 @@ const limit = 10_000;
 let windowEndsAt = 0;
 let left = limit;
 
-/** Returns Open Cloud's rate limit headers. All operations share one count, which is a lower bound for each. */
+/**
+ * Returns Open Cloud's rate limit headers. All operations share one counter, so the remainder that it reports is a
+ * lower bound for each operation.
+ */
 function budgetHeaders(): Record<string, string> {
   const now = performance.now();
   if (now >= windowEndsAt) {

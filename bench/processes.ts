@@ -11,21 +11,18 @@ type Core = 'server' | 'load';
 
 const coreNumbers: Record<Core, string> = { server: '0', load: '1' };
 
-/** True if processes can be pinned to separate cores. */
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0;
 
-/** Returns the program and arguments that run Node.js with `args` on a core. */
 export function onCore(core: Core, args: string[]): [string, string[]] {
   const node = process.execPath;
   return canPin ? ['taskset', ['-c', coreNumbers[core], node, ...args]] : [node, args];
 }
 
-/** Returns the path of one of the bench's programs. */
 export function program(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
-/** A server in a separate process; disposal ends it. */
+/** A server in a separate process. Disposal ends the process. */
 export interface ServerProcess extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:41503` */
   url: string;
@@ -35,11 +32,11 @@ export interface ServerProcess extends AsyncDisposable {
 interface StartOptions {
   core?: Core;
   env?: Record<string, string>;
-  /** The file for its standard error; discarded by default. */
+  /** Receives the server's standard error. Without it, the output is discarded. */
   logFile?: string;
 }
 
-/** Starts a server whose first line on standard output is JSON with its `url`. */
+/** Starts a server, which must print JSON with its `url` as its first line. */
 export async function startServer(args: string[], { core = 'server', env = {}, logFile = devNull }: StartOptions = {}) {
   const [command, commandArgs] = onCore(core, args);
   const child = spawn(command, commandArgs, {
@@ -62,7 +59,7 @@ export async function startServer(args: string[], { core = 'server', env = {}, l
   throw new Error(`${args.join(' ')} ended before it was listening`);
 }
 
-/** Returns the CPU time of all threads of a process, in milliseconds. */
+/** Returns the CPU time that all threads of a process have used so far. */
 export function cpuMs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) => {

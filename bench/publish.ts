@@ -1,17 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Finding, rowOf, tableHead } from './findings.ts';
 
-/** The results in `results.json`. */
+/** The contents of `results.json`. */
 export interface Results {
   /** The hardware and software that the measurement used. */
   conditions: Record<string, string>;
-  /** The findings of each part of the bench, by its name. */
+  /** The findings of each part of the bench, keyed by the part's name. */
   parts: Record<string, Finding[]>;
 }
 
 /**
- * Adds newly measured parts to the results, in the order of `names`. Drops earlier results that were measured under
- * different conditions.
+ * Adds newly measured parts to the stored results, in the order of `names`. Drops the stored results if they were
+ * measured under different conditions.
  */
 export function withPart(stored: Results, { conditions, parts }: Results, names: readonly string[]): Results {
   const isComparable = JSON.stringify(stored.conditions) === JSON.stringify(conditions);
@@ -34,7 +34,7 @@ export function publish(results: Results): void {
   );
 }
 
-/** Returns the stored results and their tables in the README. */
+/** Returns the stored results, and the part of the README that contains their table. */
 export function published(): { results: Results; summary: string | undefined } {
   const results = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
   return { results, summary: inReadme.exec(readFileSync(readmeFile, 'utf8'))?.[0] };

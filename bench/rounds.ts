@@ -1,9 +1,9 @@
-/** One side in a comparison: measures once, and returns the figures. */
+/** Measures one side of a comparison once. */
 type Measure<Figures> = () => Promise<Figures>;
 
 /**
- * Measures both sides in short turns, A B B A, so that other load on the machine affects both. The first rounds are not
- * counted: Node.js compiles hot code at run time, which takes about ten thousand requests.
+ * Measures both sides in short turns, A B B A, so that other load on the machine affects both equally. The first rounds
+ * are not counted, because Node.js compiles hot code only after about ten thousand requests.
  */
 export async function interleaved<Figures>(
   sides: { ours: Measure<Figures>; baseline: Measure<Figures> },
@@ -20,12 +20,12 @@ export async function interleaved<Figures>(
 }
 
 /**
- * The number of starts of both sides: Node.js compiles differently in each process, which makes it up to a tenth faster
- * or slower.
+ * The number of times that each side is started. Node.js compiles differently in each process, which makes one process
+ * up to a tenth faster or slower than another.
  */
 const starts = 3;
 
-/** Measures with both sides restarted several times, and divides `rounds` among the starts, rounded up. */
+/** Divides `rounds`, rounded up, among several starts of both sides. */
 export async function overStarts<Measured>(
   rounds: number,
   measure: (rounds: number, start: number) => Promise<Measured>,
@@ -40,7 +40,6 @@ interface Pair<Figures> {
   baseline: Figures;
 }
 
-/** The median and the quartiles over the rounds. */
 export interface Spread {
   median: number;
   lowerQuartile: number;

@@ -18,8 +18,8 @@ import { webhooks } from './measures/webhooks.ts';
 import { publish, published, type Results, withPart } from './publish.ts';
 
 /**
- * `npm run bench`: measures rankd against baselines, and prints the table. `--write` also stores it, in results.json
- * and the README.
+ * `npm run bench`: measures rankd against baselines, and prints a table. `--write` also stores the results in
+ * results.json and the README.
  */
 const measures = {
   commands,
@@ -44,7 +44,7 @@ const note = (line: string) => void process.stderr.write(`${line}\n`);
 const options = asked();
 if (options !== undefined) process.exitCode = await bench(options);
 
-/** Parses the command line. Returns `undefined` after printing an error or help. */
+/** Returns `undefined` after printing an error or the help text. */
 function asked(): BenchOptions<Name> | undefined {
   try {
     return benchOptions(process.argv.slice(2), names);
@@ -56,8 +56,8 @@ function asked(): BenchOptions<Name> | undefined {
 }
 
 /**
- * Runs the parts. Returns 0 if every goal is met, or 1 otherwise. Prints each part as it ends, and stores it with
- * `--write`, so a stopped run loses only the part in progress.
+ * Returns the exit code: 0 if every goal is met, otherwise 1. Prints each part as it ends, and also stores it if
+ * `write` is set, so that a stopped run loses only the part in progress.
  */
 async function bench({ only, write, json, rounds }: BenchOptions<Name>): Promise<number> {
   await using database = new FullDatabase();

@@ -1,7 +1,6 @@
 import { place } from './daemon.ts';
 import type { LoadRequest } from './load.ts';
 
-/** Returns a request that verifies a key. */
 export function verification(secret: string, placeId = place): LoadRequest {
   return {
     path: '/v1/apikey',

@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { FakeDiscord } from '../test/support/fake-discord.ts';
 
-/** A Discord channel with its limits, and programs that accept every event at once, on one port. */
+/**
+ * Receives webhooks on one port: as a Discord channel that enforces its rate limits, and as programs that accept every
+ * event immediately.
+ */
 const discord = new FakeDiscord();
 const server = createServer(async (request, response) => {
   const body = await text(request);

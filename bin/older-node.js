@@ -1,5 +1,5 @@
-// Runs on a Node.js that is too old. In a clone, it starts rankd on the Node.js that npm ci installed; elsewhere, it
-// prints an error and exits with code 78.
+// Loaded if Node.js is too old. In a clone, runs rankd on the Node.js that `npm ci` installed; otherwise, prints an
+// error and exits with code 78.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -19,14 +19,14 @@ function refuse(fix) {
 }
 
 /**
- * Runs the same command on a different Node.js and exits with its code. The IPC channel lets the child detect if this
+ * Runs the same command on a different Node.js and exits with its code. Over the IPC channel, the child notices if this
  * process is killed.
  */
 function runWith(node) {
   const child = spawn(node, process.argv.slice(1), { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   process.on('SIGINT', () => {}); // the terminal sends it to both processes; the child handles it
-  process.on('SIGUSR1', () => {}); // as in start.js
+  process.on('SIGUSR1', () => {}); // for the reason in start.js
   child.on('error', ({ code }) => refuse(`npm ci --include=dev   # ${node} can't be started (${code})`));
   child.on('exit', (status, signal) => process.exit(status === null ? 128 + constants.signals[signal] : status));
 }

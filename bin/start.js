@@ -1,12 +1,12 @@
-// Starts the bundle in dist/ with the compile cache of earlier starts.
-// It takes Node's modules from `process`, because an import would evaluate all their exports.
+// Starts the bundle in dist/ with Node.js's compile cache. Gets Node.js's modules from `process`, because an import
+// would evaluate all their exports.
 const { mkdirSync, statSync } = process.getBuiltinModule('node:fs');
 const { enableCompileCache, getCompileCacheDir } = process.getBuiltinModule('node:module');
 const { homedir } = process.getBuiltinModule('node:os');
 const { isAbsolute, join } = process.getBuiltinModule('node:path');
 
-// Log rotators send this signal, for which Node.js would open a debugger: any user of the machine could run code
-// through it.
+// Log rotators send this signal. By default, Node.js would respond by opening a debugger port, through which any user
+// of the machine could run code.
 process.on('SIGUSR1', () => {});
 useCompileCache();
 try {
@@ -20,8 +20,9 @@ try {
 }
 
 /**
- * Enables the compile cache in the user's own cache folder. Node's default folder is shared by all users of the
- * machine, and anyone who can write to the cache can inject code. Without a writable folder, each start compiles again.
+ * Enables the compile cache in a folder of the user's own. Node.js's default folder is shared by all users of the
+ * machine, and anyone who can write to the cache can inject code. If the folder is not writable, every start compiles
+ * the bundle again.
  */
 function useCompileCache() {
   if (process.env.NODE_DISABLE_COMPILE_CACHE || getCompileCacheDir()) return;
@@ -32,11 +33,11 @@ function useCompileCache() {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     enableCompileCache(folder);
   } catch {
-    // There is no home, or it is not writable.
+    // no home folder, or it is not writable
   }
 }
 
-/** Returns the folder of the compile cache. On Windows, `rankd` in LOCALAPPDATA is already the data directory. */
+/** On Windows, `rankd` in LOCALAPPDATA is already the data directory, so the cache needs a different name. */
 function cacheFolder(home, { LOCALAPPDATA = '', XDG_CACHE_HOME = '' }) {
   if (process.platform === 'win32' && isAbsolute(LOCALAPPDATA)) return join(LOCALAPPDATA, 'rankd-cache');
   return join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(home, '.cache'), 'rankd');

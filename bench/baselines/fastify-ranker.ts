@@ -5,9 +5,9 @@ import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
 import { group, roleIdOf } from '../group.ts';
 
 /**
- * Bare Fastify that makes a change's platform calls through rankd's own client, without a store or checks. Arguments:
- * the platform's address and, optionally, a file. With a file, each change also writes and syncs one page twice, as
- * often as rankd syncs a durable change.
+ * A bare Fastify server that makes the platform calls of a rank change through rankd's own client, without a store or
+ * checks. Arguments: the platform's URL and, optionally, the path of a file. With a file, each change also writes one
+ * page to it and syncs it, twice, because rankd syncs twice for a durable change.
  */
 const [baseUrl = '', file] = process.argv.slice(2);
 const clock = systemClock;
@@ -36,7 +36,7 @@ server.post<{ Body: { rankeeId: number } }>('/v1/ranker', async ({ body: { ranke
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 process.stdout.write(`${JSON.stringify({ url })}\n`);
 
-/** Returns a function that overwrites one page, as SQLite does in its log, and waits until the page is on disk. */
+/** Returns a function that overwrites one page, as SQLite does in its log, and waits until it is on disk. */
 function pageWriter(path: string): () => void {
   const open = openSync(path, 'w');
   const page = Buffer.alloc(4096);

@@ -1,8 +1,8 @@
 import Fastify from 'fastify';
 
 /**
- * Bare Fastify that parses the body as rankd does and returns a constant JSON string: the minimum cost of a
- * verification. It is plain JavaScript, because Node.js's type stripper would use memory.
+ * A bare Fastify server that parses the body as rankd does and returns a constant JSON string, to measure the minimum
+ * cost of a verification. It is plain JavaScript, because Node.js's type stripper would use memory.
  */
 const server = Fastify();
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Bare `node:http` that echoes the body, to measure Node.js's own cost. */
+/** A bare `node:http` server that echoes the body, to measure the cost of Node.js itself. */
 const server = createServer((request, response) => {
   response.setHeader('content-type', 'application/json; charset=utf-8');
   request.pipe(response);

@@ -6,7 +6,7 @@ import { onCore } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 
 const against = 'node -e 0';
-/** The number of uncounted warm-up runs, which fill the compile cache and the file cache. */
+/** The number of uncounted warm-up runs. They fill Node.js's compile cache and the operating system's file cache. */
 export const firstStarts = 2;
 
 /** Measures the wall time of commands, and of `serve` up to its first response, against that of `node -e 0`. */
@@ -35,7 +35,7 @@ export async function commands({ rounds }: { rounds: number }): Promise<Finding[
   return findings;
 }
 
-/** Returns the wall time of a command in milliseconds. Throws if it fails. */
+/** Throws if the command fails. */
 export function runMs({ folder, dataDir, cwd }: CliHome, args: string[]): number {
   const [program, programArgs] = onCore('server', args);
   const env = { PATH: process.env['PATH'], HOME: folder, RANKD_DATA_DIR: dataDir };

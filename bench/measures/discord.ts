@@ -9,16 +9,16 @@ import { program, startServer } from '../processes.ts';
 import { spreadOf } from '../rounds.ts';
 import { configFor } from './ranker.ts';
 
-/** Longer than the bench runs, so the platform never responds to a read. */
+/** Longer than the bench runs, so the platform never responds. */
 const hangingMs = 2 ** 31 - 1;
-/** The numbers of people who use a command at the same moment. */
+/** The numbers of people who run a command at the same moment. */
 const crowds = [30, 200];
 const withinMs = 100;
-/** The pause before a round, so that acknowledged commands can finish the work that does not need Roblox. */
+/** The pause after a round, in which acknowledged commands finish all work that does not need Roblox. */
 const pauseMs = 500;
 const uncounted = 3;
 
-/** Measures rankd's acknowledgement times for commands that Discord posts at the same moment, while Roblox hangs. */
+/** Measures how soon rankd acknowledges commands that Discord posts at the same moment, while Roblox hangs. */
 export async function discord({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using platform = await startServer([program('platform.ts'), String(hangingMs)], { core: 'load' });
   await using targets = await startServer([program('webhook-targets.ts')], { core: 'load' });

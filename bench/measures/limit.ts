@@ -15,18 +15,18 @@ import { place } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { spreadOf } from '../rounds.ts';
 
-/** The speed of the accelerated clock: a minute of Roblox's budget takes `60 / speed` seconds. */
+/** The speed of the accelerated clock: a one-minute window of Roblox's budget takes `60 / speed` seconds. */
 const speed = 4;
 const windows = 10;
-/** Roblox's documented budget for each operation in a change. */
+/** Roblox's documented budget for each operation that a rank change uses. */
 export const budget = { changes: 300, windowMs: 60_000 };
 /** The keys' total demand, as a multiple of the budget. */
 const demand = 3;
 const keys = ['one', 'two', 'three'];
-/** A fourth key requests one change at a time, at an interval that hits different points of the windows. */
+/** A fourth key requests a single change at regular intervals, each time at a different point of a window. */
 const single = { key: 'four', everyMs: 19_300 };
 const answersInMs = 100;
-/** Enough members that none is changed again while reads may not show the previous change yet. */
+/** Enough members that none is changed again before reads show its previous change. */
 export const members = { first: 20_000, count: 1_500 };
 
 export async function limit(): Promise<Finding[]> {
@@ -87,7 +87,7 @@ export async function limit(): Promise<Finding[]> {
   ];
 }
 
-/** A request and its response. Times are on the accelerated clock. */
+/** A request and its response. Times are from the accelerated clock. */
 export interface Asked {
   askedAt: number;
   endedAt: number;
@@ -96,18 +96,19 @@ export interface Asked {
 }
 
 const deadlineMs = 20_000;
-/** A change's maximum duration if it does not have to wait. */
+/** The longest that a change takes if it does not have to wait. */
 const changeMs = 1_000;
 
 /**
- * True unless the request succeeded, or was refused because its wait and the change would have exceeded the deadline.
+ * True if a request failed, unless rankd refused it because waiting and then making the change would have exceeded the
+ * deadline.
  */
 function hadTime({ askedAt, endedAt, status, body: { code, retryAfter = 0 } }: Asked): boolean {
   const leftMs = askedAt + deadlineMs - endedAt;
   return status !== 200 && !(code === 'platform_busy' && retryAfter * 1_000 + changeMs > leftMs);
 }
 
-/** Opens a daemon and a fake Roblox that enforces its budgets, both in accelerated time. */
+/** Starts a daemon and a fake Roblox that enforces its budgets, both on the accelerated clock. */
 async function openRankd() {
   await using opened = new AsyncDisposableStack();
   const clock = new FastClock(speed);
@@ -141,7 +142,7 @@ async function openRankd() {
   const closers = opened.move();
   return {
     clock,
-    /** Resets the next member's role, and then requests a change to the member. */
+    /** Makes the next member a trainee again, and then requests a promotion. */
     async ask(key: string): Promise<Asked> {
       const rankeeId = members.first + (asked % members.count);
       asked += 1;
@@ -160,7 +161,6 @@ interface Request {
   clock: Clock;
 }
 
-/** Requests a change from a daemon. */
 export async function ask({ agent, url, secret, rankeeId, clock }: Request): Promise<Asked> {
   const askedAt = clock.monotonic();
   const { status, body } = await send(agent, `${url}/v1/ranker?placeid=${place}`, {

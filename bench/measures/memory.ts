@@ -13,7 +13,10 @@ const more = 500_000;
 /** Few rounds, because each takes a minute. */
 const rounds = 3;
 
-/** Measures memory at rest, after a million requests (both against bare Fastify), and after half a million more. */
+/**
+ * Measures memory at rest and after a million requests, both against bare Fastify, and its growth over half a million
+ * more.
+ */
 export async function memory(): Promise<Finding[]> {
   await using load = openLoad();
   await using rankd = await openRankd();

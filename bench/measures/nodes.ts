@@ -21,15 +21,18 @@ import { spreadOf } from '../rounds.ts';
 import { type Asked, ask, budget, members } from './limit.ts';
 import { newStore } from './postgres.ts';
 
-/** Measures daemons on one PostgreSQL: one of two is killed during a change, and three share Roblox's budget. */
+/**
+ * Measures daemons that share a PostgreSQL server: one of two is killed during a change, and three share Roblox's
+ * budget.
+ */
 export async function nodes(): Promise<Finding[]> {
   await using server = await startPostgres({ settings: ['fsync=on', 'full_page_writes=on'] });
   return [...(await kills(server)), ...(await sharedBudget(server))];
 }
 
-/** The number of daemons to kill. They are killed concurrently, because most of the time is waiting. */
+/** The number of daemons to kill. They are killed concurrently, because a run mostly waits. */
 const killed = 3;
-/** The fake's read lag; the longest that was observed on Roblox is 6.75 s. */
+/** The fake's read lag. The longest lag observed on Roblox is 6.75 s. */
 const lagMs = 5_000;
 
 async function kills(server: PostgresServer): Promise<Finding[]> {
@@ -47,7 +50,7 @@ async function kills(server: PostgresServer): Promise<Finding[]> {
   ];
 }
 
-/** Kills a daemon between the start of a change and the response to its write. */
+/** Kills a daemon while a change's write to Roblox is in flight. */
 async function killOne(server: PostgresServer, database: string) {
   await using opened = new AsyncDisposableStack();
   const { url } = await newStore(server, database);
@@ -89,8 +92,8 @@ async function killOne(server: PostgresServer, database: string) {
 const speed = 6;
 const windows = 10;
 /**
- * Each daemon's demand and fair share, as fractions of the budget: no daemon gets more than its demand, and the rest is
- * shared evenly.
+ * Each daemon's demand and fair share, as fractions of the budget. A fair split gives no daemon more than its demand,
+ * and divides the rest evenly.
  */
 const demands = [
   { wanted: 0.2, share: 0.2 },
@@ -143,7 +146,7 @@ async function sharedBudget(server: PostgresServer): Promise<Finding[]> {
   ];
 }
 
-/** Opens daemons on one database and a fake Roblox that enforces its budgets, in accelerated time. */
+/** Starts daemons on one database, and a fake Roblox that enforces its budgets, all on the accelerated clock. */
 async function openDaemons({ url }: { url: string }) {
   await using opened = new AsyncDisposableStack();
   const clock = new FastClock(speed);

@@ -8,7 +8,7 @@ import { spreadOf } from '../rounds.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Measures the tarball that npm would publish, and the number of packages that its installation adds. */
+/** Measures the tarball that npm would publish, and counts the packages that installing it adds. */
 export async function packed(): Promise<Finding[]> {
   const folder = mkdtempSync(join(tmpdir(), 'rankd-packed-'));
   try {

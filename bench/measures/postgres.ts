@@ -36,7 +36,7 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   ];
 }
 
-/** Creates a database with `settings`. Returns its address through `port`, and lines for `rankd.yaml` with it. */
+/** Creates a database with `settings`. Returns its URL, with `port`, and lines for `rankd.yaml` that contain it. */
 export async function newStore(
   server: PostgresServer,
   name: string,
@@ -107,7 +107,7 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   const onNode = many(node, shared);
   const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
   const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
-  // The baseline, too, takes three turns with separate connections. Each daemon gets only a third of the requests, and
+  // The baseline also takes three turns, each with new connections. Each daemon gets only a third of the requests, and
   // therefore needs more warm-up rounds.
   const inTurn = (servers: ServerProcess[]) => () => loaded(load, servers, verification(shared.secret));
   const sides = { ours: inTurn(nodes), baseline: inTurn(nodes.map(() => node)) };
@@ -126,7 +126,10 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   return { againstSqlite, againstFastify, together, single };
 }
 
-/** Divides one `slice` of requests among the servers, which take turns. A server can be listed several times. */
+/**
+ * Divides the requests of one `slice` among the servers, and loads one server after another. A server can be listed
+ * several times.
+ */
 async function loaded(load: Load, servers: readonly ServerProcess[], request: LoadRequest) {
   const pids = [...new Set(servers.map(({ pid }) => pid))];
   const cpu = () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
@@ -141,7 +144,7 @@ async function loaded(load: Load, servers: readonly ServerProcess[], request: Lo
 }
 
 /**
- * Measures the store's part of a rank change against two commits of one row each on the same server, which delays each
+ * Measures the store's part of a rank change against two single-row commits on the same server, which delays each
  * commit by `diskMs`.
  */
 async function changes(
@@ -167,7 +170,7 @@ async function changes(
   };
 }
 
-/** Opens a store through `port`. `once` begins and finishes one change in it. */
+/** Opens a store that connects to `at`. `once` begins and finishes one change in it. */
 async function beginAndFinish({ user, socketDir }: PostgresServer, at: { database: string; port: number }) {
   const server = { host: '127.0.0.1', user, ...at, tls: false } as const;
   const store = await engineOf({ dataDir: socketDir, clock: systemClock, server }).openStore();
@@ -183,14 +186,14 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
   };
 }
 
-/** The delay in each direction while trips are counted: much longer than all other work. */
+/** The network's delay in each direction while trips are counted. All other work takes far less time. */
 const lateMs = 25;
 /** The number of changes in one measurement. */
 const few = 5;
 
 /**
  * Counts a rank change's round trips to the server. The proxy counts all of them. The number that the caller waits for
- * is the change's additional time on a delayed network, divided by that of a single trip.
+ * is a change's extra time on a delayed network, divided by a single trip's extra time.
  */
 async function trips(server: PostgresServer, rounds: number): Promise<Finding[]> {
   await using opened = new AsyncDisposableStack();
@@ -202,7 +205,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
   await client.connect();
   opened.defer(() => client.end());
   const load = opened.use(openLoad());
-  // A separate database, because a daemon that finds changes from the last minute treats Roblox's budget as spent.
+  // A second database, because a daemon that finds changes from the last minute treats Roblox's budget as spent.
   const { url } = await newStore(server, 'whole_changes', { port: network.port });
   const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
   const whole = () => sides.ours({ connections: 1, amount: few });
@@ -241,7 +244,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
 async function commandLine(server: PostgresServer, rounds: number): Promise<Finding[]> {
   const { config } = await newStore(server, 'commands');
   await using rankd = await openRankd(config);
-  writeFileSync(rankd.home.path('rankd.yaml'), config); // replaces the file, without the bench's limits
+  writeFileSync(rankd.home.path('rankd.yaml'), config); // overwrites the file, to remove the bench's limits
   const ours = async () => runMs(rankd.home, [binary, 'key', 'list']);
   const pairs = await interleaved({ ours, baseline: async () => runMs(rankd.home, ['-e', '0']) }, rounds, firstStarts);
   return [

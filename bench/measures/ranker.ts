@@ -48,7 +48,9 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
 }
 
 const roundTripMs = 150;
-/** A few long rounds, because 64 callers that begin at once need time to spread out. The first round is not counted. */
+/**
+ * A few long rounds, because 64 callers that start together need time to spread out. The first round is not counted.
+ */
 const waitingRounds = 3;
 const longSlices = { one: { connections: 1, amount: 30 }, many: { connections: 64, amount: 1_920 } } satisfies Record<
   string,
@@ -56,12 +58,14 @@ const longSlices = { one: { connections: 1, amount: 30 }, many: { connections: 6
 >;
 
 /**
- * A turn of about half a second, so that its beginning, when all requests arrive at once, and its end, when few are in
- * flight, matter little.
+ * A turn of about half a second. It is long enough that its beginning, when all requests arrive at once, and its end,
+ * when few are in flight, matter little.
  */
 export const manyCallers: Slice = { connections: 64, amount: 640 };
 const oneCaller: Slice = { connections: 1, amount: 200 };
-/** The numbers of uncounted rounds: few with one caller, because the rounds with many have warmed up the server. */
+/**
+ * The numbers of warm-up rounds. One caller needs few, because the rounds with many callers have warmed up the server.
+ */
 const uncounted = { many: 12, one: 3 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
@@ -87,7 +91,9 @@ async function measureWaiting(): Promise<Record<keyof typeof longSlices, number[
   return { many: await rounds(longSlices.many), one: await rounds(longSlices.one) };
 }
 
-/** Starts rankd and its baselines on a platform that responds after `latencyMs`. `config`: lines for `rankd.yaml`. */
+/**
+ * Starts rankd and its baselines on a platform that responds after `latencyMs`. `config`: more lines for `rankd.yaml`.
+ */
 export async function openSides({ load, latencyMs, config = '' }: { load: Load; latencyMs: number; config?: string }) {
   await using opened = new AsyncDisposableStack();
   const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));

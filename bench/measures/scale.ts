@@ -10,7 +10,7 @@ import { verification } from '../verification.ts';
 import { firstStarts, runMs } from './commands.ts';
 import { slice } from './verify.ts';
 
-/** Measures verification and list pages on a full database against a nearly empty one. */
+/** Measures verifications and list commands on a full database against a nearly empty one. */
 export async function scale({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   await using load = openLoad();
   const { full, secrets } = await database.withAllKeys();

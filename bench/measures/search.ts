@@ -7,7 +7,7 @@ import type { Finding } from '../findings.ts';
 import type { FullDatabase } from '../full-database.ts';
 import { spreadOf } from '../rounds.ts';
 
-/** Typical searches: for common, rare and missing values, and for combinations. */
+/** Typical searches for common, rare and missing values, and for combinations of them. */
 const searches = {
   'the newest changes': '',
   'a member by id': 'user=2000',
@@ -28,8 +28,7 @@ const searches = {
 const others = { chart: 'chart', keys: 'keys', head: 'status' };
 
 /**
- * Measures the page's views of five million changes: each search, and the three views in `others`. Reports the slowest
- * view of each round.
+ * Measures the page's searches and its views in `others`, over five million changes. Reports the slowest of each round.
  */
 export async function search({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   const rankd = await database.filled();

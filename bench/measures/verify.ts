@@ -7,15 +7,17 @@ import { interleaved, overStarts, ratio } from '../rounds.ts';
 import { verification } from '../verification.ts';
 
 /**
- * The load in one side's turn, about a third of a second. Each turn opens new connections, which send 256 requests
- * each, so that opening them matters little.
+ * The load of one turn, which takes about a third of a second. Each turn opens new connections. Each of these sends 256
+ * requests, so that opening it matters little.
  */
 export const slice = { connections: 64, amount: 16_384 };
 
 const what = 'POST /v1/apikey';
 const throughput = ({ requestsPerSecond }: LoadReport) => requestsPerSecond;
 
-/** Measures accepted and refused `POST /v1/apikey` against bare Fastify, and accepted ones against bare `node:http`. */
+/**
+ * Measures accepted and refused verifications against bare Fastify, and accepted ones also against bare `node:http`.
+ */
 export async function verify({ rounds }: { rounds: number }): Promise<Finding[]> {
   const measured = await overStarts(rounds, measureOnce);
   const accepted = measured.flatMap((once) => once.accepted);

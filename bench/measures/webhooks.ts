@@ -8,9 +8,9 @@ import { interleaved, ratio } from '../rounds.ts';
 import { configFor, manyCallers, promotion } from './ranker.ts';
 
 /**
- * Measures `POST /v1/ranker` with three webhooks, two programs and a Discord channel, against the same daemon without
- * webhooks. Two daemons would differ by more than the effect, and one that is still delivering would take CPU time from
- * the other's turn.
+ * Measures `POST /v1/ranker` with three webhooks (two programs and a Discord channel) against the same daemon without
+ * webhooks. Two daemons would differ from each other by more than the cost of webhooks, and one that is still
+ * delivering would take CPU time from the other's turn.
  */
 export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using load = openLoad();
@@ -46,7 +46,7 @@ export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[
 
 const env = { RANKD_PLATFORM_API_KEY: 'bench' };
 const addresses = { bot: '/bot', other: '/other', log: discordPath };
-/** Few requests, so that turns are short, and other load on the machine affects both sides equally. */
+/** Few requests, to keep turns short, so that other load on the machine affects both sides equally. */
 const turnRequests = manyCallers.amount;
 const warmUpRequests = 12_800;
 /** Longer than it takes a daemon without webhooks to notice a new one. */

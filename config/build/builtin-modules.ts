@@ -4,9 +4,9 @@ import type { Options } from 'tsup';
 const builtin = 'builtin';
 
 /**
- * Replaces imports of Node.js modules with `process.getBuiltinModule`, because an import evaluates all of a module's
- * exports, which for `fs` include Node.js streams. Exports that Node.js loads on first use, such as `BlockList` in
- * `net`, are only in the default export, so the build fails if they are imported by name.
+ * Replaces imports of Node.js's modules with `process.getBuiltinModule`, because an import evaluates all exports of a
+ * module; for `fs`, these include Node.js's streams. Exports that Node.js loads on first use, such as `BlockList` of
+ * `net`, are available only through the default export: importing one by name fails the build.
  */
 export const builtinModules: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'builtin-modules',

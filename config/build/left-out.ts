@@ -1,6 +1,6 @@
 import type { Options } from 'tsup';
 
-/** Replaces packages with an empty module, so that the first use of one throws. */
+/** Replaces packages that rankd never calls with an empty module. A call would throw. */
 export function leftOut(...packages: string[]): NonNullable<Options['esbuildPlugins']>[number] {
   const namespace = 'left-out';
   return {

@@ -4,9 +4,10 @@ import type { Options } from 'tsup';
 const lazy = 'lazy';
 
 /**
- * Bundles `start` and all its static imports into one file. By default, the bundler creates a chunk for each set of
- * lazy imports that share code, so every command would load fifty chunks. This adds an import of `start`, which is
- * always loaded first, to each lazy import. All lazy imports then share all code of `start`, which stays in one file.
+ * Bundles `start` and all its static imports into one file. By default, esbuild creates a chunk for each combination of
+ * lazy imports that share code, and every command would load fifty chunks. This plugin adds an import of `start`, which
+ * is always loaded first, to each lazily imported module. All of them then share all code of `start`, so it stays in
+ * one file.
  */
 export function oneStart(start: string): NonNullable<Options['esbuildPlugins']>[number] {
   return {

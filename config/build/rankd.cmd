@@ -1,6 +1,6 @@
 @echo off
-rem Starts rankd on the Node.js in this folder. After a double click, which makes the command line of this window end
-rem in a quoted blank, rankd suggests the next step, and the window stays open.
+rem Starts rankd on the Node.js in this folder. After a double-click, which it recognizes by the quoted blank at the end
+rem of the window's command line, rankd suggests the next step, and the window stays open.
 if not "%~1"=="" goto run
 setlocal EnableDelayedExpansion
 set "line=!cmdcmdline:"='!"

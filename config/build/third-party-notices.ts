@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
-/** The license texts for packages that contain no license file. */
+/** The licenses of packages that do not include a license file. */
 const licensesOfOthers: Record<string, string> = {
   'abstract-logging': mit('James Sumners <james.sumners@gmail.com>'),
   'pg-types': mit('2014 Brian M. Carlson'),
@@ -8,8 +8,8 @@ const licensesOfOthers: Record<string, string> = {
 };
 
 /**
- * Writes the licenses of the packages bundled into these folders, as the licenses require. Only the last build to
- * finish writes them. Throws if a package has no license text.
+ * Writes the licenses of all packages that the builds have bundled, as the licenses require. Does nothing until the
+ * last of the builds has finished. Throws if a package has no license text.
  */
 export function writeNotices(builds: string[]): void {
   const metafiles = builds.map((build) => `${build}/metafile-esm.json`);

@@ -1,8 +1,8 @@
-// The first step of the script `prepare`, which `npm ci` runs in a clone. Fails if npm omitted the packages that build
-// rankd. Otherwise, links the Node.js that npm installed into node_modules/.bin, where npm scripts and npx find it:
-// npm 10 removes its own link together with the packages for other systems, whose command has the same name. On
-// Windows, npm's shell scripts run the node.exe in their own folder, which is a hard link here, because a symbolic link
-// would require administrator rights.
+// The first step of the `prepare` script, which `npm ci` runs in a clone. Fails if npm omitted the packages that build
+// rankd. Otherwise, puts a link to the Node.js that npm installed into node_modules/.bin, where npm scripts and npx
+// find it. npm 10 deletes its own link when it removes the packages for other systems, whose command has the same name.
+// On Windows, the command scripts that npm creates run the node.exe in their own folder; it is a hard link, because a
+// symbolic link would require administrator rights.
 import { existsSync, linkSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 
 const { optionalDependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
@@ -21,7 +21,7 @@ const installed = Object.keys(optionalDependencies).find((folder) =>
   existsSync(new URL(`${folder}/bin/${name}`, packages)),
 );
 if (installed !== undefined) {
-  // 67 MB of headers for compiling addons, which rankd does not do
+  // 67 MB of headers for compiling addons, which rankd does not need
   rmSync(new URL(`${installed}/include`, packages), { recursive: true, force: true });
 }
 if (installed !== undefined && !existsSync(link)) {
