@@ -9,7 +9,7 @@ export interface DeclaredKey extends KeyDeclaration {
   at: { name: string; hash: string };
 }
 
-const hashOrDiscord = 'either hash, or for_discord: true for a key that has no secret';
+const hashOrDiscord = 'either a hash, or for_discord: true for a key without a secret';
 
 const nameError =
   '1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit; never the secret itself';

@@ -53,7 +53,7 @@ export function discordSection() {
     const missing = needed.filter((name) => value[name] === undefined);
     if (issues.length > 0 || missing.length === 0 || missing.length === needed.length) return;
     for (const name of missing) {
-      const message = 'a value, because other settings of discord are set; rankd discord setup writes all of them';
+      const message = 'a value, because other settings of discord are set; `rankd discord setup` writes all of them';
       issues.push({ code: 'custom', path: [name], input: undefined, message });
     }
   });

@@ -182,6 +182,8 @@ function isServiceLink(name: string, text: string): boolean {
 
 function unknownVariable(name: string): string {
   const known = [...settings.flatMap(({ env }) => env ?? []), ...otherVariables];
+  const inFile = settings.find(({ env, path }) => !env && name === `RANKD_${path.toUpperCase().replaceAll('.', '_')}`);
+  if (inFile !== undefined) return `no variable can set ${inFile.path}; set it in the configuration file`;
   const unprefixed = name.slice('RANKD'.length);
   return withSuggestion(
     'matches no setting',

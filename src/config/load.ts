@@ -202,7 +202,7 @@ function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: Con
 /** Describes a value. Shows numbers and short words, but only the type of a value that may be a secret. */
 function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'has no value';
-  if (Array.isArray(value)) return 'is a list';
+  if (Array.isArray(value)) return value.length === 0 ? 'is an empty list' : 'is a list';
   if (typeof value === 'object') return 'is a mapping';
   if (typeof value !== 'string') return `is ${value}`;
   return value.length <= 24 && !/[@/=]/.test(value) ? `is ${JSON.stringify(value)}` : 'is text';

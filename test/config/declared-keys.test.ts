@@ -44,7 +44,7 @@ test('a key for Discord has for_discord instead of a hash, and cannot be a syste
   expect(problemOf('  - { name: staff, for_discord: true }')).toBe('');
   expect(box.load().config.keys).toMatchObject([{ name: 'staff', rules: { isForDiscord: true } }]);
   expect(box.load().config.keys[0]).not.toHaveProperty('hash');
-  const either = 'expected either hash, or for_discord: true for a key that has no secret';
+  const either = 'expected either a hash, or for_discord: true for a key without a secret';
   expect(problemOf(`  - { name: staff, for_discord: true, hash: ${hash} }`)).toContain(either);
   expect(problemOf('  - { name: staff }')).toContain(either);
   expect(problemOf('  - { name: staff, for_discord: true, system: true }')).toContain('keys[0].system');

@@ -42,7 +42,7 @@ test('every setting of the section is read, and the public key may be in upper o
 test.each(Object.keys(whole))('without discord.%s, the other settings of the section are refused', (name) => {
   expect(problemOf({ ...whole, [name]: 'null' })).toContain(`discord.${name}`);
   const { [name as keyof typeof whole]: _, ...rest } = whole;
-  expect(problemOf(rest)).toContain('rankd discord setup writes all of them');
+  expect(problemOf(rest)).toContain('`rankd discord setup` writes all of them');
 });
 
 test('an id that is not in quotes is refused, because YAML would round it', () => {

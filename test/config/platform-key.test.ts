@@ -91,7 +91,7 @@ test('a key file that others can read causes a warning with the command that fix
 describe('a text that cannot be a key is refused without showing it', () => {
   const cookie = '_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you.|_s3cret';
   test.each([
-    ['empty', '\n', 'the key is empty'],
+    ['empty', '\n', 'is empty; put the Roblox key into it'],
     ['two lines', 's3cret\ns3cret', /^the key contains spaces, line breaks/],
     ['a space', 's3cret s3cret', /^the key contains spaces, line breaks/],
     ['in quotes', '"s3cret"\n', 'the key is in quotes; remove them'],

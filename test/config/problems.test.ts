@@ -56,6 +56,13 @@ test('a secret in a section that has none, or only a public key, is not sent to 
   expect(box.complaints('server: { tls_key: x }')).toEqual(['rankd.yaml:1:11 server.tls_key: unknown setting']);
 });
 
+test('a variable for a setting that only the file can set is refused with that reason', () => {
+  const { message } = box.failure({ env: { RANKD_WEBHOOKS_TARGETS: '[]' } });
+  expect(message).toBe(
+    'RANKD_WEBHOOKS_TARGETS: no variable can set webhooks.targets; set it in the configuration file',
+  );
+});
+
 test('a Windows path in double quotes is refused with the fix', () => {
   expect(box.complaints('platform: { api_key_file: "C:\\keys\\roblox.key" }')[0]).toMatch(
     /backslash.*; use single quotes$/,
@@ -167,7 +174,7 @@ describe('a wrong value is refused at its place, with the value and the expected
     ['server: {port: -1}', 'server.port: is -1; expected a whole number from 0 to 65535'],
     ['server: {port: }', 'server.port: has no value; expected a whole number from 0 to 65535'],
     ['policy: {breaker: {demotions: 0}}', 'policy.breaker.demotions: is 0; expected a whole number from 1 to 1000000'],
-    ['group: {ladder: []}', 'group.ladder: is a list; expected at least one role'],
+    ['group: {ladder: []}', 'group.ladder: is an empty list; expected at least one role'],
     ['group: {ladder: [5, 5]}', 'group.ladder: is a list; expected a list without duplicates; 5 is in it twice'],
     ['group: {ladder: ["10", 10]}', 'group.ladder: is a list; expected a list without duplicates; 10 is in it twice'],
     ['group: {ladder: 5}', 'group.ladder: is 5; expected a list of ranks, role ids or role names'],
