@@ -62,10 +62,8 @@ export interface Platform {
   checkCredential(call: CallContext): Promise<Credential>;
   /** Returns one entry per operation that has a budget; empty if the platform has no limits. */
   pace(): Pace[];
-  /** Returns the platform's unexpected behavior that rankd has tolerated so far. */
   surprises(): Surprise[];
   reachability(): Reachability;
-  /** Releases all resources. Callers must not use the platform afterwards. */
   close(): Promise<void>;
 }
 

@@ -85,7 +85,6 @@ export interface StoreReport {
   /** The newest schema that this version of rankd supports. */
   newestSchema: number;
   checks: StoreCheck[];
-  /** The fix to suggest to the operator if a check failed. */
   fix: string;
 }
 
@@ -181,7 +180,6 @@ export interface BackupTarget {
 }
 
 export interface RestoreRequest {
-  /** The absolute path of the backup. */
   file: string;
   by: string;
 }

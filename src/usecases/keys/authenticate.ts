@@ -4,7 +4,6 @@ import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';
 import type { Ports, Store } from '../../ports/index.ts';
 
-/** A secret's hash and mode, both computed without a lookup. */
 export interface KeyFingerprint {
   /** SHA-256, in hex. */
   hash: string;

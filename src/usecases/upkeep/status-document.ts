@@ -40,7 +40,6 @@ export interface DaemonStatus {
   /** The reason the daemon can't use its database; null if it can. */
   storeProblem: string | null;
   credential: CredentialStatus;
-  /** Roblox hosts that are currently unreachable, each with the reason. */
   unreached: Array<{ host: string; since: string; cause: string | null; message: string; hint: string | null }>;
   platformTrust: {
     /** The reason why rankd changes no ranks until the next reload; null if there is none. */
@@ -73,7 +72,6 @@ export interface DaemonStatus {
     lastError: string | null;
   }> | null;
   requestsInFlight: number;
-  /** The number of calls that are waiting for room in the platform's budget. */
   callsWaiting: number;
   /** One entry per kind of call; empty if the platform has no limits. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;

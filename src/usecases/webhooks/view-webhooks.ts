@@ -10,7 +10,6 @@ export interface WebhookView {
   webhook: Webhook;
   /** The number of undelivered events. Alarms, other events and retries are each counted only up to `maxCounted`. */
   backlog: number;
-  /** The time of the oldest undelivered event. */
   oldestAt: number | undefined;
   /** The newest event that is waiting for a retry. */
   waiting: Delivery | undefined;

@@ -366,7 +366,6 @@ const asKey = fc.boolean();
 const minutes = fc.constantFrom(10, 30, 60);
 const rank = fc.constantFrom(1, 10, 20, 50);
 
-/** All operations that the test can run, each with a name for failure reports. */
 const operations: fc.Arbitrary<Operation> = fc.oneof(
   fc.tuple(member, minutes, asKey).map(([who, length, asKey]) => ({
     name: `suspend ${who} for ${length} as ${asKey ? 'key' : 'operator'}`,

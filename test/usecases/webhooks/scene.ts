@@ -92,7 +92,6 @@ export async function openDelivery(senderFor: (clock: ManualClock) => WebhookSen
   };
 }
 
-/** Records requests to targets. The test decides the response for each host. */
 export class FakeTargets implements WebhookSender {
   readonly sent: Array<{
     host: string;
