@@ -164,7 +164,6 @@ export function sendError({
   return reply.code(status).type('application/json; charset=utf-8').send(json);
 }
 
-/** Converts an error to the format that an imitated service's clients expect. */
 function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorFields }: Family): ErrorAnswer {
   const translated = { ...answer, code, status: statuses[code] ?? answer.status };
   return { ...translated, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(translated) }) };

@@ -20,7 +20,6 @@ export function nextRequestId(): string {
   return idPrefix + count.toString(36);
 }
 
-/** Data about a request, for its log line. */
 export interface Notes {
   /**
    * The time at which the request's headers arrived, on `Clock.monotonic()`. The deadline is measured from this time.

@@ -75,7 +75,6 @@ interface KeyUse {
    * a family, the headers that the imitated service's clients send.
    */
   in: 'bearer' | 'bearer or header' | Family;
-  /** The part of the request that contains the place id. */
   place: 'body' | 'query' | 'query or Roblox-Id';
 }
 
@@ -98,7 +97,6 @@ export function route<Body extends z.ZodType, Query extends z.ZodType, Answer ex
   return definition as unknown as Route;
 }
 
-/** Shared by the handlers of all routes. */
 interface ApiContext {
   live: LiveContext;
   throttle: Throttle;

@@ -52,7 +52,6 @@ export const limitsOf: Record<Scope, LimitsOf> = {
   roles: limitsOfChanges,
 };
 
-/** Returns the limit on requests without an accepted key, per network. */
 export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, address: string | undefined): Limit {
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
 }

@@ -194,7 +194,6 @@ function operations(): DescribedOperation[] {
   );
 }
 
-/** Returns the error codes, sorted, that the document lists for the operation at a path. */
 function codesOf(path: string): string[] {
   const operation = operations().find((one) => one.path === path);
   const contents = Object.values(operation?.responses ?? {}).map(({ content }) => content['application/json']?.schema);

@@ -114,7 +114,6 @@ export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boo
   return simulated && status.data.value?.simulated !== true;
 }
 
-/** Returns a document, and keeps it up to date while the component is mounted. */
 export function useLive<T>(live: Live<T>): { data: T | undefined; error: ApiError | undefined } {
   useEffect(() => live.use(), [live]);
   return { data: live.data.value, error: live.error.value };

@@ -77,7 +77,6 @@ type Schema = Readonly<Record<string, Field<unknown>>>;
 type Values<Of extends Schema> = { [Name in keyof Of]: ReturnType<Of[Name]> };
 type Action = (fields: Record<string, unknown>, acting: Acting) => Promise<Document>;
 
-/** The form field that each error code is about. */
 const fieldOf: Partial<Record<ErrorCode, string>> = {
   user_not_found: 'user',
   user_renamed: 'user',
@@ -285,7 +284,6 @@ function onPlaces(
   });
 }
 
-/** Builds the command for a change to one member, as the `rankd rank` commands do. */
 async function changeOf(
   app: DaemonContext,
   { user, does, rank, for: duration, ifRank, reason }: Values<typeof oneMember>,
@@ -334,7 +332,6 @@ async function holdOf(
   return { kind, endsAt: app.clock.now() + duration };
 }
 
-/** Parses and checks a list of members, as `rankd rank set RANK --file FILE` does. */
 async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
   const newRankId = roleOf({ does, rank });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');

@@ -26,7 +26,6 @@ export interface DashboardOptions {
   trustedProxies: readonly string[];
   /** The absolute path of the folder with the page's built files. */
   pageFolder: string;
-  /** Returns the same status as `rankd status`. */
   status: () => Promise<DaemonStatus>;
   /** The command that starts rankd on this machine, e.g. `npx rankd`. */
   typedAs: string;
@@ -122,7 +121,6 @@ export class Dashboard implements AsyncDisposable {
     return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
 
-  /** Ends all sessions and invalidates all links. Returns the number of ended sessions. */
   async logAllOut(by: string): Promise<number> {
     await this.#app.store.dropLoginLinks();
     const sessions = this.#sessions.logAllOut();

@@ -3,7 +3,6 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { zlib } from '../../base/node-modules.ts';
 
-/** One of the page's files, uncompressed (`bytes`) and compressed (`packed`). */
 export interface PageFile {
   type: string;
   /** True if the file's name changes with its content, so that browsers can cache it forever. */

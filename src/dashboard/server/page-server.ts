@@ -37,7 +37,6 @@ export const safeHeaders = {
   'cache-control': 'no-store',
 } as const;
 
-/** The origins and the cookie of the listening page, as browsers see them. */
 export interface Site {
   origins: Origins;
   cookie: { name: string; attributes: string };

@@ -6,7 +6,6 @@ import { maxReasonLength } from '../../core/model.ts';
 
 export const maxBodyBytes = 65_536;
 
-/** The hosts and origins from which the page accepts requests. */
 export interface Origins {
   /** The accepted `Host` headers, including the port. */
   hosts: ReadonlySet<string>;

@@ -34,10 +34,8 @@ import { booleanIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumb
 import { FieldError, inField } from './requests.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
-/** Shared by all of the page's routes. */
 export interface Page {
   sessions: Sessions;
-  /** Returns the same status as `rankd status`. */
   status(): Promise<DaemonStatus>;
   chart: Chart;
   runs: PageRuns;

@@ -34,7 +34,6 @@ interface CommandRequest {
   /** The key that the configuration assigns to the person's Discord role. */
   keyName: string;
   deadline: Deadline;
-  /** Fields for the command's log line. */
   facts: Record<string, unknown>;
 }
 

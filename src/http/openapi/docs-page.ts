@@ -14,7 +14,6 @@ th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; b
 @media (max-width: 40rem) { tbody, tr, td { display: block; } td { border: 0; } tr:has(th) { display: none; } }
 `;
 
-/** Returns the content security policy, which allows only the page's own style. */
 export const docsPolicy = () =>
   `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 

@@ -226,7 +226,6 @@ const typeWords: Record<string, string> = {
   null: 'null',
 };
 
-/** Returns a shell command and a game script as examples, or nothing for a route without a body. */
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));

@@ -89,7 +89,6 @@ interface ConfirmProps<Result> {
   onClose: () => void;
 }
 
-/** Asks for an action's fields and for confirmation, and shows the error if the action fails. */
 export function Confirm<Result>({
   title,
   lead,

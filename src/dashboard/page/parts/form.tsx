@@ -6,7 +6,6 @@ import { type ApiError, session } from '../api.ts';
 /** False in a view-only session, which hides the buttons that change anything. */
 export const mayChange = computed(() => session.value?.viewOnly === false);
 
-/** A form's error, which the form provides to its fields. */
 export const FormError = createContext<ApiError | undefined>(undefined);
 
 interface About {
@@ -75,7 +74,6 @@ interface Choice {
   isChosen?: boolean;
 }
 
-/** A group of check boxes, or of radio buttons if only one can be chosen. */
 export function Choices({
   name,
   label,

@@ -53,7 +53,6 @@ export function Frame({ isAway, children }: { isAway: boolean; children: Compone
   );
 }
 
-/** Marks a view that needs attention. */
 function Mark({ view }: { view: View }) {
   const { data } = useLive(status);
   const failing = data?.webhooks?.filter(({ state }) => state === 'failing').length ?? 0;

@@ -34,7 +34,6 @@ export function Icon({ name }: { name: IconName }) {
   );
 }
 
-/** rankd's name, and its logo of three rising steps. */
 export function Brand() {
   return (
     <span class="brand">

@@ -19,7 +19,6 @@ interface RoleFieldProps {
   onChange?: (role: number) => void;
 }
 
-/** A form field for choosing a role, with the highest role first. */
 export function RoleField({ name, label, none, among, isAny = false, chosen, onChange }: RoleFieldProps) {
   const { data } = useLive(roles);
   const ids = among ?? data?.givable ?? [];

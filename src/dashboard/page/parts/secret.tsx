@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import { Dialog } from './dialog.tsx';
 import { Notice } from './notice.tsx';
 
-/** Shows a secret once, with a copy button and the next step. */
 export function SecretDialog({
   title,
   secret,

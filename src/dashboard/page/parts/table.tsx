@@ -54,7 +54,6 @@ function Spoken({ title, spoken }: { title: string | undefined; spoken: string }
   );
 }
 
-/** Replaces an empty list with a title and the next step. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children: ComponentChildren }) {
   return (
     <div class="empty">

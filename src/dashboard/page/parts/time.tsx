@@ -15,7 +15,6 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now();
 });
 
-/** Shows a time as text, e.g. `3 min ago`, with the exact time on hover. */
 export function Time({ at }: { at: string }) {
   return (
     <time dateTime={at} title={exactTime(at)}>

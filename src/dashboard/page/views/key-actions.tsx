@@ -70,7 +70,6 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
   );
 }
 
-/** The fields that limit a key's ranks and direction. */
 function Limits({ of: key }: { of?: Key }) {
   const { data } = useLive(roles);
   const roleOf = (rank: number | null | undefined) => data?.roles.find((role) => role.rank === rank)?.id ?? null;
@@ -242,7 +241,6 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
   );
 }
 
-/** Shows and edits a key's whitelist. */
 function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);

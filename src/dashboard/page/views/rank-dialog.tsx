@@ -158,7 +158,6 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
   );
 }
 
-/** Shows the dry run's result: the move or the refusal, and each check on demand. */
 function Tested({ tested: { test, move }, isOfRank }: { tested: RankTest; isOfRank: boolean }) {
   const refused = test.checks.filter(({ state }) => state === 'FAIL');
   const reached = test.checks.filter(({ state }) => state !== 'skip');

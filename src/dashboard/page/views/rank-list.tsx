@@ -124,7 +124,6 @@ export function ListForm() {
   );
 }
 
-/** Shows the members, asks for confirmation, and then shows the progress and the outcome for each member. */
 function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Listed[]; onClose: () => void }) {
   const run = useSignal<string | undefined>(undefined);
   if (run.value !== undefined) {

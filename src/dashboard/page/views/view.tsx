@@ -11,7 +11,6 @@ interface ViewProps<T> {
   children: (data: T) => ComponentChildren;
 }
 
-/** Shows a document under a title, and the error if the document could not be fetched. */
 export function LiveView<T>({ title, live, lead, action, children }: ViewProps<T>) {
   const { data, error } = useLive(live);
   return (
