@@ -31,7 +31,7 @@ export interface AuditMention {
   field: string;
 }
 
-/** A mention of a forgotten person. A pseudonym has replaced the person, and the salt is deleted. */
+/** A mention of a forgotten person. A pseudonym has replaced the user id, and the salt is deleted. */
 export interface EmptiedMention extends AuditMention {
   pseudonym: number;
 }
@@ -98,8 +98,8 @@ export function linkHash(
 export const forgetAction = 'person.forget';
 
 /**
- * Retention records an event with this action before it removes rows. Without one, verification reports the missing
- * rows.
+ * Retention records an event with this action before it removes rows. Verification reports rows that are missing
+ * without one.
  */
 export const pruneAction = 'audit.prune';
 

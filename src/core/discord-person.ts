@@ -4,7 +4,7 @@ import { type Actor, discordLinked, type Verdict } from './events.ts';
 
 /** A Discord user who used a command, or whom the operator linked to a Roblox user. */
 export interface DiscordPerson {
-  /** A string, because the number exceeds JavaScript's safe integers. */
+  /** A string, because Discord ids exceed JavaScript's safe integers. */
   discordId: string;
   /** Hex. */
   salt: string;

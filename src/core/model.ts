@@ -123,9 +123,9 @@ export interface KeyRules {
   maxRank?: number;
   /** The key can't give or take roles below this rank, or change members below it. */
   minRank?: number;
-  /** The role (id) whose current rank applies instead of `maxRank`. */
+  /** The id of the role whose current rank replaces `maxRank`. */
   maxRankRole?: number;
-  /** The role (id) whose current rank applies instead of `minRank`. */
+  /** The id of the role whose current rank replaces `minRank`. */
   minRankRole?: number;
   /** The only direction in which the key can change ranks; absent if both are allowed. */
   direction?: Direction;
@@ -318,13 +318,13 @@ export interface RankChange extends RankRequest {
    * plan.
    */
   topRank: number;
-  /** True if one of those roles is privileged; see `core/rules/ranks.ts`. */
+  /** True if one of the roles that count for `topRank` is privileged; see `core/rules/ranks.ts`. */
   privileged: boolean;
   requestedAt: number;
   finishedAt?: number;
-  /** The oldest change (id) that this one undoes: it restores the roles from before that change. */
+  /** The id of the oldest change that this one undoes. This change restores the roles from before that one. */
   undoOf?: string;
-  /** The undo run (id) that made the change. */
+  /** The id of the undo run that made the change. */
   undoId?: string;
   hold?: HoldPart;
   /** SHA-256 (hex) of the caller's `Idempotency-Key`. */

@@ -45,8 +45,8 @@ export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
 }
 
 /**
- * Returns the remaining steps if the member has fewer roles than both before and after the change, and none outside the
- * goal. Returns `undefined` for any other member.
+ * Returns the remaining steps if the member has fewer roles than before the change and fewer than after it, and none
+ * outside the goal. Returns `undefined` for any other member.
  */
 export function stepsIfTooFew(goal: Goal, seen: number[]): Step[] | undefined {
   const isTooFew = seen.length < Math.min(goal.from.length, goal.to.length);

@@ -64,8 +64,8 @@ function resolveAmong(scheme: RoleScheme, requested: RoleName, among: Choice): R
   const named = rolesRequested(scheme, requested);
   if (named.some(isUnclear)) throw undecided();
   const { candidates } = among;
-  // A number is looked up only among the candidates. A name that matches another role does not fall back to a similar
-  // candidate.
+  // A number is resolved only among the candidates. A name that matches a role outside them is refused, even if it
+  // resembles a candidate's name.
   const [target, ...others] =
     typeof requested === 'number'
       ? rolesRequested({ ...scheme, roles: candidates }, requested)
