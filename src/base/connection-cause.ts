@@ -63,7 +63,7 @@ const meanings = {
   },
   no_tls: {
     words: 'it does not speak TLS',
-    hint: (at) => `check the port of ${at}, and whether its address should begin with http:// instead of https://`,
+    hint: (at) => `check the port of ${at}, and whether a firewall or a proxy responds in its place`,
     isPermanent: true,
   },
   tls_failed: {
@@ -128,7 +128,7 @@ export function connectionFailure(
     return {
       cause,
       words: `${proxy} can't be reached because ${described}`,
-      hint: `check the address of ${proxy}`,
+      hint: `check the address of ${proxy}, and that the proxy is running`,
       isPermanent,
     };
   }

@@ -79,7 +79,7 @@ function closeFolder(descriptor: number, dataDir: string): void {
       'no_permission',
       `Other users can access the data directory ${dataDir}, and rankd is not allowed to change its permissions.`,
       {
-        hint: `run \`${thisSystem.commands.closeFolder(dataDir)}\` as its owner, or choose a directory on a different file system with --data-dir`,
+        hint: 'choose a directory on a file system with Unix permissions, such as one in your home folder: --data-dir DIR',
         cause,
       },
     );
@@ -109,7 +109,7 @@ function foreign(dataDir: string, uid: number): RankdError {
 function open(dataDir: string): RankdError {
   const message = `Other users can write to the data directory ${dataDir} and could add game keys to it.`;
   return new RankdError('no_permission', message, {
-    hint: `choose a new directory inside it: --data-dir ${join(dataDir, 'rankd')}`,
+    hint: `choose a new directory inside it: --data-dir ${thisSystem.quote(join(dataDir, 'rankd'))}`,
   });
 }
 

@@ -360,6 +360,16 @@ const noSpace: Failure = (file) => ({
   message: `The disk of ${dirname(file)} is full, so rankd did not write ${file}.`,
   hint: `free up space on the file system of ${dirname(file)}, or choose a different folder`,
 });
+const quotaUsed: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `This user's disk quota for ${dirname(file)} is used up, so rankd did not write ${file}.`,
+  hint: 'delete files, have the quota raised, or choose a folder on a different disk',
+});
+const readOnly: Failure = (file) => ({
+  code: 'no_permission',
+  message: `The file system of ${dirname(file)} is read-only, so rankd did not write ${file}.`,
+  hint: 'choose a folder on a different file system, or mount this one read-write',
+});
 const diskFailed: Failure = (file) => ({
   code: 'store_unavailable',
   message: `The disk of ${dirname(file)} reported an error, so rankd did not write ${file}.`,
@@ -391,6 +401,12 @@ const noFolder: Failure = (file) => ({
   hint: thisSystem.commands.makeFolder(dirname(file)),
 });
 
+const notFolder: Failure = (file) => ({
+  code: 'not_found',
+  message: `${dirname(file)} can't be a folder: a part of its path is a file.`,
+  hint: 'choose a different folder',
+});
+
 const folder: Failure = (file) => ({
   code: 'usage',
   message: `${file} is a folder.`,
@@ -401,7 +417,7 @@ const folder: Failure = (file) => ({
 const failures: Record<string, Failure> = {
   EACCES: noPermission,
   EPERM: noPermission,
-  EROFS: noPermission,
+  EROFS: readOnly,
   EBUSY: inUse,
   EMFILE: tooManyOpen,
   ENFILE: tooManyOpen,
@@ -412,7 +428,7 @@ const failures: Record<string, Failure> = {
   ENOLCK: notSupported,
   EINVAL: notSupported,
   ENOSPC: noSpace,
-  EDQUOT: noSpace,
+  EDQUOT: quotaUsed,
   SQLITE_FULL: noSpace,
   EFBIG: diskFailed,
   EIO: diskFailed,
@@ -420,7 +436,7 @@ const failures: Record<string, Failure> = {
   SQLITE_IOERR_TRUNCATE: diskFailed,
   SQLITE_IOERR_FSYNC: diskFailed,
   ENOENT: noFolder,
-  ENOTDIR: noFolder,
+  ENOTDIR: notFolder,
   EISDIR: folder,
   ERR_FS_EISDIR: (file) => ({
     code: 'conflict',

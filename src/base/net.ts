@@ -57,7 +57,7 @@ export function listenError(
     portFrom?: string | undefined;
   },
 ): unknown {
-  const where = `${host}:${port}`;
+  const where = hostAndPort({ host, port });
   switch (codeOf(cause)) {
     case 'EADDRINUSE':
       return new RankdError('port_taken', `Another program is already listening on ${where} (${portFrom}).`, {

@@ -13,7 +13,7 @@ export const paints: Paints = {
   heading: (text) => styled(text, 1, 22),
   aside: (text) => styled(text, 2, 22),
   state: (text) =>
-    text.replace(/^(?:not running|not answering|\w+)/, (word) => {
+    text.replace(/^(?:not running|not responding|\w+)/, (word) => {
       const color = colorOf(word);
       return color === undefined ? word : styled(word, color, 39);
     }),
@@ -36,7 +36,7 @@ const words: Array<[color: number, ...words: string[]]> = [
     'NOT',
     'NONE',
     'not running',
-    'not answering',
+    'not responding',
   ],
 ];
 

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { platform } from 'node:os';
 import { type PlatformPath, posix, win32 } from 'node:path';
 import process from 'node:process';
@@ -54,7 +54,8 @@ export interface System {
     /** Restricts a file to this user; `closeFolder` restricts a folder with its contents. */
     closeFile(path: string): string;
     closeFolder(path: string): string;
-    synchronizeClock: string;
+    /** Returns the fix for a wrong clock, with the command if the system has one. */
+    synchronizeClock(): string;
   };
   /** The command that opens a URL in the user's browser; the URL is appended. */
   readonly browser: readonly [program: string, ...args: string[]];
@@ -101,7 +102,11 @@ const linux: System = {
     remove: (path) => `rm ${linux.quote(path)}`,
     closeFile: (path) => `chmod 600 ${linux.quote(path)}`,
     closeFolder: (path) => `chmod -R go= ${linux.quote(path)}`,
-    synchronizeClock: 'timedatectl set-ntp true',
+    // as in sd_booted(3); a container has neither systemd nor a clock of its own
+    synchronizeClock: () =>
+      existsSync('/run/systemd/system')
+        ? 'turn on NTP: sudo timedatectl set-ntp true'
+        : 'turn on NTP on this machine; for a container, on its host',
   },
   browser: ['xdg-open'],
   sharedFileSystem: (_, type) => sharedFileSystems[type],
@@ -123,7 +128,7 @@ const macos: System = {
   serviceManager: 'launchd',
   serviceDataDir: undefined,
   example: (line) => (/systemd|\/var\/lib\//.test(line) ? undefined : line.replace(/^sudo /, '')),
-  commands: { ...linux.commands, synchronizeClock: 'sudo sntp -sS time.apple.com' },
+  commands: { ...linux.commands, synchronizeClock: () => 'synchronize it: sudo sntp -sS time.apple.com' },
   browser: ['open'],
   sharedFileSystem: () => undefined, // file system types differ between releases
 };
@@ -159,7 +164,8 @@ const windows: System = {
     remove: (path) => `del ${windows.quote(path)}`,
     closeFile: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:F"`,
     closeFolder: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:(OI)(CI)F"`,
-    synchronizeClock: 'w32tm /resync',
+    // the service is stopped by default on a machine without a domain
+    synchronizeClock: () => 'synchronize it, in PowerShell as administrator: Start-Service w32time; w32tm /resync',
   },
   browser: ['rundll32', 'url.dll,FileProtocolHandler'],
   sharedFileSystem: (path) => (/^\\\\(?![.?]\\)/.test(win32.resolve(path)) ? 'a network share' : undefined),

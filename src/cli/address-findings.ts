@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { type ConnectionFailure, connectionFailure, TimedOut } from '../base/connection-cause.ts';
-import { hostOf, isPrivate } from '../base/net.ts';
+import { hostOf, isPrivate, localUrl } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
 import { shorten } from '../base/text.ts';
 import { isoDay } from '../base/time.ts';
@@ -54,7 +54,7 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
   const visit = await visited(endpoint, { [questionHeader]: question }, '{"type":1}');
-  const fix = `configure the proxy or the tunnel to forward ${endpoint} to ${daemon.url}, with headers and body unchanged`;
+  const fix = `configure the proxy or the tunnel to forward ${endpoint} to ${localUrl(daemon.url)}, with headers and body unchanged`;
   if ('failure' in visit)
     return fail('discord', `${endpoint} can't be reached: ${visit.failure.words}`, visit.failure.hint);
   const isOurs = visit.headers[proofHeader] === proofOf(daemon.identity, { question, authorization: undefined });
@@ -143,7 +143,9 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
 }
 
 function silence(url: string, { cause, words }: ConnectionFailure, addresses: string[]): Finding {
-  const start = 'start the proxy or the tunnel (docs/hosting.md)';
+  const start = url.startsWith('https:')
+    ? 'start the proxy or the tunnel (docs/hosting.md)'
+    : 'start rankd and, if you use one, the proxy or the tunnel (docs/hosting.md)';
   const text = `${url} can't be reached from here: ${words}`;
   if (!['refused', 'timed_out', 'unreachable'].includes(cause)) {
     const check = ['no_tls', 'tls_failed'].includes(cause) ? 'certificate' : 'answer';
@@ -167,7 +169,7 @@ function certificateFinding(
       '',
       `check the proxy's log, or get a new certificate; ${automatic}`,
     ];
-    return fail('certificate', `${words}${detail}: games reject it`, fix);
+    return fail('certificate', `${words}${detail}, so games reject it`, fix);
   }
   const days = Math.floor((endsAt - Date.now()) / dayMs);
   if (days >= soonDays) return ok('certificate', `valid until ${until}`);
@@ -185,16 +187,16 @@ const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]
 > = {
-  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`, on ${until}`, `renew it; ${automatic}`],
+  CERT_HAS_EXPIRED: (_host, _certificate, until) => [` on ${until}`, `renew it; ${automatic}`],
   CERT_NOT_YET_VALID: () => ['', "correct this machine's clock; if it is right, get a new certificate"],
   ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
     `; it is for ${shorten(certificate?.subjectaltname ?? 'no name', 100)}, not for ${host}`,
     `get one for ${host}; if your router answered with this one, check from outside your network`,
   ],
-  DEPTH_ZERO_SELF_SIGNED_CERT: () => [', it is self-signed', `get one from Let's Encrypt; ${automatic}`],
-  SELF_SIGNED_CERT_IN_CHAIN: () => [', it comes from an unknown authority', `get one from Let's Encrypt; ${automatic}`],
+  DEPTH_ZERO_SELF_SIGNED_CERT: () => ['; it is self-signed', `get one from Let's Encrypt; ${automatic}`],
+  SELF_SIGNED_CERT_IN_CHAIN: () => ['; it comes from an unknown authority', `get one from Let's Encrypt; ${automatic}`],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => [
-    ', it comes without the rest of its chain',
+    '; it comes without the rest of its chain',
     "configure the proxy to send the whole chain (fullchain.pem), from a known authority such as Let's Encrypt",
   ],
 };
@@ -203,7 +205,7 @@ function answerFinding(
   { status, headers, body }: Visit,
   { daemon, isProven, isStripped }: { daemon: SoughtDaemon | undefined; isProven: boolean; isStripped: boolean },
 ): Finding {
-  const point = `point the proxy or the tunnel at ${daemon?.url ?? 'rankd'}`;
+  const point = `point the proxy or the tunnel at ${daemon === undefined ? 'rankd' : localUrl(daemon.url)}`;
   if (status >= 300 && status < 400) {
     const to = shorten(headers.location ?? 'nowhere', 200);
     return fail(
@@ -212,8 +214,10 @@ function answerFinding(
       'if rankd answers there, set server.public_url to that address without /healthz, and use it in the game; otherwise, turn off the redirect in the proxy or the tunnel',
     );
   }
-  if (status >= 502)
-    return fail('answer', `the proxy cannot reach rankd (status ${status})`, `start rankd, and ${point}`);
+  if (status >= 502) {
+    const fix = daemon === undefined ? `start rankd, and ${point}` : point;
+    return fail('answer', `the proxy can't reach rankd (status ${status})`, fix);
+  }
   if (status !== 200 || !isHealth(body)) {
     return fail(
       'answer',

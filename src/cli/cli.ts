@@ -93,7 +93,7 @@ export class Cli {
   sayTemporaryDir(): void {
     if (this.#temporaryDir === undefined) return;
     this.say(
-      `The data directory ${this.#usualDataDir} can't be created, so the socket and the lock are in ${this.#temporaryDir}.`,
+      `The data directory ${this.#usualDataDir} can't be used, so the socket and the lock are in ${this.#temporaryDir}.`,
     );
   }
 
@@ -325,7 +325,7 @@ export class Cli {
     ports: Pick<Ports, 'store' | 'clock'>,
     work: (found: DaemonAndConfig) => Promise<T>,
   ): Promise<T> {
-    const daemon = await refuseLostDatabase(this.dataDir);
+    const daemon = await refuseLostDatabase(this.dataDir, () => this.isOnServer());
     const found = { daemon, config: daemon === undefined ? await this.#configAround() : 'none' } as const;
     const file = typeof found.config === 'object' ? found.config.audit.headFile : undefined;
     const done = file === undefined ? await work(found) : await this.#notingHeads(ports, file, () => work(found));

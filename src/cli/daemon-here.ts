@@ -34,15 +34,18 @@ export async function isSimulatedHere(
  * its database, because it would not see the command's writes. Call this after opening the store, which detects later
  * changes to its files itself.
  */
-export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus | undefined> {
+export async function refuseLostDatabase(
+  dataDir: string,
+  isOnServer: () => Promise<boolean>,
+): Promise<DaemonStatus | undefined> {
   const daemon = await askStatus(dataDir);
   const problem = daemon?.storeProblem ?? null;
   if (problem === null) return daemon;
-  throw new RankdError(
-    'store_unavailable',
-    `The running daemon no longer uses this database, so nothing was changed. It reports: ${problem}`,
-    { hint: `stop the daemon, check the files in ${dataDir}, start it again, then run the command again` },
-  );
+  const hint = (await isOnServer())
+    ? "check the daemon's connection to its PostgreSQL server, then run the command again"
+    : `stop the daemon, check the files in ${dataDir}, start it again, then run the command again`;
+  const message = `The running daemon can't use its database, so nothing was changed. It reports: ${problem}`;
+  throw new RankdError('store_unavailable', message, { hint });
 }
 
 /**

@@ -3,8 +3,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { isInDataDir, isOnReadOnlyFileSystem } from '../base/data-dir.ts';
 import { requireSpace } from '../base/files.ts';
+import { hostAndPort } from '../base/net.ts';
 import { crypto, https } from '../base/node-modules.ts';
-import { type System, thisSystem } from '../base/system.ts';
+import { ownerOf, type System, thisSystem } from '../base/system.ts';
 import { loadSqlite } from '../stores/engine.ts';
 import { examined, type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 import { openGroupIn } from './windows-access.ts';
@@ -16,7 +17,7 @@ const maxSkewMs = 30_000;
 
 /** Features that any version can lack, because of a custom build, another runtime, or an option such as --jitless. */
 const features: ReadonlyArray<[name: string, works: () => unknown]> = [
-  ['fetch, which calls Roblox', () => typeof fetch === 'function' && 'WebAssembly' in globalThis],
+  ['fetch (for calls to Roblox)', () => typeof fetch === 'function' && 'WebAssembly' in globalThis],
   ['encryption (TLS)', () => crypto().getRandomValues(new Uint8Array(1)) && https().Agent],
   ['resource management (Symbol.asyncDispose)', () => typeof Symbol.asyncDispose === 'symbol'],
   ['promises with resolvers', () => typeof Promise.withResolvers === 'function'],
@@ -71,9 +72,12 @@ async function accessFindings(
   }
   const closed = paths.find((path) => !isWritable(path));
   if (closed !== undefined) {
-    return [
-      fail('data', `this user has no permission to write to ${closed}`, `run rankd as the user that owns ${dataDir}`),
-    ];
+    const { quote } = system;
+    const isOthersFile = system.hasModes && ownerOf(closed) !== ownerOf(dataDir);
+    const fix = isOthersFile
+      ? `sudo chown ${quote(ownerOf(dataDir).replace('#', ''))} ${quote(closed)}` // chown takes ids without #
+      : `run rankd as the user that owns ${dataDir}`;
+    return [fail('data', `this user has no permission to write to ${closed}`, fix)];
   }
   if (!system.hasModes) return listFindings(dataDir, { system, list: await readAccessList(dataDir) });
   const open = paths.find((path) => (statSync(path).mode & 0o077) !== 0);
@@ -102,8 +106,12 @@ function isWritable(path: string): boolean {
 
 function fileSystemFinding(dataDir: string): Finding {
   const shared = thisSystem.sharedFileSystem(dataDir, statfsSync(dataDir).type);
-  if (shared === undefined) return ok('file system', 'local, as the database requires');
-  return warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
+  if (shared === undefined) return ok('file system', 'not a network file system that rankd recognizes');
+  return warn(
+    'file system',
+    `${dataDir} is on ${shared}, where a SQLite database can be damaged`,
+    'move it to a local disk',
+  );
 }
 
 /** Checks the free disk space. Throws if a trial write fails, which also detects quotas and failing disks. */
@@ -121,21 +129,20 @@ export async function portFindings(
   isRunning: boolean | undefined,
 ): Promise<Finding[]> {
   if (isRunning) return [ok('port', 'a daemon is running on this data directory')];
+  const where = hostAndPort({ host, port });
   const code = await whyNotFree({ host, port });
-  if (code === undefined) return [ok('port', `${host}:${port} is free`)];
+  if (code === undefined) return [ok('port', `${where} is free`)];
   if (code === 'EADDRINUSE' && isRunning === undefined) {
-    return [warn('port', `${host}:${port} is in use, perhaps by this rankd`, 'correct the data directory first')];
+    return [warn('port', `${where} is in use, perhaps by this rankd`, 'correct the data directory first')];
   }
   if (code === 'EADDRINUSE') {
-    return [
-      fail('port', `another program listens on ${host}:${port}`, 'stop it, or set server.port to a different port'),
-    ];
+    return [fail('port', `another program listens on ${where}`, 'stop it, or set server.port to a different port')];
   }
   const fix =
     code === 'EACCES'
       ? `set server.port to ${port < 1024 ? '1024 or higher' : 'a different port'}`
       : 'check server.port, and set server.host to 127.0.0.1, or to 0.0.0.0 for all addresses';
-  return [fail('port', `rankd can't listen on ${host}:${port} (${code})`, fix)];
+  return [fail('port', `rankd can't listen on ${where} (${code})`, fix)];
 }
 
 function whyNotFree(where: { host: string; port: number }): Promise<string | undefined> {
@@ -152,7 +159,5 @@ export function clockFindings(skewMs: number | undefined): Finding[] {
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
   if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', "agrees with Roblox's clock")];
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
-  return [
-    warn('clock', `${skewSeconds} seconds ${direction} Roblox`, `turn on NTP: ${thisSystem.commands.synchronizeClock}`),
-  ];
+  return [warn('clock', `${skewSeconds} seconds ${direction} Roblox`, thisSystem.commands.synchronizeClock())];
 }

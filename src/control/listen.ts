@@ -41,7 +41,7 @@ export async function listenForCommands(
 ): Promise<AsyncDisposable> {
   const server = http().createServer((request, response) => {
     answer(control, request, response).catch((error) => {
-      log.error({ err: error }, 'a command could not be answered');
+      log.error({ err: error }, "a command's request could not be answered");
       response.writeHead(500).end();
     });
   });

@@ -84,14 +84,10 @@ async function loadMetrics(clock: Clock): Promise<Metrics> {
 
 async function listen(
   server: FastifyInstance,
-  {
-    log,
-    config,
-    portFrom,
-    portHint: hint = 'rankd serve --port 7266',
-  }: Pick<DaemonOptions, 'log' | 'config' | 'portFrom' | 'portHint'>,
+  { log, config, portFrom, portHint }: Pick<DaemonOptions, 'log' | 'config' | 'portFrom' | 'portHint'>,
 ): Promise<string> {
   const { host, port, publicUrl } = config.server;
+  const hint = portHint ?? `rankd serve --port ${port === 7266 ? 7267 : 7266}`;
   const at = await listenAt(server, { section: 'server' }, { host, ports: [port], hint, portFrom });
   const url = listenUrl(at);
   const hasProxy = publicUrl?.startsWith('https:') ?? false;

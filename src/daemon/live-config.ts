@@ -76,7 +76,7 @@ export class LiveConfig implements AsyncDisposable {
       const { current } = this.#options.app;
       if (this.#isClosing) return;
       await declareConfigured(current, this.config).catch((error) =>
-        current.log.error({ err: error }, 'the keys of the configuration could not be declared again'),
+        current.log.error({ err: error }, 'the keys and webhooks of the configuration could not be declared again'),
       );
     });
     this.#last = declared;

@@ -242,10 +242,11 @@ function anyOf(found: Promise<unknown[]>): Promise<boolean> {
 
 /** Warns about keys from the simulation, because their games would only see that the key is refused. */
 async function warnOfSimulatedKeys(app: DaemonContext): Promise<string[]> {
-  const keys = await keysOfSimulation(app, app.group, { limit: maxKeysNamed });
+  const keys = await keysOfSimulation(app, app.group, { limit: maxKeysNamed + 1 });
   if (keys.length === 0) return [];
-  const names = keys.map(({ name }) => name).join(', ');
-  const warning = `keys made on the simulated group are not accepted here: ${names}. If a game uses one: rankd key adopt NAME; if not: rankd key revoke NAME`;
+  const more = keys.length > maxKeysNamed ? ' and more' : '';
+  const names = keys.slice(0, maxKeysNamed).map(({ name }) => name);
+  const warning = `game keys created on the simulated group are not accepted here: ${names.join(', ')}${more}. If a game uses one: rankd key adopt NAME; if not: rankd key revoke NAME`;
   app.log.warn({ problem: 'simulated keys' }, warning);
   return [warning];
 }

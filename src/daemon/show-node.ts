@@ -58,9 +58,13 @@ async function recordLost(
   { store, clock, log, name }: Pick<Daemon['app']['current'], 'store' | 'clock' | 'log'> & { name: string },
   range: { fromId: number; toId: number },
 ): Promise<void> {
+  const lost =
+    range.fromId === range.toId
+      ? `audit event ${range.fromId}, and the change that it records`
+      : `audit events ${range.fromId} to ${range.toId}, and the changes that they record`;
   log.error(
     { ...range, hint: 'see docs/several-daemons.md: a synchronous standby prevents this' },
-    `PostgreSQL has lost the latest confirmed writes: audit events ${range.fromId} to ${range.toId}, and the changes that they record`,
+    `PostgreSQL has lost the latest confirmed writes: ${lost}`,
   );
   const event = storeLost(range, { by: `daemon:${name}`, at: clock.now() });
   await store

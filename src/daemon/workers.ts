@@ -194,7 +194,8 @@ class HoldWorker {
   async endDue(): Promise<void> {
     const app = this.#live.current;
     const { isSteady, jumpedMs } = this.#wallClock.check();
-    if (jumpedMs !== undefined) app.log.warn({ jumpedMs, problem: 'clock' }, sentenceOf(jumpedMs));
+    if (jumpedMs !== undefined)
+      app.log.warn({ jumpedMs, problem: 'clock' }, sentenceOf(jumpedMs, app.store.nodes !== undefined));
     if (!isSteady) return;
     const retryNow = this.#seen !== app;
     this.#seen = app.deadCredential() === undefined ? app : undefined;
@@ -213,10 +214,12 @@ class HoldWorker {
   }
 }
 
-function sentenceOf(jumpedMs: number): string {
+/** `isOfServer`: true if the clock is the database server's. */
+function sentenceOf(jumpedMs: number, isOfServer: boolean): string {
+  const clock = isOfServer ? "the database server's clock" : "this machine's clock";
   return jumpedMs > 0
-    ? "this machine's clock jumped forward; no suspension ends until the clock has run steadily for 10 minutes"
-    : "this machine's clock was set back; suspensions last longer by that much";
+    ? `${clock} jumped forward; no suspension ends until the clock has run steadily for 10 minutes`
+    : `${clock} was set back; suspensions last longer by that much`;
 }
 
 const pollWebhooksMs = 250;

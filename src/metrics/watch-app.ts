@@ -31,7 +31,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Gauge({
     name: 'rankd_credential_accepted',
-    help: '0 while rankd makes no calls to Roblox because Roblox does not accept the Roblox key.',
+    help: '0 while Roblox does not accept the Roblox key. rankd then only tests the key, at intervals.',
     registers,
     collect() {
       this.set(live.current.deadCredential() === undefined ? 1 : 0);
@@ -210,7 +210,7 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
   });
   const enabled = new Gauge({
     name: 'rankd_webhook_enabled',
-    help: '0 for a disabled webhook: you disabled it, or rankd did after its target failed for days.',
+    help: '0 for a disabled webhook: you disabled it, or rankd did because its target failed for days or is gone.',
     ...{ labelNames, registers },
   });
   const backlog = new Gauge({

@@ -44,10 +44,9 @@ export interface StoreOperations {
   server(): Promise<KnownServer | undefined>;
   /**
    * Migrates the database to the newest schema, even while daemons are using it: a daemon that does not support the new
-   * schema finds out through `Store.outgrown`. Calls `advise` with a recommended precaution if a migration is needed
-   * that makes no copy of the data.
+   * schema finds out through `Store.outgrown`.
    */
-  migrate(advise?: (advice: string) => void): Promise<Migration>;
+  migrate(): Promise<Migration>;
   /** Performs a trial migration, and discards its effects. */
   tryMigration(): Promise<Migration>;
   /**

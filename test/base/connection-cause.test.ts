@@ -84,7 +84,7 @@ describe('a proxy', () => {
     (code) => {
       const { words, hint } = connectionFailure(failing(code), { at: 'apis.roblox.com', usedProxy: 'HTTPS_PROXY' });
       expect(words).toMatch(new RegExp(`^the proxy in HTTPS_PROXY can't be reached because .* \\(${code}\\)$`));
-      expect(hint).toBe('check the address of the proxy in HTTPS_PROXY');
+      expect(hint).toBe('check the address of the proxy in HTTPS_PROXY, and that the proxy is running');
     },
   );
 

@@ -64,7 +64,7 @@ describe('on Windows', () => {
     expect(piped.replaceAll(/`./g, '')).not.toMatch(/["$]/); // PowerShell would misread these characters
     const path = 'C:\\Users\\Ann & Bob\\$x';
     const { synchronizeClock, ...onPaths } = windows.commands;
-    const commands = [line, synchronizeClock, ...Object.values(onPaths).map((command) => command(path))];
+    const commands = [line, synchronizeClock(), ...Object.values(onPaths).map((command) => command(path))];
     expect(commands.filter((command) => /'|&&/.test(command))).toEqual([]);
     expect(onPaths.makeFolder(path)).toBe('mkdir "C:\\Users\\Ann & Bob\\`$x"');
     expect(onPaths.makeFolder('C:\\rankd')).toBe('mkdir C:\\rankd');

@@ -207,7 +207,7 @@ test('doctor reports a Node.js that was started without a feature that rankd nee
   using copy = new CopyOfRankd({ packages: true });
   const { status, stdout } = run(copy, ['doctor', '--offline'], { NODE_OPTIONS: '--jitless' });
   expect(stdout).toMatch(
-    /^FAIL {2}node +Node\.js \S+ lacks fetch, which calls Roblox\n +try: unset NODE_OPTIONS, .+$/m,
+    /^FAIL {2}node +Node\.js \S+ lacks fetch \(for calls to Roblox\)\n +try: unset NODE_OPTIONS, .+$/m,
   );
   expect(status).toBe(5);
 });

@@ -106,7 +106,7 @@ const cases: Case[] = [
   {
     cause: 'no_tls',
     words: /it does not speak TLS/,
-    hint: /should begin with http:\/\/ instead of https:\/\//,
+    hint: /whether a firewall or a proxy responds in its place/,
     place: () => listen(createHttp((_, response) => response.end('hello'))),
     isPermanent: true,
   },

@@ -85,7 +85,7 @@ test('behind a proxy with a valid certificate, doctor --url confirms the daemon,
 
 test('a certificate that games would reject is reported with the reason, and the server is still checked', async () => {
   const cases: Array<[Credentials, Finding['grade'], string, string]> = [
-    [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', '), on 2', 'renew it'],
+    [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', ') on 2', 'renew it'],
     [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'and has not been renewed yet', "the proxy's log"],
     [
       authority.issue({ name: 'router.lan' }),
@@ -114,8 +114,8 @@ describe('a different server at the address is detected, with the fix', () => {
     [
       'a proxy without rankd',
       (_, response) => response.writeHead(502).end(),
-      'cannot reach rankd (status 502)',
-      /start rankd/,
+      "can't reach rankd (status 502)",
+      /^point the proxy or the tunnel at/,
     ],
     [
       'a redirect',

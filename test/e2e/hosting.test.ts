@@ -133,7 +133,7 @@ test.runIf(process.getuid?.() === 0)(
     const old = await host(first, { uid });
     const [name = ''] = readdirSync(first.TMPDIR).filter((one) => one.startsWith(`rankd-${uid}-`));
     expect(old.output()).toContain(
-      `The data directory /.local/share/rankd can't be created, so the socket and the lock are in ${first.TMPDIR}/${name}.\n`,
+      `The data directory /.local/share/rankd can't be used, so the socket and the lock are in ${first.TMPDIR}/${name}.\n`,
     );
     expect(health(first)).toBe(0);
     const next = await host(second, { uid });

@@ -51,17 +51,23 @@ test.concurrent('install writes a world-readable unit, makes systemd load it, an
   });
   expect(stderr).toContain('done: the user rankd exists\ndone: systemctl daemon-reload\n');
   expect(stderr).toMatch(
-    /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}# copies the keys /m,
+    /^next:\nIf your games already have keys, copy these:\n {2}.*rankd backup keys\.db && .*rankd restore -y --data-dir .+ keys\.db$/m,
   );
-  expect(stderr).toContain(`
-  install -D -m 600 --owner=rankd /dev/stdin /etc/rankd/roblox.key   # paste the Roblox key, then press Ctrl-D
-  # put the settings into /etc/rankd/rankd.yaml
-  systemctl enable --now rankd
-`);
+  const after = (sudo: string) => `
+Type this, paste the Roblox key, press Enter, then press Ctrl-D:
+  ${sudo}install -D -m 600 --owner=rankd /dev/stdin /etc/rankd/roblox.key
+Put the settings into /etc/rankd/rankd.yaml, then start the service:
+  ${sudo}systemctl enable --now rankd
+`;
+  expect(stderr).toContain(after(''));
   const calls = '--inline u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd\ndaemon-reload\n';
   expect(systemctl.calls()).toBe(calls);
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
   expect((statSync(`${dir}/rankd.service`).mode & 0o777).toString(8)).toBe('644');
+
+  const bySudo = await home.run(['service', 'install', '--dir', dir], { env: { ...systemctl.env, SUDO_USER: 'ann' } });
+  expect(bySudo.stderr).toContain(after('sudo '));
+  expect(bySudo.stderr).toMatch(/^ {2}sudo -u ann .*rankd backup keys\.db && sudo .*rankd restore -y /m);
 
   const again = await home.run(['service', 'install', '--dir', dir, '--json'], { env: systemctl.env });
   expect(again).toMatchObject({ code: 0, stderr: '' });
@@ -84,10 +90,11 @@ test.concurrent('install prints where to put existing settings and keys, even on
   expect(real).toContain(`  install -D -m 644 ${home.path('rankd.yaml')} /etc/rankd/rankd.yaml\n`);
   writeFileSync(home.path('other.key'), 'a-platform-key', { mode: 0o600 });
   expect(await stepsWith('group: { id: 7 }\nplatform: { api_key_file: other.key }\n')).toContain(
-    '/etc/rankd/rankd.yaml   # then set platform.api_key_file to /etc/rankd/roblox.key there\n',
+    '/etc/rankd/rankd.yaml\nIn /etc/rankd/rankd.yaml, set platform.api_key_file to /etc/rankd/roblox.key, then start the service:\n',
   );
   expect(await stepsWith('platform: { kind: simulated }\n')).toContain(
-    '  install -D -m 600 --owner=rankd /dev/null /etc/rankd/roblox.key   # the group is simulated and needs no key',
+    'The group is simulated and needs no key, but the unit requires the file:\n' +
+      '  install -D -m 600 --owner=rankd /dev/null /etc/rankd/roblox.key\n',
   );
 });
 
@@ -100,7 +107,7 @@ test.concurrent('the commands of docs/hosting.md for systemd are the ones that i
   const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const { stderr } = await home.run(['service', 'install', '--dir', dir], { env });
   const [, left = ''] = stderr.replaceAll(`${home.cwd}/`, '').split('next:\n');
-  const steps = [...left.matchAll(/^ {2}(.+?)(?: {3}#.*)?$/gm)].flatMap(([, step = '']) => step.split(' && '));
+  const steps = [...left.matchAll(/^ {2}(.+)$/gm)].flatMap(([, step = '']) => step.split(' && '));
   const typed = pagesToType.systemd().map((line) => line.replace(/^sudo /, ''));
   expect(typed.slice(2).filter((line) => line !== 'rankd service install')).toEqual(steps);
 });

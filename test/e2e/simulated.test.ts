@@ -190,7 +190,7 @@ test.concurrent('a key created on the simulated group is valid only there until 
   const env = { RANKD_CONFIG: world.home.path('rankd.yaml') };
   await using daemon = await DaemonHere.start(home, { env });
   expect(await daemon.verify(secret)).toMatchObject({ status: 401, json: { error: 'Invalid API Key' } });
-  expect(daemon.log).toContain('keys made on the simulated group are not accepted here: quiz.');
+  expect(daemon.log).toContain('game keys created on the simulated group are not accepted here: quiz.');
   expect(await home.here(['key', 'list'])).toMatchObject({ stdout: expect.stringMatching(/ active \(simulated\) /) });
   const verdict = await home.here(['key', 'verify', '-'], { input: secret });
   expect(verdict).toMatchObject({ code: 5, stdout: expect.stringContaining('created for the simulated group') });

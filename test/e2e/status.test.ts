@@ -172,7 +172,7 @@ test.concurrent('a solved problem disappears: a refused reload after a successfu
   expect((await home.here(['reload'])).code).toBe(78);
   const [refused, demo] = [
     expect.stringMatching(/configuration was refused/),
-    expect.stringMatching(/keys made on the simulated group .*: demo\./),
+    expect.stringMatching(/game keys created on the simulated group .*: demo\./),
   ];
   expect(await problems()).toEqual([refused, demo]);
   writeFileSync(home.path('rankd.yaml'), yaml);
@@ -261,7 +261,7 @@ test.concurrent('a hanging daemon is distinguished from a missing one, and a dif
   daemon.process.kill('SIGSTOP');
   try {
     for (const args of [['status'], ['health'], ['reload'], ['dashboard']]) {
-      const said = args[0] === 'status' ? /not answering/ : /does not respond/;
+      const said = args[0] === 'status' ? /not responding/ : /does not respond/;
       const since = performance.now();
       const { code, stdout, stderr } = await home.here(args, { env });
       expect({ args, code, said: stdout + stderr }).toEqual({

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -169,6 +170,18 @@ try: run the command as its owner: sudo -u root rankd …
       /^FAIL {2}data +This user is not allowed to read the data directory .+\n +try: run the command as /m,
     ),
   });
+});
+
+test.runIf(process.getuid?.() === 0)('doctor prints the command that returns a file of another user', async () => {
+  const dataDir = home.path('with-a-file-of-another-user');
+  withDatabase(dataDir, usedDatabase);
+  const file = join(dataDir, 'rankd.db');
+  chownSync(file, 12_345, 12_345);
+  chmodSync(file, 0o600);
+  const { stdout } = await runUnprivileged(['doctor', '--offline'], dataDir);
+  expect(stdout.replaceAll(/ +/g, ' ')).toContain(
+    `FAIL data this user has no permission to write to ${file}\n try: sudo chown root ${file}\n`,
+  );
 });
 
 /** Returns all files with their content, except the lock, which is taken before the database is read. */

@@ -34,7 +34,7 @@ interface Place {
 }
 
 test.each<[line: string, code: number, says: RegExp, place?: Place]>([
-  ['game write --luau --out @file/x --url http://localhost:1', 3, /^error: The folder @file\/x does not exist/],
+  ['game write --luau --out @file/x --url http://localhost:1', 3, /^error: @file\/x can't be a folder/],
   [
     'game write --luau --out @closed/x --url http://localhost:1',
     77,
@@ -94,7 +94,7 @@ test('a daemon works even if the file with its node can’t be written', async (
 });
 
 test.runIf(process.getuid?.() === 0)(
-  'a data directory whose mode can’t be changed is reported in one sentence, with the command for it',
+  'a data directory whose mode can’t be changed is reported in one sentence, with what to do',
   async () => {
     const dir = at('foreign');
     mkdirSync(dir, { mode: 0o755 });
@@ -110,15 +110,16 @@ test.runIf(process.getuid?.() === 0)(
     expect(await runNode(code, { uid: 65_534 })).toEqual({
       code: 'no_permission',
       message: `Other users can access the data directory ${dir}, and rankd is not allowed to change its permissions.`,
-      hint: expect.stringContaining(dir),
+      hint: 'choose a directory on a file system with Unix permissions, such as one in your home folder: --data-dir DIR',
     });
   },
 );
 
 test.each<[code: string, syscall: string, says: string]>([
   ['ENOSPC', 'mkdir', 'The disk of /a is full, so rankd did not write /a/b.'],
-  ['EDQUOT', 'copyfile', 'The disk of /a is full, so rankd did not write /a/b.'],
-  ['EROFS', 'open', 'rankd is not allowed to write /a/b.'],
+  ['EDQUOT', 'copyfile', "This user's disk quota for /a is used up, so rankd did not write /a/b."],
+  ['EROFS', 'open', 'The file system of /a is read-only, so rankd did not write /a/b.'],
+  ['ENOTDIR', 'mkdir', "/a can't be a folder: a part of its path is a file."],
   ['EMFILE', 'open', 'The limit of open files is reached, so rankd did not open /a/b.'],
   ['ENFILE', 'scandir', 'The limit of open files is reached, so rankd did not open /a/b.'],
   ['EPERM', 'chmod', 'rankd is not allowed to write /a/b.'],

@@ -53,11 +53,11 @@ test('a command whose writes the daemon would not see changes nothing and report
   for (const args of commands) {
     const { code, stderr } = await home.here(args);
     expect({ args, code }).toEqual({ args, code: 69 });
-    expect(stderr).toContain('no longer uses this database, so nothing was changed');
+    expect(stderr).toContain("can't use its database, so nothing was changed");
     expect(stderr).toContain('start it again');
   }
   expect(await home.json('audit', 'verify')).toEqual(before);
-  expect((await home.here(['status'])).stdout).toMatch(/^database +NO LONGER USED: .*removed, replaced/m);
+  expect((await home.here(['status'])).stdout).toMatch(/^database +CAN'T BE USED: .*removed, replaced/m);
   expect(await home.json('status')).toMatchObject({ status: { storeProblem: expect.stringContaining('removed') } });
   const doctor = await home.here(['doctor']);
   expect(doctor.code).toBe(5);

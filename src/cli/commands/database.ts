@@ -40,7 +40,7 @@ export const databaseCommands = commandGroup({
     command({
       name: 'migrate',
       about:
-        "migrate the database to this rankd's schema, even while a daemon is running; on SQLite, rankd makes a copy first, and on PostgreSQL it prints the command for a dump. If no daemon is running, every command migrates automatically",
+        "migrate the database to this rankd's schema, even while a daemon is running; on SQLite, rankd makes a copy first; on PostgreSQL it makes none, and --dry-run prints the command for a dump. If no daemon is running, every command migrates automatically",
       options: {
         dryRun: flag(
           '--dry-run',
@@ -66,7 +66,7 @@ async function check(cli: Cli): Promise<void> {
 }
 
 async function migrate(cli: Cli, { dryRun }: { dryRun: boolean }): Promise<void> {
-  const migrated = () => migrateDatabase(cli.operations, { dryRun, advise: (advice) => cli.say(advice) });
+  const migrated = () => migrateDatabase(cli.operations, { dryRun });
   const migration = await whileWorking(cli.line, 'migrating', migrated);
   if (!dryRun && migration.from > 0 && migration.from < migration.to) await reportMigration(cli, migration);
   const document = migrationDocument(migration, dryRun);

@@ -75,7 +75,7 @@ function shown(cli: Cli, found: FoundDaemon): string {
 const hints = {
   stopping: 'try: rankd serve, on any machine',
   'not running': 'try: rankd serve',
-  'not answering': `try: ${maybeStarting}`,
+  'not responding': `try: ${maybeStarting}`,
 };
 
 async function findDaemon(cli: Cli): Promise<FoundDaemon> {
@@ -90,7 +90,7 @@ async function findDaemon(cli: Cli): Promise<FoundDaemon> {
   const state = kept.nodes && stateOf(kept.nodes);
   if (daemon !== undefined) return { state: state ?? (daemon.isStopping ? 'stopping' : 'running'), daemon, ...kept };
   if (state !== undefined) return { state, ...kept };
-  return { state: (await cli.operations.isDaemonRunning()) ? 'not answering' : 'not running', ...kept };
+  return { state: (await cli.operations.isDaemonRunning()) ? 'not responding' : 'not running', ...kept };
 }
 
 async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<Partial<FoundDaemon>> {
@@ -111,7 +111,7 @@ function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   const states = nodes.map(({ state }) => state);
   if (states.includes('serving')) return 'running';
   if (states.includes('draining')) return 'stopping';
-  return states.includes('no lease') ? 'not answering' : 'not running';
+  return states.includes('no lease') ? 'not responding' : 'not running';
 }
 
 function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[] {
@@ -285,7 +285,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
         : `${groupName} (${groupId})`,
     configuration: daemon.configFile ?? 'no file: environment variables and defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
-    database: daemon.storeProblem === null ? null : `NO LONGER USED: ${daemon.storeProblem}`,
+    database: daemon.storeProblem === null ? null : `CAN'T BE USED: ${daemon.storeProblem}`,
     Roblox: unreachedText(daemon.unreached),
     'Roblox key': simulated ? null : credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),

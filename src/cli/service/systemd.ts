@@ -82,43 +82,51 @@ const keyFile = '/etc/rankd/roblox.key';
  */
 async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
-  const steps = [...databaseSteps(cli), keyStep(loaded, cli.io.system), settingsStep(loaded, cli.io.system)];
+  const { system, env } = cli.io;
+  const invoker = env['SUDO_USER'];
+  const sudo = invoker === undefined ? '' : 'sudo ';
   return `next:
-${steps.map((step) => `  ${step}`).join('\n')}
-  systemctl enable --now rankd
+${databaseStep(cli, invoker)}${keyStep(loaded, system, sudo)}
+${settingsStep(loaded, system, sudo)}
+  ${sudo}systemctl enable --now rankd
 Run commands on its data as the user rankd: sudo -u rankd rankd status --data-dir /var/lib/rankd`;
 }
 
 /**
  * Returns the step that copies existing keys. The service starts with an empty database, which accepts no game's key.
  */
-function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
-  if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return [];
-  const asUser = env['SUDO_USER'] === undefined ? '' : `sudo -u ${env['SUDO_USER']} `;
-  return [
-    `${asUser}rankd backup keys.db && rankd restore -y --data-dir ${serviceDataDir} keys.db   # copies the keys that your games have; leave it out if there are none`,
-  ];
+function databaseStep({ io: { serviceDataDir } }: Cli, invoker: string | undefined): string {
+  if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return '';
+  const [asInvoker, asRoot] = invoker === undefined ? ['', ''] : [`sudo -u ${invoker} `, 'sudo '];
+  return `If your games already have keys, copy these:
+  ${asInvoker}rankd backup keys.db && ${asRoot}rankd restore -y --data-dir ${serviceDataDir} keys.db
+`;
 }
 
-function keyStep(loaded: LoadedConfig | undefined, system: System): string {
+function keyStep(loaded: LoadedConfig | undefined, system: System, sudo: string): string {
+  const install = `${sudo}install -D -m 600 --owner=rankd`;
   if (loaded?.file !== undefined && loaded.config.platform.kind === 'simulated') {
-    return `install -D -m 600 --owner=rankd /dev/null ${keyFile}   # the group is simulated and needs no key, but the unit requires the file`;
+    return `The group is simulated and needs no key, but the unit requires the file:
+  ${install} /dev/null ${keyFile}`;
   }
   const named = loaded?.origins.get('platform.api_key_file');
   if (loaded?.file === undefined || named?.source !== 'file' || typeof named.value !== 'string') {
-    return `install -D -m 600 --owner=rankd /dev/stdin ${keyFile}   # paste the Roblox key, then press Ctrl-D`;
+    return `Type this, paste the Roblox key, press Enter, then press Ctrl-D:
+  ${install} /dev/stdin ${keyFile}`;
   }
   const current = resolve(dirname(loaded.file), named.value);
   return current === keyFile
-    ? `chown rankd ${keyFile} && chmod 600 ${keyFile}`
-    : `install -D -m 600 --owner=rankd ${system.quote(current)} ${keyFile}`;
+    ? `  ${sudo}chown rankd ${keyFile} && ${sudo}chmod 600 ${keyFile}`
+    : `  ${install} ${system.quote(current)} ${keyFile}`;
 }
 
-function settingsStep(loaded: LoadedConfig | undefined, system: System): string {
-  if (loaded?.file === undefined) return `# put the settings into ${configFile}`;
-  if (loaded.file === configFile) return `chmod 644 ${configFile}`;
+function settingsStep(loaded: LoadedConfig | undefined, system: System, sudo: string): string {
+  if (loaded?.file === undefined) return `Put the settings into ${configFile}, then start the service:`;
+  if (loaded.file === configFile) return `  ${sudo}chmod 644 ${configFile}`;
   const named = loaded.origins.get('platform.api_key_file');
   const isFoundThere = named?.source !== 'file' || resolve(dirname(configFile), String(named.value)) === keyFile;
-  const note = isFoundThere ? '' : `   # then set platform.api_key_file to ${keyFile} there`;
-  return `install -D -m 644 ${system.quote(loaded.file)} ${configFile}${note}`;
+  const note = isFoundThere
+    ? ''
+    : `\nIn ${configFile}, set platform.api_key_file to ${keyFile}, then start the service:`;
+  return `  ${sudo}install -D -m 644 ${system.quote(loaded.file)} ${configFile}${note}`;
 }

@@ -54,9 +54,8 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
       };
       return { place, known, found, accept };
     },
-    migrate: (advise) =>
+    migrate: () =>
       onExisting(async (db, schema) => {
-        if (schema < newestSchema) advise?.(dumpFirst(address));
         await migrate(db, clock);
         return migration(schema);
       }),
@@ -74,7 +73,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
 const tried = 'The migration succeeded and was rolled back; the database is unchanged.';
 
 function dumpFirst(address: ServerAddress): string {
-  return `rankd makes no backup of a PostgreSQL database before a migration. Dump it first, so that you can restore it:\n${dumpLine(address)}`;
+  return `rankd makes no backup of a PostgreSQL database before a migration. Dump it before you migrate it, so that you can restore it:\n${dumpLine(address)}`;
 }
 
 function fixOf(address: ServerAddress): string {

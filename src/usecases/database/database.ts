@@ -97,13 +97,12 @@ export async function restoreBackup(
 
 /**
  * Migrates the database to the newest schema, even while daemons are running. A dry run only tests the migration.
- * `advise` is passed to `StoreOperations.migrate`.
  */
 export async function migrateDatabase(
   operations: Pick<StoreOperations, 'migrate' | 'tryMigration'>,
-  { dryRun, advise }: { dryRun: boolean; advise: (advice: string) => void },
+  { dryRun }: { dryRun: boolean },
 ): Promise<Migration> {
-  return dryRun ? operations.tryMigration() : operations.migrate(advise);
+  return dryRun ? operations.tryMigration() : operations.migrate();
 }
 
 /** Copies all data to an empty target. Prevents daemons from using the source or the target during the copy. */

@@ -185,7 +185,7 @@ function credentialStatus(app: DaemonContext): CredentialStatus {
 
 /** A daemon's state as seen from outside, with data from the database. */
 export interface FoundDaemon {
-  state: 'running' | 'stopping' | 'not running' | 'not answering';
+  state: 'running' | 'stopping' | 'not running' | 'not responding';
   daemon?: DaemonStatus;
   counts: ChangeCounts | undefined;
   /** Epoch milliseconds; null if no backup was recorded. Absent if there is no database. */
@@ -227,7 +227,7 @@ export function statusDocument(found: FoundDaemon) {
     },
   }));
   return {
-    state: found.state.replace(' ', '_'),
+    state: found.state === 'not responding' ? 'not_answering' : found.state.replace(' ', '_'),
     ...daemon,
     openChanges,
     changesToday: today,
