@@ -220,10 +220,6 @@ export class CredentialBreaker implements Platform {
     return done;
   }
 
-  /**
-   * Checks the credential. Resolves with an error if the credential is dead, or `undefined` if it works or its state is
-   * unknown.
-   */
   async #ask(call: CallContext): Promise<RankdError | undefined> {
     try {
       return refusalOfCredential(

@@ -7,7 +7,6 @@ import { toSeed } from './group-seed.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
 interface Problem {
-  /** The keys and list indexes that lead to the value. */
   path: Array<string | number>;
   what: string;
 }

@@ -58,10 +58,8 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
   return findings;
 }
 
-/** Results that later checks reuse. */
 interface Seen {
   roles: ListedRole[];
-  /** True if the role list has a second page, which the `roles` check reads. */
   hasSecondPage: boolean;
   actingId: number | undefined;
   ownerId: number | undefined;
@@ -290,7 +288,6 @@ class LivePlatform {
     return requireOk(await this.#send(`${baseUrl}/api-keys/v1/introspect`, { body: { apiKey } })).json;
   }
 
-  /** Reads a path relative to the group's URL. Throws unless the status is 200. */
   async read(path: string): Promise<LiveResponse> {
     return requireOk(await this.ask(path));
   }
@@ -301,7 +298,6 @@ class LivePlatform {
     return requireOk(await this.#send(`${baseUrl}/cloud/v2/groups/-${path}`, { apiKey }));
   }
 
-  /** Reads a path relative to the group's URL on the public host, without the key. */
   async readPublic(path: string): Promise<Json> {
     return requireOk(await this.#send(`${this.#options.legacyBaseUrl}/v1/groups/${this.groupId}/${path}`, {})).json;
   }
@@ -397,7 +393,6 @@ class Misshapen extends Error {
   }
 }
 
-/** Parses a response. Throws `Misshapen`, which lists the differences by path and type. */
 function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) => T): T {
   try {
     return parse(json);
@@ -407,9 +402,6 @@ function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) =
   }
 }
 
-/**
- * Returns how a membership list differs from its schema. Throws `Misshapen` if the response is not a membership list.
- */
 function memberFlaws(json: unknown): string[] {
   readable(json, 'ListGroupMembershipsResponse', parseMembershipPage);
   return departures(json, 'ListGroupMembershipsResponse');

@@ -337,7 +337,6 @@ export class OpenCloudPlatform implements Platform {
     return [...roles.values()];
   }
 
-  /** Returns the id of the role that the public list marks as the base role. */
   #readPublicList(call: CallContext): Promise<number | undefined> {
     const request = {
       operation: 'publicRoles',

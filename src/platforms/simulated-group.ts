@@ -9,13 +9,11 @@ export interface GroupSeed {
   name: string;
   /** A member who holds the owner role; absent if the group has no owner. */
   ownerId?: number;
-  /** The account that rankd acts as. */
   actingUserId: number;
   /** Includes the guest and the base role, and the owner role if there is an owner. */
   roles: Role[];
   /** Includes the owner and the acting account. Every member holds the base role, whether or not `roleIds` lists it. */
   members: Member[];
-  /** The users whose names can be looked up. */
   users?: NamedUser[];
 }
 

@@ -7,13 +7,11 @@ import { secret, source } from './scene.ts';
 
 type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
 
-/** An admin system that rankd has a plugin for. */
 export interface System {
   name: string;
   /** The loader in `systems` that simulates the system. */
   loader: string;
   scripts: () => GameScript[];
-  /** Returns the text that a player types for a command. */
   typed: (kind: Kind) => string;
   /** The settings, besides the address, that the system needs in Config. */
   config?: GameConfig;

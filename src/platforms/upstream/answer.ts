@@ -47,14 +47,12 @@ export const maxWaitMs = 600_000;
 /** Caps the reported limit, because each call in a window takes memory. */
 const maxCalls = 10_000;
 
-/** The rate limit that one response's headers report. */
 export interface RateReading {
   /** Calls per window. */
   limit?: number | undefined;
   windowMs?: number | undefined;
   /** Calls left in the current window. */
   remaining?: number | undefined;
-  /** Time until the current window ends. */
   resetMs?: number | undefined;
 }
 

@@ -13,7 +13,6 @@ export interface BaseRoleMemory {
 export interface BaseRoleSources {
   /** Returns the id of the role that the public role list marks as base, or `undefined` if it marks none. */
   publicList(call: CallContext): Promise<number | undefined>;
-  /** Returns some of the members with this role. */
   membersWith(roleId: number, call: CallContext): Promise<Membership[]>;
 }
 
@@ -82,7 +81,6 @@ export class BaseRole {
     if (roles?.length === 0) this.#shown = role;
   }
 
-  /** Asks Roblox. Concurrent callers share the result. */
   #ask(candidates: number[], call: CallContext): Promise<number | undefined> {
     this.#asking ??= this.#findOut(candidates, call).finally(() => {
       this.#asking = undefined;

@@ -38,8 +38,8 @@ const grainShare = 1 / 200;
  * that a ledger can store it; the functions below update it. Times are in milliseconds on the ledger's clock.
  *
  * Each call spends a slot. Until the platform reports when its window ends, a slot stays spent for a whole window, so
- * that no platform window can exceed the limit, whenever it begins. After that, the platform's reported count
- * and window end apply, until it refuses a call even though its count has calls left. Some other limit must then be in
+ * that no platform window can exceed the limit, whenever it begins. After that, the platform's reported count and
+ * window end apply, until it refuses a call even though its count has calls left. Some other limit must then be in
  * force (Open Cloud's page on rate limits allows for that), so calls start one at a time, at a pace that each refusal
  * halves and that otherwise rises slowly. Once the pace is back at the limit, the platform's count applies again.
  */
@@ -59,7 +59,6 @@ export interface Account {
   closedUntil: number;
   heavyOpensAt: number;
   spacingMs: number;
-  /** Absent until the platform reports it. */
   windowEndsAt?: number;
   /** True if the platform rounds the reported time left down instead of up. */
   roundsDown: boolean;
@@ -151,10 +150,7 @@ export function schedule(account: Account, now: number): Schedule {
   return { next, take };
 }
 
-/**
- * Returns the spent slots with their earliest release times. A reserved slot's is the one that applies if its call
- * starts now.
- */
+/** Returns the spent slots with their earliest release times. For a reserved slot, assumes that its call starts now. */
 function soonestReleases(account: Account, now: number): Release[] {
   const spent = stillSpent(account, now);
   const soonest = releaseAt(account, now);
@@ -166,7 +162,6 @@ function soonestReleases(account: Account, now: number): Release[] {
 
 /** Predicts the start times of successive calls. Calls of heavy lanes leave some slots free. */
 export interface Schedule {
-  /** The earliest start of the next call. */
   next(isHeavy?: boolean): number;
   /** Like `next`, but also counts the slot as spent in this schedule. */
   take(isHeavy?: boolean): number;
@@ -375,7 +370,6 @@ export function slotsOf(releases: readonly Release[]): number {
 export interface ShareCounts {
   current: Record<string, number>;
   previous: Record<string, number>;
-  /** The start of the current period; absent before the first call. */
   beganAt?: number;
 }
 
@@ -395,12 +389,10 @@ export function countsAsHeavy(
   return calls > limit / (lanes + 1);
 }
 
-/** Returns the key of a node's lane in `Account.asked`. */
 export function laneOfNode(node: string, lane: string): string {
   return `${node} ${lane}`;
 }
 
-/** Counts a call, and returns the lane's approximate number of calls over the last window. */
 function countCall(
   counts: ShareCounts,
   { lane, now, windowMs }: { lane: string; now: number; windowMs: number },

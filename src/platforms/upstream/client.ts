@@ -77,7 +77,6 @@ export interface UpstreamRequest<T> {
   onLocked?: () => void;
   /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
-  /** True if the request is not worth retrying. */
   isTriedOnce?: boolean;
   /** Differences from it are recorded but tolerated. */
   schema: SchemaName;
@@ -101,7 +100,6 @@ interface Failure {
   isRetriedOnce?: boolean;
   /** True if the gate already delays the next attempt. */
   isGated?: boolean;
-  /** The minimum wait before the next attempt. */
   leastWaitMs?: number;
 }
 

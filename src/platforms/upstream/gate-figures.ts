@@ -60,7 +60,6 @@ class ResponseTime {
     this.#smoothedMs += (ms - this.#smoothedMs) / 8;
   }
 
-  /** At most `maxMs`; 0 before the first response. */
   get ms(): number {
     const smoothedMs = this.#smoothedMs ?? 0;
     return Math.min(maxMs, smoothedMs + Math.max(4 * this.#variationMs, smoothedMs / 4));

@@ -30,10 +30,8 @@ export interface GateOptions {
   name: string;
   /** The initial limit, in calls per window. The platform's headers can change it. */
   limit: number;
-  /** One minute by default. */
   windowMs?: number;
   maxInFlight?: number;
-  /** The spacing of the calls in a burst; 0 by default. */
   burstSpacingMs?: number;
   clock: Clock;
   /** Stores the budget if several nodes share it. Without a ledger, this process has the whole budget to itself. */
@@ -66,9 +64,7 @@ const retryMs = 20;
 const maxRetryMs = 160;
 /** If a call starts more than this after its grant, its slot is counted from the start instead of the grant. */
 const maxStartMs = 10;
-/** The pause after a failed request to the ledger. */
 const afterFailureMs = 250;
-/** Slots are scarce if less than this share of the limit is free. */
 const scarceShare = 0.1;
 /** The maximum number of updates queued while the ledger does not respond. */
 const maxPending = 2_000;
@@ -97,7 +93,6 @@ export class Gate {
    * `Clock.monotonic()`.
    */
   #seen: { account: Account; at: number; aheadMs: number };
-  /** Updates not yet sent to the ledger. */
   #pending: Array<(account: Account) => void> = [];
   #granting: Promise<void> | undefined;
   #hasMore = false;
@@ -135,7 +130,6 @@ export class Gate {
     return this.#figures.refusals;
   }
 
-  /** The platform's estimated response time. */
   get answerMs(): number {
     return this.#figures.answerMs;
   }
@@ -242,7 +236,6 @@ export class Gate {
     await this.#granting;
   }
 
-  /** Adds a call to the queue. Resolves once the call is granted its slot. */
   #wait(
     { lane, deadlineAt, signal }: ReserveBounds,
     ask: Pick<QueuedCall, 'kind' | 'isBegun' | 'isHeavy' | 'slot'>,
@@ -497,7 +490,6 @@ export class Gate {
   }
 }
 
-/** Returns the schedule for a budget without limits. */
 function allAtOnce(now: number): Schedule {
   return { next: () => now, take: () => now };
 }
@@ -512,7 +504,6 @@ function tooLate(name: string, waitMs: number): RankdError {
   return new RankdError('platform_unavailable', message);
 }
 
-/** Returns the error for a call that ended while it was waiting for a slot. The next call could start in `waitMs`. */
 function endedWhileWaiting(name: string, waitMs: number, cause?: unknown): RankdError {
   const message = `The request ended while it was waiting for Roblox's rate limit (${name}); nothing was sent.`;
   return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)), cause });

@@ -20,7 +20,6 @@ const longestCallMs = 15_000;
 export interface GrantRequest {
   node: string;
   inFlight: number;
-  /** The number of calls in the node's queue. */
   waiting: number;
   /** The queued calls that could be granted now, in order. */
   asks: readonly Ask[];

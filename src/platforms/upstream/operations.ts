@@ -81,7 +81,6 @@ export class WriteReservation implements Reservation {
     throw refusal.reason;
   }
 
-  /** Returns the slot for the next write through `gate`, or `undefined` if none is left. */
   take(gate: Gate): ReservedSlot | undefined {
     const next = this.#slots.find((each) => each.gate === gate && !each.isTaken);
     if (next !== undefined) next.isTaken = true;

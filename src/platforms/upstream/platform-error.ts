@@ -4,11 +4,9 @@ import { shorten } from '../../base/text.ts';
 import { refusedKey } from '../../core/credential.ts';
 import type { Answer } from './answer.ts';
 
-/** An unsuccessful response from the platform. */
 export interface Refusal {
   status: number;
   body: string;
-  /** The wait that the platform requests, if any. */
   retryAfterMs?: number | undefined;
 }
 
@@ -26,12 +24,10 @@ export function isTransient(refusal: Words): boolean {
   return status !== 401 && (isLocked(refusal) || /try again|migration in progress/i.test(wordsOf(refusal)));
 }
 
-/** True if the platform asks for fewer calls. */
 export function isBusy(refusal: Words): boolean {
   return refusal.status === 429 || (refusal.status !== 401 && /too ?many ?requests/i.test(wordsOf(refusal)));
 }
 
-/** True if another request for the same resource holds a lock. */
 export function isLocked(refusal: Words): boolean {
   return /acquire ?lock/i.test(wordsOf(refusal));
 }
@@ -214,11 +210,9 @@ export function surprisesIn({ status, body = '' }: Pick<Answer, 'status' | 'body
   ];
 }
 
-/** The content of an error body, in any of the platform's formats. */
 interface Problem {
   /** e.g. `PERMISSION_DENIED`, or a number as text; absent if the format has none. */
   code: string | undefined;
-  /** One line of at most 200 printable characters. */
   message: string;
 }
 

@@ -83,7 +83,6 @@ export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   return roles.sort((a, b) => a.rank - b.rank || isOther(a) - isOther(b) || a.id - b.id);
 }
 
-/** The role ids that the platform reports for one member. */
 export interface Membership {
   userId: number;
   /** The id of the highest role; absent if the response does not name it. */

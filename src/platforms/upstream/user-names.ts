@@ -23,7 +23,6 @@ const knownForMs = 300_000;
 const unknownForMs = 30_000;
 const maxRemembered = 1_000;
 
-/** A name that callers are waiting for. */
 interface Wanted {
   name: string;
   /**
@@ -106,7 +105,6 @@ export class UserNames {
     return batch;
   }
 
-  /** Returns the earliest time for the next request. */
   #openAt(): number {
     const { atOnce, spacingMs, windowMs } = pace;
     const since = this.#options.clock.monotonic() - windowMs;

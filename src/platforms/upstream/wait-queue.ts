@@ -10,7 +10,6 @@ export interface ReservedSlot {
   isUsed: boolean;
 }
 
-/** A call that is waiting to be admitted or to reserve a slot. */
 export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
   /** On `Clock.monotonic()`. */

@@ -14,7 +14,6 @@ export class WriteSpacing {
   readonly #clock: Clock;
   /** On `Clock.monotonic()`. */
   #spacesUntil = Number.NEGATIVE_INFINITY;
-  /** The time at which each membership's last write ended. */
   readonly #writes: LatestWrites;
 
   constructor(clock: Clock) {
