@@ -33,7 +33,7 @@ export const declaredKey = z
         ),
       for_discord: trueOrFalse()
         .default(false)
-        .describe('true for a key without a secret that is for commands in Discord (see `discord.commands`).'),
+        .describe('true for a key without a secret that is for commands on Discord (see `discord.commands`).'),
       mode: oneOf(['live', 'test'])
         .default('live')
         .describe('live, or test for an rk_test_ secret: every check runs, but nothing changes.'),

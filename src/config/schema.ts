@@ -127,7 +127,7 @@ export const settingsSchema = section({
       ),
     reason: oneOf(['optional', 'required'])
       .default('optional')
-      .describe('required: a game or a person in Discord must give a reason; on /v1/ranker, a command counts as one.'),
+      .describe('required: a game or a person on Discord must give a reason; on /v1/ranker, a command counts as one.'),
     self_rank: oneOf(['allow', 'deny']).default('allow').describe('Whether players may change their own rank.'),
     ranker_check: oneOf(['off', 'claimed', 'verify'])
       .default('off')

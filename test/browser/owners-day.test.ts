@@ -117,24 +117,24 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     ann.expectNoErrors();
   });
 
-  test('a key for people in Discord is created without a secret', async () => {
+  test('a key for people on Discord is created without a secret', async () => {
     const { page } = ann;
     await ann.go('keys');
     await page.getByRole('button', { name: 'New key…' }).click();
     const form = page.getByRole('dialog', { name: 'New key' });
     await form.getByLabel('Name').fill('staff');
-    await form.getByLabel(/^for people in Discord/).check();
+    await form.getByLabel(/^for people on Discord/).check();
     await form.getByRole('button', { name: 'Create the key' }).dblclick();
     await ann.soon(ann.row('staff'));
     expect(await page.getByRole('dialog').count()).toBe(0);
     const { key } = await scene.home.json<{ key: object }>('key', 'show', 'staff');
     expect(key).toMatchObject({ forDiscord: true });
     await page.getByRole('button', { name: 'Key staff' }).click();
-    await page.getByText('none: people in Discord use this key').waitFor();
+    await page.getByText('none: people on Discord use this key').waitFor();
     ann.expectNoErrors();
   });
 
-  test('a person in Discord is linked and unlinked; mistakes are shown at their fields', async () => {
+  test('a person on Discord is linked and unlinked; mistakes are shown at their fields', async () => {
     const { page } = ann;
     await ann.go('keys');
     await page.getByRole('button', { name: 'Link a person…' }).click();

@@ -207,7 +207,7 @@ describe('a plan with a ladder', () => {
 });
 
 describe('a plan without a ladder', () => {
-  test('cannot be undone if the group lists neither the earlier roles nor the base role', () => {
+  test('cannot be undone if the group lists neither the previous roles nor the base role', () => {
     const left = { ...scheme(), roles: roles.filter(({ kind }) => kind !== 'base') };
     expect(codeOf(() => restorePlan(left, member('low'), [idBase + 999]))).toBe('unknown_rank');
   });

@@ -43,7 +43,7 @@ test('npm run fake-discord prints how to connect rankd to a channel and a progra
   expect(fake.shown).not.toContain('VIOLATION');
 });
 
-test('a slash command sent with npm run fake-discord gets the reply that a person in Discord would see', async () => {
+test('a slash command sent with npm run fake-discord gets the reply that a person on Discord would see', async () => {
   using home = new CliHome();
   const fake = startFake();
   await expect.poll(() => fake.shown).toMatch(/--command promote/);

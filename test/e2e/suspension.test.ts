@@ -37,7 +37,7 @@ const join = (group: Group, member: number) => group.setMember(member, []);
 
 const rows: Record<string, Row> = {
   nothing: back,
-  'an earlier role is deleted': {
+  'an previous role is deleted': {
     before: [trainee, captain],
     unseen: (group) => {
       group.roles = group.roles.filter(({ id }) => id !== trainee);
@@ -196,7 +196,7 @@ test.concurrent('a suspension whose roles cannot be given back is stuck: an alar
   await using _daemon = await world.startDaemon(clock.env);
   const status = async () => (await home.here(['status'])).stdout;
   const stuck = async () => {
-    const [line = ''] = /STUCK: .* can't get the earlier roles back/.exec(await status()) ?? [];
+    const [line = ''] = /STUCK: .* can't get the previous roles back/.exec(await status()) ?? [];
     return line.match(/Member \d+/g) ?? [];
   };
   await expect.poll(stuck, poll).toHaveLength(3);

@@ -27,7 +27,7 @@ async function suspensionsIn(home: CliHome): Promise<Array<{ rankeeId: number; s
 const wrote = ({ roblox }: OpenCloudHome, count: number) =>
   vi.waitUntil(() => roblox.journal.writes(userId).length >= count, { interval: 5, timeout: 20_000 });
 
-test('a suspension gives exactly the earlier roles back, although its command and, a week later, its daemon are killed', async () => {
+test('a suspension gives exactly the previous roles back, although its command and, a week later, its daemon are killed', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const clock = new SteppedClock(home.path('clock'));

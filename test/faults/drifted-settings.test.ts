@@ -228,7 +228,7 @@ function ask(url: string, operation: string, key: string, body: unknown) {
 }
 
 test(
-  'a suspension whose role, and a rung of the ladder, are deleted still ends with exactly the earlier roles',
+  'a suspension whose role, and a rung of the ladder, are deleted still ends with exactly the previous roles',
   onOpenCloud(
     async (system) => {
       const { fake, clock, url } = system;

@@ -100,7 +100,7 @@ async function changeAs(
 }
 
 test.concurrent(
-  'a suspended member loses all roles, can be ranked by no game, and gets exactly the earlier roles back',
+  'a suspended member loses all roles, can be ranked by no game, and gets exactly the previous roles back',
   withHolds(async ({ suspend, hold, held, pass, ask, app }) => {
     const { change } = await suspend(ann, { forMs: 600_000 });
     expect(change.message).toMatch(/^Ann \(20001\) is suspended until .* UTC as Recruit \(rank 1\), was Captain/);
@@ -146,7 +146,7 @@ const scenarios: Record<
   string,
   { events: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
 > = {
-  'nothing happens: the earlier roles are given back': {
+  'nothing happens: the previous roles are given back': {
     events: () => undefined,
     state: 'ended',
     roles: before,
@@ -156,7 +156,7 @@ const scenarios: Record<
     state: 'forfeited',
     roles: undefined,
   },
-  'the member leaves and rejoins: the suspension role is given again, and no earlier role is given back': {
+  'the member leaves and rejoins: the suspension role is given again, and no previous role is given back': {
     events: async ({ fake, pass, held }) => {
       fake.group.removeMember(ann);
       await pass(11 * minute);
@@ -167,7 +167,7 @@ const scenarios: Record<
     state: 'ended',
     roles: [],
   },
-  'the member leaves and rejoins at once: the suspension role is given again, and no earlier role is given back': {
+  'the member leaves and rejoins at once: the suspension role is given again, and no previous role is given back': {
     events: async ({ fake, pass, held }) => {
       fake.group.removeMember(ann);
       fake.group.setMember(ann, []);
@@ -193,14 +193,14 @@ const scenarios: Record<
     state: 'superseded',
     roles: [captain],
   },
-  'an earlier role is deleted: the others are given back': {
+  'an previous role is deleted: the others are given back': {
     events: ({ fake }) => {
       fake.group.roles = fake.group.roles.filter(({ id }) => id !== officer);
     },
     state: 'ended',
     roles: [captain],
   },
-  'the suspension role is deleted: the earlier roles are given back': {
+  'the suspension role is deleted: the previous roles are given back': {
     events: ({ fake, clock }) => {
       fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
       fake.group.change(ann, [], clock.monotonic());
@@ -282,7 +282,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'of two simultaneous suspensions, one begins; it can be extended, and lifting it restores exactly the earlier roles',
+  'of two simultaneous suspensions, one begins; it can be extended, and lifting it restores exactly the previous roles',
   withHolds(async ({ suspend, hold, held, pass, app, clock }) => {
     const both = await Promise.all([suspend(), suspend()]);
     expect(both.map(({ change }) => change.code).toSorted()).toEqual(['already_suspended', null]);
@@ -384,7 +384,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a temporary rank that a change ended is in force again once the change is undone; past its end, the earlier roles are restored at once',
+  'a temporary rank that a change ended is in force again once the change is undone; past its end, the previous roles are restored at once',
   withHolds(async (system) => {
     const { temporarily, hold, held, pass, ask } = system;
     for (const isPast of [false, true]) {
@@ -611,7 +611,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'two successive suspensions each restore exactly the earlier roles, even on top of a temporary rank',
+  'two successive suspensions each restore exactly the previous roles, even on top of a temporary rank',
   withHolds(async ({ suspend, temporarily, hold, held, pass }) => {
     for (const forMs of [10 * minute, 20 * minute]) {
       await suspend(ann, { forMs });
@@ -626,7 +626,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'every member gets exactly the earlier roles back, whatever they are',
+  'every member gets exactly the previous roles back, whatever they are',
   withHolds(async ({ suspend, held, pass, fake, clock, app }) => {
     const roles = fc.sample(fc.subarray([sampleRoles.trainee, officer, captain, recruit]), { numRuns: 40, seed: 7 });
     const members = roles.map((held, index) => ({ userId: 50_000 + index, held: held.toSorted((a, b) => a - b) }));
@@ -698,7 +698,7 @@ test.each(['has left', 'has left and rejoined'])(
   },
 );
 
-test('a key that may not give the earlier roles cannot end the suspension of a member whom someone else has changed', async () => {
+test('a key that may not give the previous roles cannot end the suspension of a member whom someone else has changed', async () => {
   await using system = await openCloudApp({
     ...{ scopes: ['verify', 'rank', 'suspend'], policy: { suspension: { role: recruit, maxMs: day } } },
   });

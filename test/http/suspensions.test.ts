@@ -173,7 +173,7 @@ const comebacks: Record<
 };
 
 test.each(Object.entries(comebacks))(
-  'a suspension that ends a temporary rank must pass the rules of a promotion to the earlier roles: %s',
+  'a suspension that ends a temporary rank must pass the rules of a promotion to the previous roles: %s',
   async (_, { from = 50, rules = {}, policy = {}, asked, second, answer }) => {
     await using other = await openTestApp();
     const give = async (rankeeId: number, newRankId: number, forMs?: number) => {

@@ -228,7 +228,7 @@ function apart(shown: Shown): Shown {
 /** Returns null if no suspension is stuck, or if the database does not respond. */
 function stuckText(stuck: DaemonStatus['stuckSuspensions']): string | null {
   if (stuck === null || stuck.length === 0) return null;
-  return `STUCK: ${stuck.join(', ')} can't get the earlier roles back; rankd suspension list`;
+  return `STUCK: ${stuck.join(', ')} can't get the previous roles back; rankd suspension list`;
 }
 
 /** Returns null if there is no webhook, or if the database does not respond. */

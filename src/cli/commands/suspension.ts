@@ -66,7 +66,7 @@ export const suspendCommands = [
   }),
   command({
     name: 'unsuspend',
-    about: 'end a suspension or a temporary rank, and give back the earlier roles',
+    about: 'end a suspension or a temporary rank, and give back the previous roles',
     args: [user],
     options: unsuspendOptions,
     examples: ['rankd rank unsuspend 1001', 'rankd rank unsuspend @Newcomer --reason "appeal"'],

@@ -64,7 +64,7 @@ export const cooldown: PolicyRule = {
       `Member ${request.rankeeId} was ranked less than ${inWords(cooldownMs)} ago (policy.cooldown); try again in ${inWords(retryAfterMs)}.`,
       {
         retryAfterMs,
-        hint: 'wait, or restore the earlier roles with `rankd history undo CHANGE`, which ignores the cooldown',
+        hint: 'wait, or restore the previous roles with `rankd history undo CHANGE`, which ignores the cooldown',
       },
     );
   },

@@ -261,13 +261,13 @@ export const changeRoutes: readonly Route[] = [
       id: 'unsuspend',
       summary: 'End a suspension',
       description:
-        'Gives the member exactly the earlier roles back. The key needs the scope `suspend`, and the rules for a promotion to these roles apply. Only suspensions that a key started can be ended.',
+        'Gives the member exactly the previous roles back. The key needs the scope `suspend`, and the rules for a promotion to these roles apply. Only suspensions that a key started can be ended.',
     },
     body: { ...{ ...body, name: 'StepRequest', schema: stepBody }, example: { robloxUserId: 1001 } },
     answers: [
       {
         ...suspended,
-        description: 'The member holds the earlier roles.',
+        description: 'The member holds the previous roles.',
         example: {
           ...suspended.example,
           message: 'Member 1001 holds Officer (rank 20), Member (rank 1) again.',

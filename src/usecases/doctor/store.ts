@@ -31,7 +31,7 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
   return stuck.map((hold) =>
     fail(
       'suspension',
-      `${memberTitle(hold)} can't be given the earlier roles: ${hold.message}`,
+      `${memberTitle(hold)} can't be given the previous roles: ${hold.message}`,
       `rankd tries again every hour, and after a reload; details: rankd suspension show ${hold.rankeeId}`,
     ),
   );

@@ -124,12 +124,12 @@ function holdPartDocument({ hold }: RankChange) {
 }
 
 /**
- * Returns the change's requester: a player, `the game`, `someone in Discord`, an operator as `ann@host`, or `daemon`.
+ * Returns the change's requester: a player, `the game`, `someone on Discord`, an operator as `ann@host`, or `daemon`.
  */
 export function whoAsked(change: RankChange): string {
   const { keyId, by, rankerId, rankerName } = change;
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
-  const unnamed = isFromDiscord(change) ? 'someone in Discord' : 'the game';
+  const unnamed = isFromDiscord(change) ? 'someone on Discord' : 'the game';
   return rankerId === 0 ? rankerName || unnamed : withId(rankerName, rankerId);
 }
 

@@ -109,7 +109,7 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
   if (hold.state === 'superseded' && keyId !== undefined) return new RankdError('not_suspended', hold.message);
   if (hold.state === 'superseded')
     return new RankdError('conflict', hold.message, {
-      hint: `to give back the earlier roles anyway: rankd rank unsuspend ${hold.rankeeId} --force`,
+      hint: `to give back the previous roles anyway: rankd rank unsuspend ${hold.rankeeId} --force`,
     });
   if (isOpenHold(hold) || hold.state === 'forfeited')
     return new RankdError('member_not_found', hold.message || `${memberTitle(hold)} is not in the group.`);
@@ -137,7 +137,7 @@ export async function extendHold(
   requireLength(app, endsAt - app.clock.now());
   const stored = await app.store.updateHold(hold.id, (now) => extended(now, endsAt, { by, at: app.clock.now() }));
   if (stored !== undefined) return stored;
-  throw new RankdError('conflict', `${memberTitle(hold)} is getting the earlier roles back right now.`, {
+  throw new RankdError('conflict', `${memberTitle(hold)} is getting the previous roles back right now.`, {
     hint: 'run the command again in a minute',
   });
 }

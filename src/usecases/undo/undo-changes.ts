@@ -172,7 +172,7 @@ function resultOf(run: UndoRun): Record<string, unknown> {
 export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',
-  already: 'already had the earlier roles',
+  already: 'already had the previous roles',
   changed_since: 'changed since by someone else, left unchanged',
   left_group: 'no longer in the group',
   refused: 'refused',

@@ -16,7 +16,7 @@ export function discordContract(at: StoreCase): void {
   const meet = (person: typeof ann) =>
     at.store.updateDiscordPerson(person.discordId, (known = person) => ({ change: known, events: [] }));
 
-  describe('people in Discord', () => {
+  describe('people on Discord', () => {
     test('are linked to one user at a time, with the actor and the time, and retain their salt', async () => {
       await meet(ann);
       expect(await at.other.findDiscordPerson(ann.discordId)).toStrictEqual(ann);

@@ -320,7 +320,7 @@ test('the set-up shows the completed steps to a real group, and the problems wit
   });
 });
 
-test('a key for Discord has no secret, and people in Discord are linked and unlinked', async () => {
+test('a key for Discord has no secret, and people on Discord are linked and unlinked', async () => {
   const { key, secret } = await does('keys/create', { name: 'staff', scopes: ['rank'], forDiscord: true });
   expect({ secret, key }).toMatchObject({ secret: null, key: { forDiscord: true, secrets: [] } });
   const discord = '4400000000000000005';

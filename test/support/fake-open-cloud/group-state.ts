@@ -27,7 +27,7 @@ interface Snapshot {
   roleIds: number[];
 }
 
-/** The current group, with each member's earlier roles for lagging reads. Times are in milliseconds. */
+/** The current group, with each member's previous roles for lagging reads. Times are in milliseconds. */
 export class GroupState {
   readonly id: number;
   name: string;

@@ -66,8 +66,8 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   const words = {
     begin: isTemporary ? `temporary${length}` : `suspended${length}`,
     renew: 'rejoined the group: still in force',
-    end: 'time is up: earlier roles restored',
-    lift: `${isTemporary ? 'ended' : 'lifted'} early: earlier roles restored`,
+    end: 'time is up: previous roles restored',
+    lift: `${isTemporary ? 'ended' : 'lifted'} early: previous roles restored`,
     override: 'ends the suspension',
     undo: 'undoes a change to a suspension, temporary rank or temporary role',
   };

@@ -162,7 +162,7 @@ function Troubles({ data }: { data: Status }) {
       acceptsKeys === false,
       'No game key is accepted, so no game can do anything. To create one: `rankd key create my-game`',
     ],
-    [stuck.length > 0, `The earlier roles can’t be given back to ${stuck.join(', ')}. See Suspensions.`],
+    [stuck.length > 0, `The previous roles can’t be given back to ${stuck.join(', ')}. See Suspensions.`],
     ...misfits.map(({ message, fix }): [boolean, string] => [true, `${message} Fix: ${fix}`]),
     [needRestart.length > 0, `Restart rankd to apply these changed settings: ${needRestart.join(', ')}.`],
   ];

@@ -62,7 +62,7 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
           choices={[
             { value: 'live', words: 'changes ranks', isChosen: true },
             { value: 'test', words: 'for tests: changes nothing' },
-            ...(data?.discord ? [{ value: 'discord', words: 'for people in Discord: without a secret' }] : []),
+            ...(data?.discord ? [{ value: 'discord', words: 'for people on Discord: without a secret' }] : []),
           ]}
         />
       </div>
@@ -276,7 +276,7 @@ function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
     <FormError.Provider value={error.value}>
       <h3>Places that may use it</h3>
       {key.forDiscord ? (
-        <p class="soft">none: people in Discord use this key through a role in discord.commands</p>
+        <p class="soft">none: people on Discord use this key through a role in discord.commands</p>
       ) : key.anyPlace ? (
         <p class="soft">any place: it is for a bot or a web shop, not for a game</p>
       ) : (

@@ -28,7 +28,7 @@ function Linked() {
   return (
     <>
       <div class="title">
-        <h2>Linked people in Discord</h2>
+        <h2>Linked people on Discord</h2>
         {mayChange.value && (
           <div class="actions">
             <button
@@ -85,7 +85,7 @@ function Linked() {
       {asked.value === 'new' && (
         <Confirm
           title="Link a person"
-          lead="Their commands in Discord will count as this Roblox user’s."
+          lead="Their commands on Discord will count as this Roblox user’s."
           verb="Link"
           act={act('people/link', (values) => ({ discord: textOf(values, 'discord'), user: textOf(values, 'user') }))}
           onClose={close}
@@ -97,7 +97,7 @@ function Linked() {
       {asked.value !== undefined && asked.value !== 'new' && (
         <Confirm
           title={`Unlink ${asked.value.userName ?? asked.value.userId}?`}
-          lead="Their commands in Discord will no longer count as this Roblox user’s. If ranker_check is not off, or self_rank is deny, rankd refuses these commands."
+          lead="Their commands on Discord will no longer count as this Roblox user’s. If ranker_check is not off, or self_rank is deny, rankd refuses these commands."
           verb="Unlink"
           act={act('people/unlink', () => ({ discord: (asked.value as Person).discordId }))}
           onClose={close}

@@ -25,7 +25,7 @@ export const kinds = {
     verb: 'Set rank',
     title: (name) => `Set the rank of ${name}`,
     role: 'New rank',
-    length: [optionalLength, 'such as 12h or 7d; the earlier roles are restored afterwards'],
+    length: [optionalLength, 'such as 12h or 7d; the previous roles are restored afterwards'],
   },
   suspend: {
     verb: 'Suspend',

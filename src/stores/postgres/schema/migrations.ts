@@ -82,7 +82,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     rankee_id bigint NOT NULL,
     node      text   NOT NULL
   );
-  -- An unlogged sequence can't be read on PostgreSQL 15 once a standby became the primary.
+  -- An unlogged sequence can't be read on PostgreSQL 15 once a standby has become the primary.
   ALTER SEQUENCE rankd.member_queue_seq_seq SET LOGGED;
   CREATE INDEX queue_of_a_member ON rankd.member_queue (rankee_id, seq);
 
