@@ -143,9 +143,9 @@ export class Gate {
   /**
    * Resolves when the call can be sent; the caller must call `leave` when it ends. A call with a usable `slot` uses it,
    * and is admitted before all calls without one. Throws `platform_busy` as soon as the call can no longer start before
-   * `call.deadlineAt`, or if `call.signal` is aborted while the call waits; `platform_unavailable` if the call could
-   * start now but its time is over; and the ledger's error if the ledger does not respond, unless the call belongs to a
-   * change that has begun.
+   * `call.deadlineAt`, or if `call.signal` is aborted while the call waits; `platform_unavailable` if a slot is free
+   * but the call entered after its deadline or got no connection in time; and the ledger's error if the ledger does not
+   * respond, unless the call belongs to a change that has begun.
    */
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
     if (call.signal.aborted) return Promise.reject(tooLate(this.#name, this.#waitMs));
@@ -164,8 +164,8 @@ export class Gate {
   /**
    * Waits for a free slot, and spends it on behalf of a later call. The caller must pass the slot to `enter` before
    * `deadlineAt`, or release it. Throws `platform_busy` as soon as no slot can become free in time, or if `signal` is
-   * aborted; `platform_unavailable` if a slot is free but the deadline has passed; and the ledger's error if the ledger
-   * does not respond.
+   * aborted; `platform_unavailable` if a slot is free but the deadline has already passed; and the ledger's error if
+   * the ledger does not respond.
    */
   async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
     const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
