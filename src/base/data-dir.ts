@@ -63,27 +63,35 @@ export function closeToOthers(dataDir: string, user: SystemUser): boolean {
     if ((mode & 0o077) === 0) return false;
     const isClosable = uid === user.uid && readdirSync(dataDir).every((name) => ownName.test(name));
     if (isOnReadOnlyFileSystem(dataDir)) return false;
-    if (isClosable) closeFolder(found, dataDir);
-    else if ((mode & 0o022) !== 0) throw open(dataDir);
-    return isClosable;
+    if (isClosable) return closeFolder(found, dataDir);
+    if ((mode & 0o022) !== 0) throw open(dataDir);
+    return false;
   } finally {
     closeSync(found);
   }
 }
 
-function closeFolder(descriptor: number, dataDir: string): void {
+/**
+ * Returns false if that has no effect, as on a Windows drive under WSL. Throws `no_permission` if it fails, or if others
+ * can still write to the directory.
+ */
+function closeFolder(descriptor: number, dataDir: string): boolean {
+  let cause: unknown;
   try {
     fchmodSync(descriptor, 0o700);
-  } catch (cause) {
-    throw new RankdError(
-      'no_permission',
-      `Other users can access the data directory ${dataDir}, and rankd is not allowed to change its permissions.`,
-      {
-        hint: 'choose a directory on a file system with Unix permissions, such as one in your home folder: --data-dir DIR',
-        cause,
-      },
-    );
+    const { mode } = fstatSync(descriptor);
+    if ((mode & 0o022) === 0) return (mode & 0o077) === 0;
+  } catch (error) {
+    cause = error;
   }
+  throw new RankdError(
+    'no_permission',
+    `Other users can access the data directory ${dataDir}, and rankd can't change its permissions.`,
+    {
+      hint: 'choose a directory on a file system with Unix permissions, such as one in your home folder: --data-dir DIR',
+      cause,
+    },
+  );
 }
 
 const rootId = 0;

@@ -269,7 +269,7 @@ export class Cli {
     });
     const { dataDir } = this;
     const { text, isServer } = await engine.place();
-    if (isNew && isServer) this.say(`${text} had no rankd data; rankd created its schema there.`);
+    if (isNew && isServer) this.say(`The database ${text} had no rankd data; rankd created its schema there.`);
     else if (isNew) this.say(`There was no database in ${dataDir}; rankd created one.`);
     const service = unnamedServiceDirectory(this.options.dataDir, this.io);
     if (service === dataDir) this.say(`Using the service's data directory, ${dataDir}.`);
@@ -329,9 +329,9 @@ export class Cli {
     const found = { daemon, config: daemon === undefined ? await this.#configAround() : 'none' } as const;
     const file = typeof found.config === 'object' ? found.config.audit.headFile : undefined;
     const done = file === undefined ? await work(found) : await this.#notingHeads(ports, file, () => work(found));
-    const { text } = await this.#engine.place();
+    const { text, isServer } = await this.#engine.place();
     const server = daemon === undefined ? serving(await this.servedBy(ports)) : 'the running daemon is using it';
-    this.#whereStored = `This is stored in ${text}; ${server}.`;
+    this.#whereStored = `This is stored in ${isServer ? 'the database ' : ''}${text}; ${server}.`;
     return done;
   }
 

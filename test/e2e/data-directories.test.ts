@@ -82,8 +82,7 @@ test.concurrent('the keys of a trial work for a service after the step that its 
   using home = new CliHome();
   const secret = await home.createKey('my-game');
   const { stderr } = await home.here(['service', 'install', '--dir', home.cwd]);
-  const step =
-    /^ {2}(rankd backup .+ && rankd restore .+?) {3}# copies the keys/m.exec(stderr)?.[1] ?? expect.fail(stderr);
+  const step = /^ {2}(rankd backup .+ && rankd restore .+)$/m.exec(stderr)?.[1] ?? expect.fail(stderr);
   const service = join(home.folder, 'var-lib-rankd');
   expect(step).toContain(`--data-dir ${service}`);
   for (const command of step.split(' && ')) {
@@ -91,9 +90,7 @@ test.concurrent('the keys of a trial work for a service after the step that its 
   }
   const verdict = await home.here(['key', 'verify', '-'], { input: secret, dataDir: service });
   expect(verdict).toMatchObject({ code: 0, stdout: 'yes: key "my-game"\n' });
-  expect((await home.here(['service', 'install', '--dir', home.cwd, '--force'])).stderr).not.toContain(
-    'copies the keys',
-  );
+  expect((await home.here(['service', 'install', '--dir', home.cwd, '--force'])).stderr).not.toContain('rankd backup');
 });
 
 test.concurrent('hints repeat the --config and --data-dir of the command, even in JSON on Windows', async () => {

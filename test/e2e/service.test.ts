@@ -51,7 +51,7 @@ test.concurrent('install writes a world-readable unit, makes systemd load it, an
   });
   expect(stderr).toContain('done: the user rankd exists\ndone: systemctl daemon-reload\n');
   expect(stderr).toMatch(
-    /^next:\nIf your games already have keys, copy these:\n {2}.*rankd backup keys\.db && .*rankd restore -y --data-dir .+ keys\.db$/m,
+    /^next:\nIf your games already have keys, copy them to the service:\n {2}.*rankd backup keys\.db && .*rankd restore -y --data-dir .+ keys\.db$/m,
   );
   const after = (sudo: string) => `
 Type this, paste the Roblox key, press Enter, then press Ctrl-D:

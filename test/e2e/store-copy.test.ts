@@ -224,7 +224,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
       /is not a directory[\s\S]*try: choose a directory with --from or --to\n/,
     ],
     ['a URL with a parameter', 'postgres://a@b/c?ssl=1', 'new', 78, /--from: has the parameter ssl,/],
-    ['an empty database', 'EMPTY', 'new', 3, /There is no rankd data in/],
+    ['an empty database', 'EMPTY', 'new', 3, /There is no rankd data in the database/],
     ['a database with data', 'backup.db', 'USED', 4, /There is already rankd data in/],
   ];
 

@@ -93,27 +93,39 @@ test('a daemon works even if the file with its node can’t be written', async (
   await store.close();
 });
 
-test.runIf(process.getuid?.() === 0)(
-  'a data directory whose mode can’t be changed is reported in one sentence, with what to do',
-  async () => {
-    const dir = at('foreign');
-    mkdirSync(dir, { mode: 0o755 });
-    chmodSync(at(''), 0o755);
-    chownSync(dir, 12_345, 12_345);
-    const code = `
+const cannotClose = {
+  code: 'no_permission',
+  message: expect.stringMatching(
+    /^Other users can access the data directory .+, and rankd can't change its permissions\.$/,
+  ),
+  hint: 'choose a directory on a file system with Unix permissions, such as one in your home folder: --data-dir DIR',
+};
+const withoutEffect = 'fs.fchmodSync = () => undefined; syncBuiltinESMExports();';
+
+test.runIf(process.getuid?.() === 0).each([
+  ['fails', 0o755, '', cannotClose],
+  ['has no effect on a directory that others can write to', 0o777, withoutEffect, cannotClose],
+  ['has no effect on a directory that others can read', 0o755, withoutEffect, { isClosed: false }],
+])('a data directory is reported in one sentence, with what to do, if a change of its mode %s', async (...row) => {
+  const [, mode, before, expected] = row;
+  const dir = at('foreign');
+  mkdirSync(dir, { recursive: true });
+  chmodSync(at(''), 0o755);
+  chmodSync(dir, mode);
+  chownSync(dir, 12_345, 12_345);
+  const code = `
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
     import { closeToOthers } from './src/base/data-dir.ts';
+    ${before}
     try {
-      closeToOthers(${JSON.stringify(dir)}, { uid: 12345, gid: 12345 });
+      const isClosed = closeToOthers(${JSON.stringify(dir)}, { uid: 12345, gid: 12345 });
+      console.log(JSON.stringify({ isClosed }));
     } catch ({ code, message, hint }) {
       console.log(JSON.stringify({ code, message, hint }));
     }`;
-    expect(await runNode(code, { uid: 65_534 })).toEqual({
-      code: 'no_permission',
-      message: `Other users can access the data directory ${dir}, and rankd is not allowed to change its permissions.`,
-      hint: 'choose a directory on a file system with Unix permissions, such as one in your home folder: --data-dir DIR',
-    });
-  },
-);
+  expect(await runNode(code, { uid: 65_534 })).toEqual(expected);
+});
 
 test.each<[code: string, syscall: string, says: string]>([
   ['ENOSPC', 'mkdir', 'The disk of /a is full, so rankd did not write /a/b.'],

@@ -98,7 +98,7 @@ Run commands on its data as the user rankd: sudo -u rankd rankd status --data-di
 function databaseStep({ io: { serviceDataDir } }: Cli, invoker: string | undefined): string {
   if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return '';
   const [asInvoker, asRoot] = invoker === undefined ? ['', ''] : [`sudo -u ${invoker} `, 'sudo '];
-  return `If your games already have keys, copy these:
+  return `If your games already have keys, copy them to the service:
   ${asInvoker}rankd backup keys.db && ${asRoot}rankd restore -y --data-dir ${serviceDataDir} keys.db
 `;
 }

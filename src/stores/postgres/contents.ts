@@ -129,7 +129,7 @@ function fromCell(value: unknown): unknown {
 }
 
 function nothingIn(address: ServerAddress): RankdError {
-  return new RankdError('not_found', `There is no rankd data in ${placeOf(address)}.`, {
+  return new RankdError('not_found', `There is no rankd data in the database ${placeOf(address)}.`, {
     hint: 'check the name of the database in its URL; `rankd serve` creates the data',
   });
 }
@@ -140,9 +140,13 @@ function otherSchema(address: ServerAddress, schema: number): RankdError {
 }
 
 function notEmpty(address: ServerAddress): RankdError {
-  return new RankdError('already_exists', `There is already rankd data in ${placeOf(address)}; nothing was changed.`, {
-    hint: 'name an empty database, or empty this one with DROP SCHEMA rankd CASCADE',
-  });
+  return new RankdError(
+    'already_exists',
+    `There is already rankd data in the database ${placeOf(address)}; nothing was changed.`,
+    {
+      hint: 'name an empty database, or empty this one with DROP SCHEMA rankd CASCADE',
+    },
+  );
 }
 
 function inUse(address: ServerAddress, others: number): RankdError {

@@ -115,7 +115,7 @@ async function headFlaw(db: Reader): Promise<string[]> {
 }
 
 function missing(address: ServerAddress): RankdError {
-  return new RankdError('not_found', `There is no rankd data in ${placeOf(address)} yet.`, {
+  return new RankdError('not_found', `There is no rankd data in the database ${placeOf(address)} yet.`, {
     hint: 'run rankd serve or any command that writes: it creates the schema',
   });
 }
