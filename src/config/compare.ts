@@ -2,9 +2,7 @@ import { crypto } from '../base/node-modules.ts';
 import type { DeclaredWebhook } from './declared-webhook.ts';
 import type { LoadedConfig } from './load.ts';
 
-/**
- * A setting with a new value. Values are as written in the file: null if the setting is off, `[redacted]` for a secret.
- */
+/** Both values are in the form used in the file: null if the setting is off, `[redacted]` for a secret. */
 export interface ChangedSetting {
   name: string;
   before: unknown;
@@ -12,16 +10,12 @@ export interface ChangedSetting {
 }
 
 export interface ChangedSettings {
-  /** The changes that a running daemon applies. */
   applied: ChangedSetting[];
-  /** The changes since the daemon started that it applies only after a restart. */
+  /** All changes since the daemon started that take effect only after a restart. */
   needRestart: ChangedSetting[];
 }
 
-/**
- * Returns the differences between `before` and `after`; for settings that need a restart, between `started` and
- * `after`.
- */
+/** Compares `after` with `before` or, for settings that need a restart, with `started`. */
 export function changedSettings({
   started,
   before,
@@ -37,13 +31,16 @@ export function changedSettings({
   };
 }
 
-/** True for the settings that take effect only when a listener or the store is opened. */
+/** Listeners and the store read their settings only when they are opened. */
 function needsRestart(name: string): boolean {
   if (name === 'server.deadline' || name === 'server.public_url') return false;
   return ['server.', 'metrics.', 'dashboard.', 'store.'].some((section) => name.startsWith(section));
 }
 
-/** Returns the value to compare. For `platform.api_key` and `erasure.secret_file`, this includes the secret itself. */
+/**
+ * For `platform.api_key` and `erasure.secret_file`, includes the secret itself, so that a new secret counts as a
+ * change.
+ */
 function comparable({ config: { platform, erasure }, origins }: LoadedConfig, name: string): string {
   const value = JSON.stringify(origins.get(name)?.value ?? null);
   if (name === 'erasure.secret_file') return value + (erasure.secret?.reveal() ?? '');
@@ -56,17 +53,20 @@ function shownValue({ origins }: LoadedConfig, name: string): unknown {
 }
 
 /**
- * Matches the settings that should be the same for all daemons that serve one group. Listeners, logs and files can
+ * Matches the settings that should be the same on all daemons that serve one group. Listeners, logs and files can
  * differ.
  */
 const shared =
   /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|erasure\.|webhooks\.|discord\.)/;
 
-/** Returns a fingerprint of each shared setting, by name. Daemons compare them without revealing values. */
+/**
+ * Returns the fingerprints of the shared settings, keyed by name. Daemons compare them without revealing the values.
+ */
 export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins' | 'config'>): Record<string, string> {
   const inFiles = config.webhooks.targets.map(webhookFingerprint); // the settings contain only paths
   const contentOf = (name: string, value: unknown) => {
-    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // other daemons may set the variable instead
+    // Another daemon may take the secret from the variable instead of a file.
+    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal();
     return name === 'webhooks.targets' ? [value, inFiles] : value;
   };
   return Object.fromEntries(

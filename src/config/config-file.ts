@@ -21,21 +21,24 @@ import { type ConfigLocation, maxConfigBytes, missingConfig } from './locate.ts'
 import { describeFlaw, type Location, type Problem, pathText } from './problem.ts';
 import { sections, settings } from './settings.ts';
 
-/** The contents of `rankd.yaml`, with positions. */
+/** The parsed `rankd.yaml`, with the position of each setting. */
 export interface ConfigFile extends Layer {
-  /** The file's name in messages. */
   name: string;
-  /** The mapping, including unknown settings; `undefined` if the file is not a valid YAML mapping. */
+  /** Includes unknown settings; `undefined` if the file is not a valid YAML mapping. */
   content: Record<string, unknown> | undefined;
-  /** Returns the position of a setting's name. */
+  /** Locates a setting's name instead of its value. */
   locationOfKey(path: readonly PropertyKey[]): Location;
 }
 
-/** Reads the file without checking its values. Throws `config_invalid` or `no_permission` if the file can't be read. */
+/**
+ * Parses the file, but does not validate its values. Throws `config_invalid` or `no_permission` if the file can't be
+ * read.
+ */
 export function readConfigFile(location: ConfigLocation): ConfigFile {
   const lines = new LineCounter();
   const text = readText(location).replace(/^\uFEFF/, '');
-  // The parser's messages quote text, which may be a secret, so rankd uses only their code and position.
+  // The parser's messages quote the file, which may contain a misplaced secret, so rankd uses only their codes and
+  // positions.
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
@@ -132,7 +135,6 @@ function isUtf16(bytes: Buffer): boolean {
   return ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
 }
 
-/** A name that occurs twice in a mapping. */
 interface Repetition {
   path: PropertyKey[];
   /** The offsets of the two entries. */
@@ -141,8 +143,8 @@ interface Repetition {
 }
 
 /**
- * Finds repeated names and the positions of a document's entries by path. Uses an index, because the parser's own check
- * for repeated names searches the mapping for each one, which takes minutes for a hundred thousand entries.
+ * Finds repeated names, and looks up the positions of entries by path. Uses an index, because the parser's own check
+ * for repeated names searches the whole mapping for each name, which takes minutes for a hundred thousand entries.
  */
 class YamlEntries {
   readonly repetitions: Repetition[] = [];
@@ -155,8 +157,7 @@ class YamlEntries {
   }
 
   /**
-   * Returns the offset of an entry's name or value. If the entry does not exist, returns the offset of its innermost
-   * existing parent.
+   * Returns the offset of an entry's name or value or, if the entry does not exist, of its closest existing ancestor.
    */
   offsetOf(path: readonly PropertyKey[], part: 'key' | 'value'): number {
     let node: unknown = this.#document.contents;
@@ -202,9 +203,9 @@ function startOf(node: unknown): number | undefined {
 }
 
 /**
- * Returns the line with a problem, and a caret below it; `undefined` if there is nothing to show. Shows only names and,
- * at the position of a setting or its value (`isKnown`), a short word at the caret, because anything else may be a
- * secret.
+ * Returns the line with a caret below the problem; `undefined` if nothing on the line can be shown. Shows only the
+ * names of settings and, if the caret is at a setting or its value (`isKnown`), one short word there, because anything
+ * else may be a secret.
  */
 function excerpt(
   lineText: string,
@@ -220,7 +221,7 @@ function excerpt(
 
 const plainWord = /^([\w.-]{1,24}|"[\w.: -]{1,24}"|'[\w.: -]{1,24}')(?=[\s:,\]}]|$)/;
 
-/** Returns the first flaw on each line, because the parser reports wrong indentation twice. */
+/** Returns only the first flaw on each line, because the parser reports wrong indentation twice. */
 function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {
   const seen = new Set<number>();
   return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);
@@ -229,8 +230,8 @@ function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAM
 type Report = (text: string, offset?: number) => void;
 
 /**
- * Returns the document as plain data without empty sections. If the document is not a mapping, reports that and returns
- * `undefined`.
+ * Converts the document to plain data, without empty sections. Reports a document that cannot be converted, and returns
+ * `undefined` for it.
  */
 function mappingOf(document: Document, report: Report): Record<string, unknown> | undefined {
   const { contents } = document;
@@ -249,7 +250,6 @@ function mappingOf(document: Document, report: Report): Record<string, unknown> 
   }
 }
 
-/** Returns the offset of the first alias without an anchor. */
 function strayAlias(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {
@@ -262,9 +262,7 @@ function strayAlias(document: Document): number | undefined {
   return found;
 }
 
-/**
- * Removes sections and lists that are null, which is YAML's value for a section whose settings are all commented out.
- */
+/** Removes null sections and lists: YAML parses a section as null if all its settings are commented out. */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
     .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || lists.has(prefix + name))))

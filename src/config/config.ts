@@ -7,7 +7,7 @@ import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
 import type { Secret } from './secret.ts';
 
-/** The checked configuration for the rest of rankd, with defaults, and with units in the names. */
+/** The validated configuration that the rest of rankd uses, with defaults filled in and units in the names. */
 export type Config = ReturnType<typeof toConfig>;
 export type LimitsConfig = Config['limits'];
 export type DashboardConfig = Config['dashboard'];
@@ -16,21 +16,21 @@ export type WebhooksConfig = Config['webhooks'];
 export type BreakerConfig = Config['policy']['breaker'];
 export type SuspensionConfig = Config['policy']['suspension'];
 
-/** The parts of the configuration that depend on files and variables as well as settings. */
+/** Parts of the configuration that come from files and variables, not only from settings. */
 interface Resolved {
   /** Absolute paths. */
   files: Record<'groupFile' | 'headFile', string | undefined>;
   targets: DeclaredWebhook[];
-  /** `undefined`: SQLite in the data directory. */
+  /** `undefined` means SQLite in the data directory. */
   store: ServerAddress | undefined;
   proxy: OutboundProxy | undefined;
-  /** `undefined`: Roblox's webhook is not served. */
+  /** If undefined, rankd does not serve Roblox's erasure webhook. */
   erasureSecret: Secret | undefined;
-  /** Returns a setting's location: `file:line:col`, or the variable. */
+  /** Returns the location of a setting: `file:line:col` or the name of the variable. */
   at: (path: readonly PropertyKey[]) => string;
 }
 
-/** Converts the settings. A setting without a value is `undefined`; the schema describes what that means. */
+/** A setting without a value is `undefined`; its description in the schema explains the effect. */
 export function toConfig(
   settings: Settings,
   choice: PlatformChoice,
@@ -92,7 +92,7 @@ export function toConfig(
       allowPrivate: webhooks.allow_private,
       callerUrl: webhooks.caller_url,
       targets,
-      /** Never used for webhooks, but mentioned in errors about unreachable targets. */
+      /** Webhooks never use the proxy, but errors about unreachable targets mention it. */
       proxy,
     },
     discord: toDiscordConfig(settings.discord, at),
@@ -121,7 +121,7 @@ interface SimulatedConfig {
   /** True if `platform.kind` is not set. */
   isDefault: boolean;
   groupId: number | undefined;
-  /** The absolute path of a YAML file; `undefined`: the built-in group. */
+  /** The absolute path of a YAML file; `undefined` means the built-in group. */
   groupFile: string | undefined;
 }
 

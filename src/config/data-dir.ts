@@ -5,7 +5,7 @@ interface DataDirSources {
   env: Record<string, string | undefined>;
   home: string;
   /**
-   * The current folder. Accessed only if the directory is relative, because the access fails if the folder was removed.
+   * Read only if the data directory is a relative path, because reading it throws if the current folder was removed.
    */
   readonly cwd: string;
   /** The data directory of a machine-wide service, if this system has one. */
@@ -13,9 +13,9 @@ interface DataDirSources {
 }
 
 /**
- * Returns the absolute path of the data directory: the flag `--data-dir`, else RANKD_DATA_DIR, else the system's
- * default for the user or service. If none is named and the user has no database, returns the machine-wide service's
- * directory if the user can see a database there.
+ * Returns the absolute path of the data directory: from `--data-dir`, else RANKD_DATA_DIR, else the system's default
+ * for the user or service. If no directory is named and the user has no database, returns the machine-wide service's
+ * directory, provided that the user can see a database there.
  */
 export function dataDirectory(flag: string | undefined, sources: DataDirSources, system: System = thisSystem): string {
   const { path } = system;
@@ -26,7 +26,6 @@ export function dataDirectory(flag: string | undefined, sources: DataDirSources,
   return service !== undefined && !hasDatabase(directory) && hasDatabase(service) ? service : directory;
 }
 
-/** Returns the machine-wide service's directory if it exists and neither a flag nor a variable names a directory. */
 export function unnamedServiceDirectory(
   flag: string | undefined,
   { env, serviceDataDir }: Pick<DataDirSources, 'env' | 'serviceDataDir'>,
@@ -36,7 +35,7 @@ export function unnamedServiceDirectory(
     : undefined;
 }
 
-/** True if a flag, a variable or the service manager names the data directory. */
+/** Includes STATE_DIRECTORY, which systemd sets for a service. */
 export function isDataDirNamed(flag: string | undefined, { env }: Pick<DataDirSources, 'env'>): boolean {
   return Boolean(flag || env['RANKD_DATA_DIR'] || env['STATE_DIRECTORY']);
 }

@@ -5,7 +5,7 @@ import { directions, type KeyDeclaration, type KeyRules, scopes, usualScopes } f
 import { ids, oneOf, trueOrFalse, whole } from './values.ts';
 
 export interface DeclaredKey extends KeyDeclaration {
-  /** The locations of the key's name and hash: `file:line:col`. */
+  /** `file:line:col` of the key's name and of its hash. */
   at: { name: string; hash: string };
 }
 
@@ -16,7 +16,6 @@ const nameError =
 const hashError = 'the 64 hex digits that `rankd key hash -` prints; never the secret itself';
 const timeError = 'a date, or a time with a UTC offset, such as "2027-01-31T00:00:00Z"';
 
-/** One entry of `keys`. */
 export const declaredKey = z
   .strictObject(
     {
@@ -91,7 +90,7 @@ export const declaredKey = z
 
 export type DeclaredKeySettings = z.output<typeof declaredKey>;
 
-/** Converts an entry. `at` returns the location of one of its settings: `file:line:col`. */
+/** `at` returns the location of one of the entry's settings: `file:line:col`. */
 export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: PropertyKey[]) => string): DeclaredKey {
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {
@@ -122,7 +121,7 @@ function rulesIn(settings: DeclaredKeySettings): KeyRules {
   };
 }
 
-/** Removes the column, for the database: `rankd.yaml:31:5` → `rankd.yaml:31`. */
+/** Drops the column: `rankd.yaml:31:5` → `rankd.yaml:31`. */
 function lineOf(location: string): string {
   return withoutKeys(location.replace(/:\d+$/, ''));
 }

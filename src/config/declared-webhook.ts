@@ -8,11 +8,11 @@ import { readSecretText, Secret, type SecretText, systemdCredential } from './se
 import { filePath, oneOf, trueOrFalse } from './values.ts';
 
 export interface DeclaredWebhook extends WebhookDeclaration {
-  /** A secret, because anyone who knows it can send to the target. */
+  /** Secret, because anyone who knows the address can send to it. */
   address: Secret;
-  /** The secret that signs requests; absent for Discord. */
+  /** Signs the requests; absent for Discord. */
   secret?: Secret;
-  /** The locations of the webhook's name and address file: `file:line:col`. */
+  /** `file:line:col` of the webhook's name and of its address file. */
   at: { name: string | undefined; url_file: string | undefined };
 }
 
@@ -20,7 +20,6 @@ const nameError = '1 to 40 of the characters a-z, 0-9 and -';
 const eventError = `${eventGroups.join(', ')}, or the name of a single event (docs/webhooks.md)`;
 const mentionError = 'the id of a Discord role, in quotes, such as "1482005551234567890"';
 
-/** One entry of `webhooks.targets`. */
 export const declaredWebhook = z.strictObject(
   {
     name: z
@@ -58,7 +57,7 @@ export const declaredWebhook = z.strictObject(
 export type DeclaredWebhookSettings = z.output<typeof declaredWebhook>;
 
 interface Sources {
-  /** The base of relative paths. */
+  /** The folder against which relative paths are resolved. */
   folder: string;
   env: Record<string, string | undefined>;
   locationOf(...path: PropertyKey[]): Location | undefined;
@@ -70,7 +69,7 @@ interface Targets {
   warnings: string[];
 }
 
-/** Reads the files named in `webhooks.targets`. The problems contain no address and no secret. */
+/** Reads the files named in `webhooks.targets`. The problems contain neither addresses nor secrets. */
 export function readTargets(entries: readonly DeclaredWebhookSettings[], sources: Sources): Targets {
   const read = entries.map((entry, index) => readTarget(entry, index, sources));
   const targets = read.flatMap(({ target }) => target ?? []);
@@ -132,7 +131,7 @@ function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env
 }
 
 /**
- * Reads the systemd credential, or else the named file, so that the daemon and its user's commands can share one
+ * Prefers the systemd credential to the named file, so that the daemon and its user's commands can share one
  * configuration.
  */
 function secretTextOf(

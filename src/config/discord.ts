@@ -12,7 +12,6 @@ function discordId() {
 const keyError = 'the public key of the application: 64 hex digits';
 const nameError = 'the name of a key that was created with rankd key create NAME --for-discord';
 
-/** One entry of `discord.commands`. */
 const discordRow = z.strictObject(
   {
     role: discordId().describe('Id of a Discord role, in quotes.'),
@@ -59,7 +58,6 @@ export function discordSection() {
   });
 }
 
-/** The `discord` section, for the rest of rankd. */
 export interface DiscordConfig {
   application: string;
   /** 64 hex digits. */
@@ -70,7 +68,7 @@ export interface DiscordConfig {
   apiBaseUrl: string;
 }
 
-/** Converts the settings; `undefined` if commands from Discord are not configured. */
+/** Returns `undefined` if commands on Discord are not configured. */
 export function toDiscordConfig(
   { application, public_key, server, commands, api_base_url }: z.output<ReturnType<typeof discordSection>>,
   at: (path: readonly PropertyKey[]) => string,

@@ -13,9 +13,9 @@ import { ConfigError, type Problem } from './problem.ts';
 import { chooseStore, type StoreSettings, tlsModes } from './store-choice.ts';
 
 /**
- * Finds the store for commands that need no other setting. Returns `undefined` for SQLite, i.e. if no variable names a
- * server and the file has no `store` section. Otherwise, returns a function that reads only that section, so mistakes
- * elsewhere in the file do not matter.
+ * Finds the store for commands that need no other settings. Returns `undefined` for SQLite, which rankd uses if
+ * RANKD_STORE_URL is not set and the file has no `store` section. Otherwise, returns a function that reads only that
+ * section, so that mistakes elsewhere in the file do not stop the command.
  */
 export function storeFinder(sources: ConfigLocationSources): (() => Promise<ServerAddress | undefined>) | undefined {
   const location = sources.env['RANKD_STORE_URL'] ? undefined : fileWithStore(sources);
@@ -24,7 +24,8 @@ export function storeFinder(sources: ConfigLocationSources): (() => Promise<Serv
 }
 
 /**
- * Returns the server that a URL from the command line names. The other store settings (password, CA, TLS) apply to it.
+ * Returns the server that a URL on the command line names. The other store settings (password, CA, TLS) apply to it,
+ * too.
  */
 export async function storeNamed(sources: ConfigLocationSources, named: NamedStore): Promise<ServerAddress> {
   const server = await findStore(sources, named);
@@ -73,7 +74,7 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
 }
 
 /**
- * Returns the file if it has a `store` section. An unreadable file is assumed to have one, unless the URL is set
+ * Returns the file if it has a `store` section. Assumes that an unreadable file has one, unless the URL is set
  * elsewhere.
  */
 function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false } = {}): ConfigLocation | undefined {
@@ -98,8 +99,8 @@ interface StoreSection {
 }
 
 /**
- * Reads a file's `store` section. Reports mistakes, because a command must not fall back to SQLite, or to a connection
- * without TLS. Does not show the parser's messages, which quote text.
+ * Reports mistakes instead of ignoring them, because a command must not fall back to SQLite or to a connection without
+ * TLS. Leaves out the parser's messages, because they quote text that may be a secret.
  */
 async function readStoreSection(location: ConfigLocation): Promise<StoreSection> {
   const text = readText(location);
@@ -125,7 +126,7 @@ const storeSettings = new Set(['url', 'password_file', 'ca_file', 'tls', 'node']
 const unreadableSection =
   'the file is invalid YAML, so rankd cannot read its store section; rankd config check shows the mistake';
 
-/** Parses YAML. Loads the parser on demand, because most commands never use it. */
+/** Loads the parser on demand, because most commands never need it. */
 async function parseYaml(text: string): Promise<{ store?: unknown } | null | 'invalid'> {
   const { parseDocument } = (await import('yaml')).default; // a bundled CommonJS package has no other export
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });

@@ -4,20 +4,19 @@ import { describeFlaw, inQuotes, type Location, type Problem, pathText } from '.
 import { erasureVariable, keyFile, keyVariable, panelPortVariable, passwordVariable, portVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
 
-/** One source of settings. Its values are not yet checked. */
+/** The settings from one source, before validation. */
 export interface Layer {
   source: 'flag' | 'environment' | 'file';
-  /** Values by setting path, e.g. `server.port`. */
+  /** Keyed by setting path, e.g. `server.port`. */
   values: ReadonlyMap<string, unknown>;
-  /** The base of the layer's relative paths. */
+  /** The folder against which the layer's relative paths are resolved. */
   folder: string;
-  /** Problems other than wrong values. */
+  /** Problems other than invalid values, which the schema reports. */
   problems: readonly Problem[];
-  /** Returns the location of a value, which may be inside a list. */
   locationOf(path: readonly PropertyKey[]): Location;
 }
 
-/** Returns the settings from the command line. The keys of `flags` are paths: `{ 'server.port': '8080' }`. */
+/** `flags` is keyed by setting path: `{ 'server.port': '8080' }`. */
 export function flagLayer(flags: Record<string, string>, folder: string): Layer {
   const known = new Set(settings.map(({ path }) => path));
   const unknown = Object.keys(flags).filter((path) => !known.has(path));
@@ -30,7 +29,7 @@ export function flagLayer(flags: Record<string, string>, folder: string): Layer 
   };
 }
 
-/** Returns the settings from `RANKD_…` variables. An empty variable counts as unset. */
+/** Reads the `RANKD_…` variables, and treats an empty one as unset. */
 export function environmentLayer(env: Record<string, string | undefined>, folder: string): Layer {
   const variables = new Map(settings.map((setting) => [setting.path, setting.env]));
   const textOf = ({ env: name }: Setting) => (name && env[name]) || undefined;
@@ -48,9 +47,9 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
 }
 
 /**
- * Returns a layer with the port that a hosting platform assigns in PORT. Unless another layer sets the host, rankd then
- * listens on all addresses, because the platform's proxy runs on a different machine. If another layer sets the port,
- * PORT is ignored, because it is then meant for a different program.
+ * Applies the port that a hosting platform assigns in PORT. Unless another layer sets the host, rankd then listens on
+ * all addresses, because the platform's proxy runs on another machine. If another layer sets the port, PORT is meant
+ * for a different program, and is ignored.
  */
 export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
   const port = env[portVariable]?.trim();
@@ -71,7 +70,7 @@ function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string,
   return values;
 }
 
-/** Converts text to the value that YAML would have. Returns invalid text unchanged; the schema refuses it later. */
+/** Converts text to the value that YAML would give it. Returns invalid text unchanged, and the schema refuses it. */
 function readText(text: string, type: Setting['type']): unknown {
   const isList = type === 'text or numbers' && (/\d/.test(text) || text.startsWith('['));
   if (type === 'numbers' || isList) return itemsOf(text).map(readNumber);
@@ -82,7 +81,6 @@ function readText(text: string, type: Setting['type']): unknown {
   return text;
 }
 
-/** Parses a list in YAML or JSON. Returns invalid text unchanged. */
 function readList(text: string): unknown {
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
   if (document.errors.length > 0) return text;
@@ -94,8 +92,8 @@ function readList(text: string): unknown {
 }
 
 /**
- * Returns the problem with a variable that can't be parsed, or whose value is in shell quotes, which the web forms of
- * hosting platforms do not remove.
+ * Reports a list that cannot be parsed, and a value in quotes: a shell removes them, but the web forms of hosting
+ * platforms do not.
  */
 function flawsOf(setting: Setting, text: string): Array<[Setting, Problem]> {
   const { env: at, type } = setting;
@@ -120,7 +118,7 @@ function readNumber(text: string): number | string {
   return /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
-/** Returns the path of the setting that contains this path, which may be inside a list. */
+/** Returns the setting to which a path belongs: `['keys', 0, 'name']` → `keys`. */
 export function settingPath(path: readonly PropertyKey[]): string {
   const index = path.findIndex((segment) => typeof segment !== 'string');
   return path.slice(0, index === -1 ? undefined : index).join('.');
@@ -131,18 +129,16 @@ function flagName(path: string): string {
   return `--${path.slice(path.lastIndexOf('.') + 1).replaceAll('_', '-')}`;
 }
 
-/** The origin of a setting's value. */
 export interface Origin {
   source: Layer['source'] | 'credential' | 'default';
-  /** The flag, variable, `file:line:col` or credential file; absent for a default. */
+  /** The flag, variable, `file:line:col` or credential file; `undefined` for a default. */
   at: string | undefined;
-  /** The value, as written in the file; `[redacted]` for a secret, `undefined` if the setting is off. */
+  /** The value in the form used in the file; `[redacted]` for a secret, `undefined` if the setting is off. */
   value: unknown;
-  /** The overridden sources except the default, in order of precedence; absent if there are none. */
+  /** The sources that this one overrides, in order of precedence, without the default; absent if there are none. */
   shadows?: Origin[];
 }
 
-/** Returns the origin of each setting: the first layer with a value, or else the default. */
 export function originsOf(layers: readonly Layer[]): Map<string, Origin> {
   return new Map(settings.map((setting) => [setting.path, originOf(layers, setting)]));
 }
@@ -160,7 +156,7 @@ function originOf(layers: readonly Layer[], setting: { path: string; default: un
   return { ...first, shadows: shadows.map((one) => ({ ...one, value: presentable(one.value) })) };
 }
 
-/** Redacts long text in an overridden value: the schema has not checked it, so it may be a misplaced secret. */
+/** Redacts a long overridden value: the schema has not checked it, so it may be a misplaced secret. */
 function presentable(value: unknown): unknown {
   return typeof value === 'string' && value.length >= 32 ? '[redacted]' : value;
 }
@@ -172,10 +168,13 @@ function strayVariables(env: Record<string, string | undefined>): Problem[] {
     .map(([name]) => ({ at: name, text: unknownVariable(name) }));
 }
 
-/** Variables that are not settings: other code reads them, or they contain secrets, which must not be in the file. */
+/**
+ * Variables without a setting, because other code reads them, or because they contain secrets, which must not be in the
+ * file.
+ */
 export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable, passwordVariable, erasureVariable];
 
-/** True for the variables that Kubernetes and Docker links set in containers if a service is named rankd. */
+/** Recognizes the variables that Kubernetes and Docker links set in containers when a service is named rankd. */
 function isServiceLink(name: string, text: string): boolean {
   return /^RANKD_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)$/.test(name) || /^(tcp|udp):/.test(text);
 }
@@ -191,7 +190,6 @@ function unknownVariable(name: string): string {
   );
 }
 
-/** Returns the message for an unknown setting, with a suggestion if a known name is similar. */
 export function unknownSetting(path: string): string {
   const entry = /^(keys|webhooks\.targets)\.\d+\.(.+)$/.exec(path);
   if (entry !== null) return unknownEntrySetting(entry[2] ?? '', entry[1] === 'keys' ? ofKeys : ofTargets);
@@ -203,7 +201,7 @@ export function unknownSetting(path: string): string {
   );
 }
 
-/** Returns the way to give rankd a section's secret; `undefined` for a section without one. */
+/** Explains where a section's secret belongs; returns `undefined` if the section has none. */
 function adviceFor(path: string): string | undefined {
   const [section = '', ...rest] = path.split('.');
   const nameIn = (file: string, variable: string) => `name its file in ${file} or set ${variable}`;
@@ -239,13 +237,12 @@ function namesSecret(path: string): boolean {
   return /(key|secret|token|password|credential)$/i.test(path);
 }
 
-/** Returns the settings with the same name in other sections. */
+/** Suggests settings with the same name in other sections. */
 function misplaced(path: string): string | undefined {
   const name = path.slice(path.lastIndexOf('.') + 1);
   return fewNames(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));
 }
 
-/** Joins names for a suggestion; `undefined` if there are none or too many. */
 function fewNames(found: string[]): string | undefined {
   return found.length > 0 && found.length <= 3 ? found.join(' or ') : undefined;
 }

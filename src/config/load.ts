@@ -23,31 +23,31 @@ import { erasureVariable, findSecret, keyFile, Secret } from './secret.ts';
 import { chooseStore, type StoreSettings, withoutPassword } from './store-choice.ts';
 
 export interface ConfigSources extends ConfigLocationSources {
-  /** Text by path: `{ 'server.port': '8080' }`. Never a secret. */
+  /** Keyed by setting path: `{ 'server.port': '8080' }`. Never contains a secret. */
   flags: Record<string, string>;
 }
 
 export interface LoadedConfig {
   config: Config;
-  /** The absolute path of the file, if one was read. */
+  /** The absolute path; `undefined` if no file was read. */
   file: string | undefined;
   /**
-   * Returns the file that a reload would read, which may have been created or removed since this configuration was
+   * Returns the file that a reload would read: a file may have been created or removed since this configuration was
    * loaded.
    */
   fileNow(): string | undefined;
   /** PORT or SERVER_PORT, if that variable sets the port. */
   portFrom: string | undefined;
-  /** The origins by path, in schema order. Includes `platform.api_key` if there is a key. */
+  /** Keyed by setting path, in schema order. Includes `platform.api_key` if there is a key. */
   origins: ReadonlyMap<string, Origin>;
   /** One sentence for each valid setting that is probably a mistake. */
   warnings: string[];
 }
 
 /**
- * Loads the configuration. Each setting comes from its flag, else the environment, else the file, else the default.
- * Throws a ConfigError that lists the problems, and `no_permission` if this user is not allowed to read the file, or if
- * a different user could have written it.
+ * Takes each setting from its flag, else the environment, else the file, else the default. Throws a ConfigError that
+ * lists the problems, and `no_permission` if this user is not allowed to read the file, or if another user could have
+ * written it.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { flags, env, cwd } = sources;
@@ -57,7 +57,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const ofPlatform = platformLayer(env, given);
   const layers = [...given, ...ofPlatform];
   const problems = layers.flatMap((layer) => layer.problems);
-  // Without the file's content, problems about missing settings would be wrong.
+  // If the file could not be parsed, rankd would wrongly report its settings as missing.
   if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });
 
   const origins = originsOf(layers);
@@ -127,14 +127,14 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   };
 }
 
-/** Returns the problem with a short secret, which an attacker could guess offline from one intercepted request. */
+/** Refuses a short secret, because an attacker could guess it offline from one intercepted request. */
 function flawOfErasureSecret(text: string | undefined, env: ConfigSources['env']): string | undefined {
   if (text === undefined || text.length >= 16) return undefined;
   const what = env[erasureVariable]?.trim() ? erasureVariable : 'the secret';
   return `${what} has fewer than 16 characters, so it could be guessed; use a longer one here and on Roblox, such as one from openssl rand -hex 32`;
 }
 
-/** True for a folder. False if this user cannot check the path; the daemon reports that when it opens the file. */
+/** Returns false if this user cannot check the path; the daemon reports the error when it opens the file. */
 function isFolder(path: string | undefined): boolean {
   try {
     return path !== undefined && statSync(path).isDirectory();
@@ -143,21 +143,18 @@ function isFolder(path: string | undefined): boolean {
   }
 }
 
-/**
- * Merges the layers; for each setting, the first layer that has a value takes precedence. Returns the settings, or a
- * problem for each mistake.
- */
+/** Merges the layers and validates the result. For each setting, the first layer that has a value takes precedence. */
 function validate(
   layers: readonly Layer[],
   file: ConfigFile | undefined,
 ): { settings?: Settings; problems: Problem[] } {
-  // Compiling the schema (`jitless: false`) pays only for repeated checks; rankd checks once.
+  // Compiling the schema (`jitless: false`) pays off only for repeated checks, but rankd checks only once per load.
   const checked = settingsSchema.safeParse(merged(layers, file?.content ?? {}), { reportInput: true, jitless: true });
   if (checked.success) return { settings: checked.data, problems: [] };
   return { problems: checked.error.issues.flatMap((issue) => problemsOf(issue, layers, file)) };
 }
 
-/** Returns the file's content, including unknown settings, overridden by the other layers' values. */
+/** Returns the file's content, including unknown settings, with the other layers' values on top. */
 function merged(layers: readonly Layer[], content: Record<string, unknown>): Record<string, unknown> {
   const tree = structuredClone(content);
   for (const { values } of layers.toReversed()) {
@@ -166,7 +163,7 @@ function merged(layers: readonly Layer[], content: Record<string, unknown>): Rec
   return tree;
 }
 
-/** Sets a value in a tree. Ignores paths below a value that is not a mapping, which the schema refuses. */
+/** Ignores a path below a value that is not a mapping, because the schema refuses that value. */
 function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
   if (name === undefined) return;
   if (rest.length === 0) {
@@ -179,7 +176,7 @@ function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: 
 }
 
 function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {
-  // In a union of a value and a list, only issues with the list's entries have paths.
+  // In a union of a value and a list, only issues in the list's entries have paths.
   const inside = issue.code === 'invalid_union' && issue.errors.find((of) => of.some(({ path }) => path.length > 0));
   if (inside) {
     return inside.flatMap((one) => problemsOf({ ...one, path: [...issue.path, ...one.path] }, layers, file));
@@ -199,7 +196,7 @@ function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: Con
   return [{ ...layer?.locationOf(issue.path), text: `${describeValue(issue.input)}; expected ${expected}` }];
 }
 
-/** Describes a value. Shows numbers and short words, but only the type of a value that may be a secret. */
+/** Quotes numbers and short words, but gives only the type of a value that may be a secret. */
 function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'has no value';
   if (Array.isArray(value)) return value.length === 0 ? 'is an empty list' : 'is a list';
@@ -217,7 +214,7 @@ function storeSettingsOf(origins: ReadonlyMap<string, Origin>): StoreSettings {
   return Object.fromEntries(names.map((name) => [name, text(name)]));
 }
 
-/** Redacts the store's URL, which can contain a password. */
+/** Redacts the password in `store.url`, and every URL that it overrides. */
 function withoutSecrets(origins: ReadonlyMap<string, Origin>): ReadonlyMap<string, Origin> {
   const { value, ...url } = origins.get('store.url') ?? { source: 'default', at: undefined, value: undefined };
   if (typeof value !== 'string') return origins;

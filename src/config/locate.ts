@@ -6,29 +6,29 @@ import type { NodeStart } from '../base/outbound-proxy.ts';
 import { type System, type SystemUser, thisSystem } from '../base/system.ts';
 
 export interface ConfigLocationSources {
-  /** `--config`; null to read no file. */
+  /** The path from `--config`; null to read no file. */
   configFile?: string | null | undefined;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** The user of this process; absent on Windows, where a file's owner is not a number. */
+  /** Absent on Windows, where files have no numeric owner. */
   user?: SystemUser | undefined;
-  /** If absent, Node.js is assumed to support outbound proxies. */
+  /** If absent, rankd assumes that Node.js supports outbound proxies. */
   node?: NodeStart;
 }
 
 export interface ConfigLocation {
   /** Absolute. */
   path: string;
-  /** The file's name in messages. */
+  /** The path to show in messages. */
   name: string;
 }
 
-/** The file's maximum size. Commands parse the file synchronously, so it must be small; 8000 declared keys fit. */
+/** Commands parse the file synchronously, so it must be small. A file with 8000 declared keys still fits. */
 export const maxConfigBytes = 1_000_000;
 
 /**
- * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file or the target of a
- * link does not exist, and `no_permission` for a file in a default location that a different user could have written.
+ * Finds the configuration file to read. Throws `config_invalid` if the named file or a link's target does not exist,
+ * and `no_permission` if the file is in a default location and another user could have written it.
  */
 export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   const location = locateConfig(sources);
@@ -48,20 +48,19 @@ export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | 
 }
 
 /**
- * Returns the named configuration file, even if it does not exist, or the first existing one in the default locations.
+ * Returns the configuration file that the user named, even if it does not exist, or else the first one found in the
+ * default locations.
  */
 export function locateConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   if (sources.configFile === null) return undefined;
   return namedConfig(sources) ?? searchPath(sources).find(({ path }) => isPresent(path));
 }
 
-/** Returns the file that `--config` or RANKD_CONFIG names. */
 function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
   const name = configFile || env['RANKD_CONFIG'];
   return name ? { path: resolve(cwd, name), name } : undefined;
 }
 
-/** Returns the default locations of the configuration file, in order. */
 export function searchPath(
   { env, cwd }: Pick<ConfigLocationSources, 'env' | 'cwd'>,
   system: System = thisSystem,
@@ -72,20 +71,17 @@ export function searchPath(
   return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...others.map((path) => ({ path, name: path }))];
 }
 
-/**
- * True if the path exists, even as a dangling link, so that reading it fails instead of rankd silently using the
- * defaults.
- */
+/** Counts a dangling link as present, so that reading it fails and rankd does not silently use the defaults. */
 function isPresent(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    // If this user cannot enter the folder, only the system's file counts as present.
+    // If this user cannot enter the folder, assume that the machine-wide file exists, but no other does.
     return path === thisSystem.sharedConfig && codeOf(error) === 'EACCES';
   }
 }
 
-/** Throws `config_invalid` if the file does not exist. If this user cannot check, the later read reports the reason. */
+/** Throws `config_invalid` if the file does not exist. Ignores other errors, because reading the file reports them. */
 function requireExisting(location: ConfigLocation): void {
   try {
     statSync(location.path);
@@ -106,20 +102,21 @@ export function missingConfig({ path, name }: ConfigLocation, cause: unknown): R
 }
 
 /**
- * Returns the reason to distrust a file; `undefined` for a trusted file, or one that `--config` or RANKD_CONFIG names.
+ * Returns the reason to distrust the file; `undefined` if rankd trusts it. rankd trusts every file that `--config` or
+ * RANKD_CONFIG names.
  */
 export function distrustOfFound({ path }: ConfigLocation, sources: ConfigLocationSources): string | undefined {
   return namedConfig(sources) === undefined ? distrustOf(path, sources) : undefined;
 }
 
 /**
- * Returns the reason why a different user could have written a file; `undefined` if only this user, root or the caller
- * of sudo could. The configuration's author decides where rankd sends the Roblox key.
+ * Explains how another user could have written the file; returns `undefined` if only this user, root or the user who
+ * ran sudo could. This matters because the configuration decides where rankd sends the Roblox key.
  */
 function distrustOf(path: string, { user, env }: Pick<ConfigLocationSources, 'user' | 'env'>): string | undefined {
   if (user === undefined) return undefined;
   const users = trustedIds(user.uid, env['SUDO_UID']);
-  const groups = trustedIds(user.gid, env['SUDO_GID']); // with the umask 002, a user's own group can write
+  const groups = trustedIds(user.gid, env['SUDO_GID']); // with umask 002, the user's own group can write to new files
   const isForeign = ({ uid }: { uid: number }) => !users.has(uid);
   const isOpen = ({ mode, gid }: { mode: number; gid: number }) =>
     (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !groups.has(gid));
@@ -141,10 +138,7 @@ function trustedIds(own: number, ofSudo: string | undefined): Set<number> {
   return new Set([0, own, ...(ofSudo ? [Number(ofSudo)] : [])]);
 }
 
-/**
- * Returns the stats of the folder, the entry and its target; `undefined` if this user cannot check, which the later
- * read reports.
- */
+/** Returns `undefined` if this user cannot stat them; reading the file then reports the error. */
 function statsOf(path: string) {
   try {
     return { folder: statSync(dirname(path)), entry: lstatSync(path), file: statSync(path, { throwIfNoEntry: false }) };
@@ -153,20 +147,20 @@ function statsOf(path: string) {
   }
 }
 
-/** True for a folder such as /tmp, where users can remove and rename only their own files. */
+/** In a sticky folder such as /tmp, users can remove and rename only their own files. */
 function isSticky({ mode }: { mode: number }): boolean {
   return (mode & 0o1000) !== 0;
 }
 
 /**
- * Throws `config_invalid` if the file that `--config` names does not exist, so that commands that do not read it also
+ * Throws `config_invalid` if the file named by `--config` does not exist, so that even commands that do not read it
  * report a typo.
  */
 export function requireNamed({ configFile, cwd }: ConfigLocationSources): void {
   if (configFile) requireExisting({ path: resolve(cwd, configFile), name: configFile });
 }
 
-/** Returns existing files that rankd does not read, but whose names suggest that they are configurations. */
+/** Returns files that rankd does not read, but that the user probably meant as the configuration. */
 export function overlookedConfigs(sources: ConfigLocationSources): string[] {
   if (sources.configFile === null || namedConfig(sources) !== undefined) return [];
   const places = searchPath(sources).map(({ path }) => path);
@@ -177,7 +171,6 @@ export function overlookedConfigs(sources: ConfigLocationSources): string[] {
     .filter(isPresent);
 }
 
-/** Returns the absolute path for a new configuration file. */
 export function newConfigPath(sources: ConfigLocationSources): string {
   return namedConfig(sources)?.path ?? join(sources.cwd, 'rankd.yaml');
 }
@@ -187,7 +180,7 @@ export function isSameFile(one: string, other: string): boolean {
   return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
 }
 
-/** Returns the user's home; `/` for a user id without an account, as in containers. An empty HOME counts as unset. */
+/** Returns `/` for a user id without an account, which is common in containers. Treats an empty HOME as unset. */
 export function homeFolder(
   env: Record<string, string | undefined>,
   { account = () => userInfo(), system = thisSystem } = {},

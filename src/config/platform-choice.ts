@@ -3,7 +3,6 @@ import type { Origin } from './layers.ts';
 import type { Problem } from './problem.ts';
 import { isQuoted, keyFile, keyVariable, readSecretText, Secret, systemdCredential } from './secret.ts';
 
-/** A platform, with the settings that only it needs. */
 export type PlatformChoice =
   | { kind: 'open-cloud'; groupId: number; apiKey: Secret }
   | { kind: 'simulated'; isDefault: boolean };
@@ -14,19 +13,19 @@ export interface ChosenPlatform {
   choice: PlatformChoice | undefined;
   key: PlatformKey | undefined;
   problems: Problem[];
-  /** Problems about missing settings, reported only if there are no other problems. */
+  /** Missing settings, reported only if there are no other problems. */
   missing: Problem[];
   warnings: string[];
 }
 
 interface PlatformKeySources {
   origins: ReadonlyMap<string, Origin>;
-  /** The base of the key file's relative path. */
+  /** The folder against which a relative path to the key file is resolved. */
   folder: string;
   env: Record<string, string | undefined>;
 }
 
-/** Chooses the platform. Without `platform.kind`, a group id selects Roblox. Reads the key only for Roblox. */
+/** If `platform.kind` is not set, a group id selects Roblox. Reads the key only for Roblox. */
 export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   const { origins } = sources;
   const groupId = origins.get('group.id')?.value;
@@ -43,7 +42,7 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   return { kind, choice, key, problems, missing, warnings: key?.warning === undefined ? [] : [key.warning] };
 }
 
-/** Returns a warning if there is a key but no group id, because the operator probably wants a real group. */
+/** Warns about a key without a group id, because the operator probably wants a real group. */
 function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
   const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
   if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];
@@ -72,7 +71,6 @@ function keyMissing(origins: ReadonlyMap<string, Origin>, key: PlatformKey | und
   return [{ at, setting: keyFile, text }];
 }
 
-/** The Open Cloud API key with its origin, or the problem that makes it unusable. */
 interface PlatformKey {
   secret?: Secret;
   origin: KeyOrigin;
@@ -80,13 +78,12 @@ interface PlatformKey {
   warning?: string;
 }
 
-/** The key's source, without the key. */
 type KeyOrigin = Omit<Origin, 'value'>;
 
 /**
  * Reads the key from the first of these that is set: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY,
  * `platform.api_key_file` in the environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the
- * file. This order lets the daemon, which receives the key from systemd, and its user's commands share one file.
+ * file. In this order, a daemon that gets the key from systemd can share one file with its user's commands.
  */
 function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
   const named = origins.get(keyFile);
@@ -101,7 +98,6 @@ function readPlatformKey({ origins, folder, env }: PlatformKeySources): Platform
   return typeof named?.value === 'string' ? readNamedFile(named.value, folder, named) : undefined;
 }
 
-/** Returns the named key file as an overridden source. */
 function shadowing(named: Origin | undefined): Pick<Origin, 'shadows'> {
   if (named === undefined || named.value === undefined) return {};
   return { shadows: [{ source: named.source, at: named.at, value: '[redacted]' }] };
@@ -114,7 +110,7 @@ function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin):
   return readKeyFile(resolve(folder, path), origin);
 }
 
-/** True for long text that does not look like a path. rankd never shows it, because it may be a key. */
+/** Long text that does not look like a path may be a key, so rankd never prints it. */
 function looksLikeKey(path: string): boolean {
   return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
 }
@@ -132,8 +128,8 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
 }
 
 /**
- * Returns the reason why text can't be a Roblox key; `undefined` if it can. A key must be printable ASCII; otherwise,
- * Node.js would reject the header and show the key in its error.
+ * Explains why the text can't be a Roblox key; returns `undefined` if it can. A key must be printable ASCII, because
+ * Node.js would reject any other text in a header and print the key in its error.
  */
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
@@ -146,7 +142,7 @@ export function flawOfKey(key: string): string | undefined {
     : 'the key contains spaces, line breaks or other characters that no Roblox key contains';
 }
 
-/** Recognizes a cookie by its name or the warning it begins with, even in quotes or on several lines. */
+/** Recognizes a cookie by its name or by the warning at its start, even if it is quoted or split across lines. */
 function isCookie(text: string): boolean {
   return /ROBLOSECURITY|_?\|?WARNING:?-*DO-*NOT-*SHARE/i.test(text.replaceAll(/[\s"'`]+/g, ''));
 }

@@ -2,19 +2,19 @@ import type { YAMLError } from 'yaml';
 import { RankdError } from '../base/errors.ts';
 
 export interface Location {
-  /** `file:line:col`, the environment variable or the flag; absent for a setting that is missing everywhere. */
+  /** `file:line:col`, the variable or the flag; absent if the setting is missing everywhere. */
   at?: string | undefined;
-  /** True for a flag. */
+  /** True if the problem is in a flag. */
   isTyped?: boolean;
-  /** The setting, if `at` does not already name it. */
+  /** Absent if `at` already names the setting. */
   setting?: string | undefined;
-  /** The offset in the file, for sorting; absent outside the file. */
+  /** The offset in the file, by which problems are sorted; absent for other sources. */
   offset?: number | undefined;
-  /** Returns the file's line with a caret below it, without secrets; absent outside the file. */
+  /** Returns the line with a caret below the problem, without secrets; absent if the problem is not in the file. */
   excerpt?: (() => string | undefined) | undefined;
 }
 
-/** Formats a path, e.g. `group.ladder[2]`. */
+/** Formats a path as in `group.ladder[2]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${printable(String(segment))}`))
@@ -27,17 +27,13 @@ function printable(name: string): string {
   return /^[\w <-]{1,32}$/.test(name) ? name : '(not a valid name)';
 }
 
-/** One mistake in the configuration. It never contains a value that may be a secret. */
+/** A mistake in the configuration. It never contains a value that may be a secret. */
 export interface Problem extends Location {
   text: string;
 }
 
-/**
- * An error that lists the problems: first those in the file, from top to bottom. Its code is `usage` if only flags are
- * wrong.
- */
+/** Lists the problems: first those in the file, from top to bottom. The code is `usage` if only flags are wrong. */
 export class ConfigError extends RankdError {
-  /** The listed problems in order, as data. */
   readonly problems: Array<Pick<Problem, 'at' | 'setting' | 'text'>>;
   /** The message, with the file's line below each problem. */
   readonly withExcerpts: string;
@@ -77,7 +73,7 @@ function line({ at, setting, text }: Problem): string {
 
 export const inQuotes = 'is in quotes; remove them';
 
-/** Describes a parser error without the parser's message, which can quote a secret. */
+/** Avoids the parser's message, which can quote a secret. */
 export function describeFlaw({ code }: YAMLError): string {
   return flawTexts[code] ?? `invalid YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
 }

@@ -33,7 +33,7 @@ const workspaceIdError = 'ws_ and 1 to 60 letters, digits or underscores, as `ra
 const dashboardPort = 7266;
 
 /**
- * Every setting in `rankd.yaml`, with its default and its description. Each check's message describes a valid value;
+ * Every setting in `rankd.yaml`, with its default and its description. The error of each check describes a valid value;
  * the report adds the actual value and its location.
  */
 export const settingsSchema = section({
@@ -333,7 +333,8 @@ export const settingsSchema = section({
     .describe('Game keys declared here instead of with rankd key create; commands show them, but do not change them.'),
 }).check(({ value: { server, metrics, dashboard }, issues }) => {
   if (issues.length > 0) return;
-  // With a path, the page has no separate listener. With the default port and no URL, it takes the next free port.
+  // With a path, the page shares the API's listener. With the default port and no URL, it falls back to the next free
+  // port.
   const isPageFixed = dashboard.path === undefined && (dashboard.url !== undefined || dashboard.port !== dashboardPort);
   const listeners = [
     { ...server, name: 'server', label: 'the server', isOn: true },
@@ -362,5 +363,5 @@ function overlap(...hosts: [string, string]): boolean {
   return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
 }
 
-/** The checked settings with defaults, under the file's names, and with durations in milliseconds. */
+/** The validated settings, named as in the file, with defaults filled in and durations in milliseconds. */
 export type Settings = z.output<typeof settingsSchema>;

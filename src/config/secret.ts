@@ -11,17 +11,16 @@ export const passwordVariable = 'RANKD_STORE_PASSWORD';
 export const erasureVariable = 'RANKD_ERASURE_SECRET';
 
 /**
- * The variables that hosting platforms set to the port: PORT on Heroku, Render, Railway and others, SERVER_PORT on bot
- * panels. bin/panel.js copies the latter to PORT.
+ * Hosting platforms assign the port in these variables: Heroku, Render, Railway and others in PORT, and bot panels in
+ * SERVER_PORT, which bin/panel.js copies to PORT.
  */
 export const [portVariable, panelPortVariable] = ['PORT', 'SERVER_PORT'];
 
-/** The setting that names the file with the Roblox key. */
 export const keyFile = 'platform.api_key_file';
 
 const redacted = '[redacted]';
 
-/** A secret value. Only `reveal` returns it; printing, logging or serializing it gives `[redacted]`. */
+/** Only `reveal` returns the value; printing, logging or serializing it gives `[redacted]`. */
 export class Secret {
   readonly #value: string;
 
@@ -50,13 +49,15 @@ export class Secret {
   }
 }
 
-/** The content of a file with a secret, or the problem with reading it. */
 export type SecretText = { text: string; warning?: string } | { problem: string };
 
-/** The maximum size of a file with a secret, which no secret or certificate bundle exceeds. */
+/** No secret or certificate bundle is this large. */
 const maxBytes = 1_000_000;
 
-/** Reads a file that contains only a secret. Does not check the mode of credentials, which systemd sets. */
+/**
+ * Reads a file that contains only a secret. Warns if other users can read it, but not for a credential, whose mode
+ * systemd sets.
+ */
 export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
   try {
     const text = readAtMost(path, maxBytes).toString().trim();
@@ -71,7 +72,7 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
 
 /**
  * Reads a secret from the first of these that is set: the variable, the systemd credential, the file. Trims it, because
- * Kubernetes secrets often end with a line break. `what` is the secret's name in messages.
+ * Kubernetes secrets often end with a line break. `what` names the secret in messages.
  */
 export function findSecret(
   env: Record<string, string | undefined>,
@@ -93,7 +94,7 @@ export function findSecret(
   return isQuoted(read.text) ? { problem: `the text in ${path} is in quotes; remove them` } : read;
 }
 
-/** True for text in quotes; a shell would have removed them. */
+/** Detects quotes that a shell would have removed. */
 export function isQuoted(text: string): boolean {
   return /^(["'`]).*\1$/s.test(text);
 }
@@ -108,7 +109,6 @@ function readFailure(error: unknown): string {
   return `cannot be read (${code})`;
 }
 
-/** Returns the path of the systemd credential with this name, if this service has one. */
 export function systemdCredential(env: Record<string, string | undefined>, name: string): string | undefined {
   const directory = env['CREDENTIALS_DIRECTORY'];
   const credential = directory && join(directory, name);

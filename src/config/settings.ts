@@ -3,14 +3,17 @@ import { declaredKey } from './declared-key.ts';
 import { declaredWebhook } from './declared-webhook.ts';
 import { settingsSchema } from './schema.ts';
 
-/** One setting, for the table in docs/settings.md, the environment and `config show`. */
+/** Describes a setting for docs/settings.md, the environment and `rankd config show`. */
 export interface Setting {
   /** e.g. `server.port`. */
   path: string;
   /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can set it. */
   env: string | undefined;
   description: string;
-  /** The default, as written in the file; `undefined` if the setting is off by default or depends on others. */
+  /**
+   * In the form used in the file; `undefined` if the setting is off by default or its default depends on other
+   * settings.
+   */
   default: unknown;
   type:
     | 'text'
@@ -24,21 +27,19 @@ export interface Setting {
     | 'mappings';
 }
 
-/** Every setting, in schema order. */
+/** In schema order. */
 export const settings: readonly Setting[] = leaves(settingsSchema, []);
 
-/** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */
+/** Includes nested sections, such as `policy.breaker`. */
 export const sections: ReadonlySet<string> = new Set(settings.flatMap(({ path }) => parents(path)));
 
 export type EntrySetting = Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean };
 
-/** Every setting of an entry in `keys`. */
 export const keySettings: readonly EntrySetting[] = ofEntry(declaredKey.shape);
 
-/** Every setting of an entry in `webhooks.targets`. */
 export const webhookSettings: readonly EntrySetting[] = ofEntry(declaredWebhook.shape);
 
-/** Returns the schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
+/** Returns the JSON Schema (2020-12) with which editors check `rankd.yaml`. */
 export function jsonSchema(): z.core.JSONSchema.BaseSchema {
   return z.toJSONSchema(settingsSchema, { io: 'input' });
 }
@@ -62,14 +63,14 @@ function ofEntry(shape: Record<string, z.core.$ZodType>): EntrySetting[] {
 }
 
 interface Unwrapped {
-  /** The schema inside all wrappers. */
+  /** The definition of the schema inside all wrappers. */
   kind: z.core.$ZodTypes['_zod']['def'];
   description: string;
   preset: unknown;
   isOptional: boolean;
 }
 
-/** Unwraps a schema. Converting it to JSON Schema would give the same data, but delay every start. */
+/** Converting the schema to JSON Schema would give the same data, but would delay every start. */
 function unwrap(schema: z.core.$ZodType): Unwrapped {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   const own = z.globalRegistry.get(schema)?.description;
@@ -99,21 +100,21 @@ function listTypeOf(element: Unwrapped['kind']['type']): Setting['type'] {
   return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // roles are a union of names and numbers
 }
 
-/** Returns the parent sections: `a.b.c` → `a`, `a.b`. */
+/** `a.b.c` → `a`, `a.b`. */
 function parents(path: string): string[] {
   const segments = path.split('.');
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('.'));
 }
 
-/** A setting's value, with a comment for the file. */
+/** A setting's value, and the comment to write next to it. */
 export interface Chosen {
   value: string | number | number[];
   note?: string;
 }
 
 /**
- * Renders a `rankd.yaml` with these settings, by path. All others are commented out, with their defaults and
- * descriptions.
+ * Renders a `rankd.yaml` that sets the chosen settings, keyed by path. All others are commented out, with their
+ * defaults.
  */
 export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
   let section: string[] = [];
@@ -130,7 +131,7 @@ const heading = `# rankd's configuration. Each commented-out setting has its def
 # Check it with: rankd config check
 `;
 
-/** Returns the headings of the sections that start with this setting. */
+/** Opens the sections that begin with this setting. `before` is the previous setting's section. */
 function headings(parents: string[], before: string[]): string[] {
   const isSame = (depth: number) => parents.slice(0, depth + 1).join('.') === before.slice(0, depth + 1).join('.');
   return parents.flatMap((name, depth) => {
@@ -159,7 +160,7 @@ function scalar(value: unknown): string {
   return isPlain ? String(value) : JSON.stringify(value);
 }
 
-/** Replaces control characters in a note, which contains group and role names from Roblox. */
+/** Notes contain group and role names from Roblox, in which a line break would end the comment. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }

@@ -4,11 +4,9 @@ import { crypto } from '../base/node-modules.ts';
 import { inQuotes } from './problem.ts';
 import { findSecret, passwordVariable, readSecretText } from './secret.ts';
 
-/** The values of `store.tls`. */
 export const tlsModes = ['verify', 'require', 'off'] as const;
 type TlsMode = (typeof tlsModes)[number];
 
-/** The `store` section's settings, as text. */
 export interface StoreSettings {
   url?: string | undefined;
   password_file?: string | undefined;
@@ -20,20 +18,20 @@ export interface StoreSettings {
 interface StoreSources {
   settings: StoreSettings;
   env: Record<string, string | undefined>;
-  /** True if the URL is from the file, which must not contain a password. */
+  /** A URL in the file must not contain a password. */
   isUrlInFile: boolean;
-  /** Returns the base of a relative path in `setting`. */
+  /** Returns the folder against which a relative path in `setting` is resolved. */
   folderOf(setting: keyof StoreSettings): string;
 }
 
 interface StoreChoice {
-  /** `undefined` without problems: SQLite in the data directory. */
+  /** Absent if there are problems, and for SQLite in the data directory. */
   server?: ServerAddress;
   problems: Array<{ setting: keyof StoreSettings; text: string }>;
   warnings: string[];
 }
 
-/** Returns the store's address with its secrets, or the problems with its settings, which contain no secrets. */
+/** Returns the server's address and secrets, or the problems with the settings. The problems contain no secrets. */
 export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSources): StoreChoice {
   const { url, password_file: passwordFile } = settings;
   if (url === undefined) return { problems: [], warnings: withoutUrl(settings, env) };
@@ -86,7 +84,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   };
 }
 
-/** Returns a warning about store settings without a URL, because the operator probably wants PostgreSQL. */
+/** Warns about store settings without a URL, because the operator probably wants PostgreSQL. */
 function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[] {
   const set = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : `store.${name}`));
   const all = [...set, ...(env[passwordVariable] ? [passwordVariable] : [])];
@@ -96,7 +94,7 @@ function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[]
 
 const needsPassword = `which needs a password, because only the password authenticates a server with an unchecked certificate: set ${passwordVariable} or store.password_file`;
 
-/** The values of `store.tls` by libpq's sslmode. */
+/** Maps libpq's `sslmode` to `store.tls`. */
 const tlsOfMode: Partial<Record<string, TlsMode>> = {
   disable: 'off',
   prefer: 'require',
@@ -111,7 +109,7 @@ interface StoreUrl extends Omit<ServerAddress, 'tls' | 'password'> {
   sslrootcert?: string | undefined;
 }
 
-/** The parameters that a store's URL may have, with checks for their values. */
+/** The URL parameters that rankd supports. */
 const parameters: Record<string, { isValid(text: string): boolean; expected: string }> = {
   host: { isValid: (text) => text.startsWith('/'), expected: 'the directory of a socket' },
   sslmode: {
@@ -125,8 +123,8 @@ const parameters: Record<string, { isValid(text: string): boolean; expected: str
 };
 
 /**
- * Parses `postgres://USER@HOST[:PORT]/DATABASE`, or a socket's directory as `?host=/DIRECTORY`. Because the URL may
- * contain a password, a flaw contains nothing from it except parameter names.
+ * Parses `postgres://USER@HOST[:PORT]/DATABASE`, or a socket's directory as `?host=/DIRECTORY`. The URL may contain a
+ * password, so a flaw quotes only parameter names.
  */
 function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   if (/^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)/i.test(text.trim())) return { flaw: severalServers };
@@ -184,7 +182,7 @@ function decoded(text: string): string | undefined {
 }
 
 /**
- * Returns the password from the first of these that is set: the variable, the URL, the systemd credential
+ * Reads the password from the first of these that is set: the variable, the URL, the systemd credential
  * `store_password`, the file.
  */
 function passwordOf(
@@ -207,7 +205,7 @@ function readAuthority(path: string): { ca?: string } | { problem: string } {
   }
 }
 
-/** Redacts the password in a URL. */
+/** Redacts the password or, if the text is not a URL, all of it. */
 export function withoutPassword(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return '[redacted]';

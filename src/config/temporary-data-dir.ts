@@ -6,7 +6,7 @@ import { placeOf, type ServerAddress } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
 import type { SystemUser } from '../base/system.ts';
 
-/** True if this user can write to the directory, or create it. */
+/** Checks whether this user can write to the directory or, if it does not exist, create it. */
 export function isUsable(directory: string): boolean {
   try {
     accessSync(directory, constants.W_OK | constants.X_OK);
@@ -18,9 +18,9 @@ export function isUsable(directory: string): boolean {
 }
 
 /**
- * Creates a private temporary directory for a PostgreSQL daemon's socket and lock, for a user who cannot have a data
- * directory. Its name depends only on the user and the store, so commands find it too. Returns `undefined` if it can't
- * be created. Throws `no_permission` if it exists but is not a private directory of this user.
+ * Creates a private temporary directory for the socket and lock of a PostgreSQL daemon whose user cannot create a data
+ * directory. Its name depends only on the user and the store, so that commands find it, too. Returns `undefined` if it
+ * can't be created. Throws `no_permission` if it exists, but is not private to this user.
  */
 export function temporaryDataDir({ uid }: SystemUser, store: ServerAddress): string | undefined {
   const name = crypto()

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { asBaseUrl } from '../base/net.ts';
 import { durationPattern, parseDuration } from '../base/time.ts';
 
-// The types of settings. Each check's message describes a valid value.
+// The types of settings. The error of each check describes a valid value.
 
 export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: 'a mapping of settings' }).prefault({} as z.input<z.ZodObject<Shape>>);
@@ -30,7 +30,7 @@ export function ids() {
 const roleError = 'a rank, a role id, or a role name of at most 100 characters';
 
 /**
- * Accepts a number or a name. Converts digits to a number, as HTTP requests do. Refuses long words, which may be
+ * Accepts a number or a name, and converts digits to a number, as the HTTP API does. Refuses long words, which may be
  * misplaced secrets.
  */
 function roleNameOr(error: string) {
@@ -50,13 +50,13 @@ function roleNameOr(error: string) {
 
 const roleName = roleNameOr(roleError);
 
-/** A limit of a rank range: a number, or the name of a role with that rank. */
+/** One end of a rank range: a number, or the name of a role with that rank. */
 export function rankOrName() {
   const error = 'a whole number from 1 to 254, or a role name';
   return roleNameOr(error).refine((role) => typeof role === 'string' || role <= 254, error);
 }
 
-/** A list of roles by rank, role id or name. A role whose name is a number needs its id. */
+/** A role whose name is a number must be listed by its id. */
 export function roles() {
   return z.array(roleName, { error: 'a list of ranks, role ids or role names' });
 }
@@ -103,7 +103,10 @@ export function duration(
   return bounded({ min, max, example }).prefault(preset);
 }
 
-/** A duration for all members, or a list of durations by rank. Ranks below the lowest entry have none. */
+/**
+ * A duration for all members, or a list of durations, each for a rank and above. Ranks below the lowest entry have
+ * none.
+ */
 export function durationByRank(preset: string, limits: { min: string; max: string; example: string }) {
   const error = `a duration from ${limits.min} to ${limits.max}, such as ${limits.example}, or a list of {from: RANK, for: DURATION}`;
   const one = bounded(limits).transform((forMs) => (forMs === 0 ? [] : [{ from: 0, forMs }]));
@@ -117,7 +120,7 @@ export function optionalDuration({ min, max }: { min: string; max: string }) {
   return bounded({ min, max, example: '90d' }).optional();
 }
 
-/** A duration within limits, in milliseconds. */
+/** Converts the duration to milliseconds. */
 function bounded({ min, max, example }: { min: string; max: string; example: string }) {
   const error = `a duration from ${min} to ${max}, such as ${example}`;
   const msOf = (text: string) => parseDuration(text) ?? Number.NaN;
@@ -128,17 +131,15 @@ function bounded({ min, max, example }: { min: string; max: string; example: str
     .transform(msOf);
 }
 
-/** A URL with a default. The trailing slash is removed. */
 export function url(preset: string) {
   return baseUrl().prefault(preset);
 }
 
-/** An optional URL. The trailing slash is removed. */
 export function optionalUrl() {
   return baseUrl().optional();
 }
 
-/** The dashboard's URL, which has no path. */
+/** The dashboard's URL, which must not have a path. */
 export function origin() {
   const error = 'an https address (or http on loopback) without user, password, path, query or fragment';
   return z
@@ -147,7 +148,7 @@ export function origin() {
     .transform((text) => new URL(text).origin);
 }
 
-/** The dashboard's path on the API's listener, which no API route uses. */
+/** The dashboard's path on the API's listener, where it must not clash with an API route. */
 export function pathOfPage() {
   const error = 'a path of letters, digits and dashes that the API does not use, such as /page';
   const ofApi = ['v1', 'v2', 'docs', 'group', 'discord', 'roblox', 'healthz', 'readyz'];
@@ -156,6 +157,7 @@ export function pathOfPage() {
     .refine((text) => /^(\/[\w-]+)+$/.test(text) && !ofApi.includes(text.split('/')[1] ?? ''), { error });
 }
 
+/** Removes a trailing slash. */
 function baseUrl() {
   const error = 'an https address (or http on loopback) without user, password, query or fragment';
   return z
@@ -164,7 +166,10 @@ function baseUrl() {
     .transform((text) => asBaseUrl(text) ?? text);
 }
 
-/** Returns a check that refuses two entries of the list `setting` with the same value in one of these fields. */
+/**
+ * Refuses a list in which two entries have the same value in one of these fields. `setting` names the list in the
+ * error.
+ */
 export function unique<Entry>(setting: string, fields: ReadonlyArray<keyof Entry & string>) {
   return ({ value, issues }: z.core.ParsePayload<Entry[]>): void => {
     if (issues.length > 0) return;

@@ -5,7 +5,7 @@ import { Signals } from '../../src/cli/signals.ts';
 
 const { windows, linux, macos } = systems;
 
-/** Creates a fake process, with its handler of signals, on a system. */
+/** Creates a fake process on the given system, and the handler of its signals. */
 function processOn(system: System, { isTerminalGone = false } = {}) {
   const exit = vi.fn<(code: number) => void>();
   const process = Object.assign(new EventEmitter(), { exit });

@@ -11,8 +11,7 @@ beforeEach(() => {
 afterEach(() => box[Symbol.dispose]());
 
 /**
- * Returns the error message for a file with these lines below `keys:` (the first is line 3); empty if there is no
- * error.
+ * Loads a file with these lines below `keys:`, starting on line 3. Returns the error message; empty if there is none.
  */
 function problemOf(...lines: string[]): string {
   box.write('rankd.yaml', `platform: { kind: simulated }\nkeys:\n${lines.join('\n')}\n`);

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => box[Symbol.dispose]());
 
-/** Writes a rankd.yaml that declares these webhooks; the first one is on line 4. */
+/** Writes a rankd.yaml that declares these webhooks, starting on line 4. */
 function declare(...entries: string[]): void {
   const lines = ['platform: { kind: simulated }', 'webhooks:', '  targets:', ...entries.map((one) => `    - ${one}`)];
   box.write('rankd.yaml', `${lines.join('\n')}\n`);

@@ -14,7 +14,7 @@ const whole = {
   commands: '[{ role: "3300000000000000003", key: hr }]',
 };
 
-/** Returns the error message for a file with these `discord` settings; empty if there is no error. */
+/** Loads a file with these `discord` settings. Returns the error message; empty if there is none. */
 function problemOf(settings: Partial<Record<keyof typeof whole, string>>): string {
   const lines = Object.entries(settings).map(([name, value]) => `  ${name}: ${value}`);
   box.write('rankd.yaml', `platform: { kind: simulated }\ndiscord:\n${lines.join('\n')}\n`);

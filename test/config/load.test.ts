@@ -68,7 +68,6 @@ test('without any configuration, rankd runs on a simulated group with the docume
   } satisfies Config);
 });
 
-/** Three values for each setting: one as in the file, one as in a variable, and one as in a flag. */
 const samples: Record<string, [file: string, env: string, flag: string]> = {
   'group.id': ['11', '12', '13'],
   'group.ladder': ['[1, 11]', '1,12', '1,13'],

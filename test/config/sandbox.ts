@@ -5,7 +5,7 @@ import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/con
 import { thisUser } from '../support/command-io.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** A temporary current folder; the home folder inside it exists once a test writes to it. Disposal removes both. */
+/** A temporary folder that serves as the current folder. Its home folder exists only after a test writes to it. */
 export class Sandbox {
   readonly #dir = new TempDir();
   readonly folder = this.#dir.path;
@@ -24,7 +24,6 @@ export class Sandbox {
     return loadConfig({ flags, env: { HOME: this.path('home'), ...env }, cwd: this.folder, configFile, user });
   }
 
-  /** Returns the error that loading throws. */
   failure(sources: Partial<ConfigSources> = {}): RankdError {
     try {
       this.load(sources);
@@ -35,7 +34,7 @@ export class Sandbox {
     throw new Error('loading succeeded');
   }
 
-  /** Returns the lines of the error message for a `rankd.yaml` with this text. */
+  /** Loads a `rankd.yaml` with this text, and returns the lines of the error message. */
   complaints(text: string, sources: Partial<ConfigSources> = {}): string[] {
     this.write('rankd.yaml', text);
     const { code, message } = this.failure(sources);

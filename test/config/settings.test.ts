@@ -6,10 +6,10 @@ import { Authority } from '../support/certificates.ts';
 import { Sandbox } from './sandbox.ts';
 
 const example = readFileSync(new URL('../../config/rankd.example.yaml', import.meta.url), 'utf8');
-/** The example without its declared key and webhook, and with its other commented-out settings applied. */
+/** The example with every commented-out setting enabled, except the declared key and webhook. */
 const complete = example.slice(0, example.indexOf('#keys:\n')).replaceAll(/^( *)#(?=\S)/gm, '$1');
 
-/** Lists of mappings, which a variable can't set. */
+/** Lists of mappings, which no variable can set. */
 const lists = ['webhooks.targets', 'discord.commands'];
 
 let box: Sandbox;
