@@ -1,12 +1,12 @@
-/** The source of time and of delays for all other code. */
+/** The only source of time and delays, so that tests can replace it. */
 export interface Clock {
-  /** The wall clock in epoch milliseconds, for records. It can jump. */
+  /** The wall clock in epoch milliseconds, for timestamps. It can jump. */
   now(): number;
   /** Milliseconds that never go backwards, for deadlines and durations. */
   monotonic(): number;
-  /** The time of the wall clock's last jump, on `monotonic()`; absent if it has not jumped. */
+  /** When the wall clock last jumped (on `monotonic()`); absent if it has not. */
   readonly jumpedAt?: number | undefined;
-  /** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as `signal` is aborted. */
+  /** Rejects with the signal's reason as soon as `signal` is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -26,34 +26,32 @@ export const systemClock: Clock = {
           resolve();
         },
         Math.max(0, ms),
-      ); // Node.js prints a warning for a negative delay, which a past deadline would cause
+      ); // Node.js prints a warning for a negative delay, which a deadline in the past would cause
       signal?.addEventListener('abort', cancel, { once: true });
     }),
 };
 
-/** A deadline, as a time and as a signal. Disposing it releases its timer. */
+/** Disposing a deadline releases its timer. */
 export interface Deadline extends Disposable {
-  /** Aborted once the deadline has passed. */
   readonly signal: AbortSignal;
-  /** The time on `Clock.monotonic()`, in milliseconds. */
+  /** In milliseconds (on `Clock.monotonic()`). */
   readonly at: number;
 }
 
 /** A shared abort reason for cancelled timers, because creating the default error costs more than the timer. */
 export const released = new Error('no caller waits for this any more');
 
-/** Returns a deadline `ms` milliseconds from now. */
 export function deadlineIn(clock: Clock, ms: number): Deadline {
   const expired = new AbortController();
   const timer = new AbortController();
   clock.sleep(ms, timer.signal).then(
     () => expired.abort(),
-    () => undefined, // disposed before it passed
+    () => undefined, // disposed before the deadline
   );
   return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort(released) };
 }
 
-/** Waits for `promise`. Rejects with the signal's reason as soon as `signal` is aborted. */
+/** Stops waiting for `promise`, and rejects with the signal's reason, as soon as `signal` is aborted. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

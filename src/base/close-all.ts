@@ -1,9 +1,8 @@
-/** A resource, or a function that closes one. */
 export type Closer = AsyncDisposable | (() => unknown);
 
 /**
- * Opens resources that belong together. `open` adds each one to the list; if it then throws, this closes them in
- * reverse order. AsyncDisposableStack does the same, but is missing from Node.js 22.
+ * Runs `open`, which adds every resource that it opens to the list. If `open` throws, closes them in reverse order.
+ * AsyncDisposableStack does the same, but Node.js 22 does not have it.
  */
 export async function openAll<T>(open: (closers: Closer[]) => Promise<T>): Promise<T> {
   const closers: Closer[] = [];
@@ -15,7 +14,10 @@ export async function openAll<T>(open: (closers: Closer[]) => Promise<T>): Promi
   }
 }
 
-/** Empties the list and closes everything in it, last first. After trying to close all, throws the first error. */
+/**
+ * Closes everything in the list, last first, and empties the list. If any of them fail to close, throws the first error
+ * after trying all of them.
+ */
 export async function closeAll(closers: Closer[]): Promise<void> {
   const errors: unknown[] = [];
   for (const closer of closers.splice(0).reverse()) {

@@ -1,7 +1,7 @@
 import type { UnusedProxy } from './outbound-proxy.ts';
 
 /**
- * The texts for one cause of a failed connection to Roblox, a webhook, PostgreSQL or the public address. `words` fits
+ * The wording for one cause of a failed connection to Roblox, a webhook, PostgreSQL or the public address. `words` fits
  * after a colon or in parentheses. `hint` receives the address. A permanent cause does not go away until the operator
  * fixes it.
  */
@@ -101,19 +101,18 @@ export type ConnectionCause = keyof typeof meanings;
 
 export const connectionCauses = Object.keys(meanings) as ConnectionCause[];
 
-/** A failed connection, described for an error. */
 export interface ConnectionFailure {
   cause: ConnectionCause;
-  /** e.g. `its host name does not exist (ENOTFOUND)`. It contains no address. */
+  /** e.g. `its host name does not exist (ENOTFOUND)`. It never contains an address. */
   words: string;
   hint: string;
   isPermanent: boolean;
 }
 
 /**
- * Derives the cause from a Node.js, undici or OpenSSL error. `at` is the address that the hint names. `unusedProxy` is
- * a configured proxy that rankd does not use, which is the cause on many networks. `usedProxy` is the variable that
- * sets the proxy in use: a failed lookup or connection is then a failure to reach that proxy.
+ * Derives the cause from a Node.js, undici or OpenSSL error. `at` is the address to name in the hint. `unusedProxy` is
+ * a proxy that is configured but that rankd does not use, which explains the failure on many networks. `usedProxy` is
+ * the variable that sets the proxy in use: if a lookup or connection fails, rankd could not reach that proxy.
  */
 export function connectionFailure(
   error: unknown,
@@ -142,14 +141,14 @@ export function connectionFailure(
 }
 
 /**
- * An error for one of rankd's own time limits. Its message, which names the operation and the limit, is shown in
+ * Thrown when one of rankd's own time limits expires. The message names the operation and the limit, and is shown in
  * parentheses after the cause.
  */
 export class TimedOut extends Error {
   override readonly name = 'TimeoutError';
 }
 
-/** Returns the cause if the error is about a connection. */
+/** Returns undefined unless the error is about a connection. */
 export function causeOf(error: unknown): ConnectionCause | undefined {
   return knownCause(error)?.cause;
 }
@@ -169,9 +168,7 @@ export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   return `to use the proxy, ${name}set NODE_USE_ENV_PROXY=1 in rankd's environment (${proxyVersions})`;
 }
 
-/**
- * The causes that prevent a connection from opening. If rankd uses a proxy, they apply to the connection to the proxy.
- */
+/** The causes that prevent a connection from opening. With a proxy, they mean that rankd could not reach the proxy. */
 const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'name_unknown',
   'name_not_looked_up',
@@ -179,7 +176,7 @@ const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'unreachable',
 ]);
 
-/** The causes that direct connections fail with on a network that allows only its proxy. */
+/** On a network that allows connections only through its proxy, direct connections fail with one of these causes. */
 const reachCauses: ReadonlySet<ConnectionCause> = new Set([...firstCauses, 'timed_out', 'broken_off']);
 
 const byCode: Readonly<Record<string, ConnectionCause>> = {
@@ -234,7 +231,7 @@ const byCode: Readonly<Record<string, ConnectionCause>> = {
   UND_ERR_PRX_TLS: 'proxy_refused',
 };
 
-/** Patterns for the messages of errors that have no code or an ambiguous one. */
+/** Matches the messages of errors whose code is missing or ambiguous. */
 const byText: ReadonlyArray<[RegExp, ConnectionCause]> = [
   [/wrong version number|packet length too long|record layer failure|establishing an SSL connection/i, 'no_tls'],
   [/Proxy response/, 'proxy_refused'],
@@ -250,8 +247,8 @@ interface Known {
 }
 
 /**
- * The causes from least to most informative, to choose one for a host with several failed addresses: a missing route is
- * less informative than a refusal.
+ * Ordered from least to most informative. If several addresses of a host fail, the most informative cause is reported:
+ * a refusal says more than a missing route.
  */
 const byWeight: readonly ConnectionCause[] = ['unreachable', 'timed_out', 'broken_off', 'refused'];
 
@@ -266,7 +263,7 @@ function knownCause(error: unknown, depth = 0): Known | undefined {
   return knownCause(error.cause, depth + 1) ?? own; // undici wraps a proxy's refusal in an AbortError
 }
 
-/** Limits the recursion, because chains of causes can be circular. */
+/** Limits the recursion, because `cause` chains can be circular. */
 const maxDepth = 8;
 
 function ownCause(error: Error): Known | undefined {
@@ -284,7 +281,7 @@ function ofFamily(code: string, syscall: string | undefined): ConnectionCause | 
     return 'tls_failed';
   if (code.startsWith('HPE_')) return 'no_http';
   if (syscall !== 'connect') return undefined;
-  if (code === 'ENOENT') return 'refused'; // a Unix socket whose file is missing
+  if (code === 'ENOENT') return 'refused'; // the Unix socket's file is missing
   return code === 'EACCES' || code === 'EPERM' ? 'unreachable' : undefined;
 }
 

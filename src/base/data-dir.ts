@@ -19,12 +19,12 @@ import { asFileError } from './files.ts';
 import { ownerOf, type SystemUser, thisSystem } from './system.ts';
 
 /**
- * Returns the path of a file in the data directory. Creates the directory and an empty file, both private, if they are
- * missing. Throws `no_permission`, `config_invalid` (the directory is not one, or the file is a link) or
+ * Returns the path of a file in the data directory. If the directory or the file is missing, creates it, accessible
+ * only to this user. Throws `no_permission`, `config_invalid` (the directory is not one, or the file is a symlink) or
  * `store_unavailable`.
  *
- * Never opens an existing file, because closing any of its descriptors releases all of this process's POSIX locks on it
- * (fcntl(2)), including an open connection's.
+ * Never opens an existing file: when a process closes any descriptor of a file, it loses all of its POSIX locks on that
+ * file (fcntl(2)), including the locks of an open connection.
  */
 export function privateFile(dataDir: string, name: string): string {
   const file = join(dataDir, name);
@@ -40,7 +40,7 @@ export function privateFile(dataDir: string, name: string): string {
   return file;
 }
 
-/** Throws `config_invalid` if the file is a link, because its target can belong to someone else. */
+/** A symlink's target can belong to another user. */
 export function refuseLink(file: string): void {
   if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return;
   throw new RankdError('config_invalid', `${file} is a link, but rankd's files must be in the data directory itself.`, {
@@ -49,14 +49,14 @@ export function refuseLink(file: string): void {
 }
 
 /**
- * Ensures that only this user and root can write to the data directory, because an attacker's database could contain
- * the attacker's keys. If this user's directory is accessible to others and contains only rankd's files, makes it
- * private and returns true. Throws `no_permission` if another user owns the directory, or if others can write to it and
- * rankd does not make it private.
+ * Ensures that only this user and root can write to the data directory, because an attacker could replace the database
+ * with one that contains the attacker's keys. If this user owns the directory, others can access it, and it contains
+ * only rankd's files, makes it private and returns true. Throws `no_permission` if another user owns the directory, or
+ * if others can write to it and rankd does not make it private.
  */
 export function closeToOthers(dataDir: string, user: SystemUser): boolean {
   const found = openDirectory(dataDir);
-  if (found === undefined) return false; // missing or unusable: opening the store reports that
+  if (found === undefined) return false; // if it is missing or unusable, opening the store reports that
   try {
     const { uid, mode } = fstatSync(found);
     if (uid !== user.uid && uid !== rootId) throw foreign(dataDir, uid);
@@ -96,7 +96,6 @@ function closeFolder(descriptor: number, dataDir: string): boolean {
 
 const rootId = 0;
 
-/** Matches the names of rankd's files in the data directory. */
 const ownName = /^(rankd\.(db|node$|clusters)|rankd-scratch-|daemon\.|node_\w+\.lock$|simulated-group)/;
 
 function openDirectory(path: string): number | undefined {
@@ -121,9 +120,7 @@ function open(dataDir: string): RankdError {
   });
 }
 
-/**
- * True if the path is on a read-only file system, such as a snapshot, or a disk that the system remounted after errors.
- */
+/** Detects a snapshot, for example, or a disk that the system remounted read-only after errors. */
 export function isOnReadOnlyFileSystem(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -137,7 +134,7 @@ export function refuseReadOnlyFileSystem(dataDir: string): void {
   if (isOnReadOnlyFileSystem(dataDir)) throw dataDirError({ code: 'EROFS' }, dataDir);
 }
 
-/** True if the file is in the data directory. Throws `no_permission` if this user is not allowed to check. */
+/** Throws `no_permission` if this user is not allowed to check. */
 export function isInDataDir(dataDir: string, name: string): boolean {
   try {
     return statSync(join(dataDir, name), { throwIfNoEntry: false }) !== undefined;
@@ -159,10 +156,7 @@ function asOwnerOf(dataDir: string): string {
   return 'run the command as the user that owns it';
 }
 
-/**
- * Removes the group's and other users' permissions from a file. Does nothing if the file is missing or private, or on a
- * system without mode bits.
- */
+/** Removes all permissions of the group and of other users from a file. Does nothing on a system without mode bits. */
 export function tightenFile(file: string): void {
   if (!thisSystem.hasModes) return;
   const stats = lstatSync(file, { throwIfNoEntry: false });
@@ -183,8 +177,8 @@ export function tightenFile(file: string): void {
 }
 
 /**
- * Creates the directory and its parents. mkdirSync with `recursive` would hang below /proc, where a parent exists but
- * the system reports ENOENT.
+ * Creates the directory and its parents. With `recursive`, mkdirSync would hang below /proc, where creating a folder in
+ * an existing parent fails with ENOENT.
  */
 function makeDirectory(path: string, { hasParent = false } = {}): void {
   try {
@@ -205,7 +199,7 @@ function createIfMissing(file: string): void {
   }
 }
 
-/** Returns the missing target of a dangling link on the path; `undefined` if there is none. */
+/** Returns the missing target of a dangling symlink on the path; `undefined` if there is none. */
 function brokenLinkTo(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return dirname(path) === path ? undefined : brokenLinkTo(dirname(path));
@@ -245,8 +239,8 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         cause,
       });
     case 'ENOENT': {
-      // rankd creates missing folders, so the path must be below /proc or contain a dangling link, e.g. to an unmounted
-      // disk.
+      // rankd creates missing folders, so the path must be below /proc or contain a dangling symlink, e.g. to an
+      // unmounted disk.
       const link = brokenLinkTo(dataDir);
       if (link === undefined)
         return new RankdError('store_unavailable', `rankd cannot create a folder at ${dataDir}.`, {

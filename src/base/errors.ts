@@ -1,8 +1,8 @@
 import type { ConnectionCause } from './connection-cause.ts';
 
 /**
- * Every error code, which is stable and public, with the short reason that an error response contains. The HTTP
- * statuses are in `http/errors.ts`, the exit codes in `cli/output/errors.ts`.
+ * Maps every error code, which is stable and public, to the short reason in error responses. The HTTP statuses are in
+ * `http/errors.ts`, the exit codes in `cli/output/errors.ts`.
  */
 export const reasons = {
   // the request
@@ -12,7 +12,7 @@ export const reasons = {
   invalid_key: 'Invalid API Key',
   place_not_whitelisted: 'Place not whitelisted',
   key_not_allowed: 'Not allowed for this key',
-  // the change
+  // the rank change
   rank_not_allowed: 'Rank not allowed',
   member_protected: 'Member protected',
   ranker_not_allowed: 'Ranker not allowed',
@@ -43,7 +43,7 @@ export const reasons = {
   cooldown: 'Cooldown active',
   too_many_requests: 'Too many requests',
   key_paused: 'Key paused',
-  // this daemon and the platform behind it
+  // this daemon, and the platform that it calls
   internal: 'Internal Server Error',
   platform_rejected: 'Rejected by Roblox',
   platform_credential: 'Roblox key not accepted',
@@ -75,18 +75,18 @@ export const reasons = {
 export type ErrorCode = keyof typeof reasons;
 
 export interface RankdErrorOptions {
-  /** Milliseconds until a retry can succeed; absent if waiting does not help. */
+  /** Absent if waiting does not help. */
   retryAfterMs?: number | undefined;
-  /** The command or edit that fixes the problem: the second line of an error on a terminal. */
+  /** The command or edit that fixes the problem. A terminal shows it on a second line. */
   hint?: string | undefined;
   /**
-   * Details that the caller must not receive, for the log, the audit log and the operator, e.g. that the key is revoked
-   * rather than unknown.
+   * Details for the log, the audit log and the operator. They must never reach the caller: they say, for example, that
+   * the key is revoked rather than unknown.
    */
   details?: RefusalDetails | undefined;
-  /** The cause of a failed connection, if that is the problem. */
+  /** Present if a connection failed. */
   connection?: ConnectionCause | undefined;
-  /** The underlying error. For the log, never for a caller. */
+  /** For the log, never for a caller. */
   cause?: unknown;
 }
 
@@ -109,9 +109,7 @@ export class RankdError extends Error {
     this.connection = connection;
   }
 
-  /**
-   * Creates an error without a stack trace, for frequent refusals: the trace would cost more than the checks before it.
-   */
+  /** Creates an error for frequent refusals, whose stack trace would cost more than the checks before it. */
   static withoutStack(...[code, message, options]: ConstructorParameters<typeof RankdError>): RankdError {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -123,12 +121,12 @@ export class RankdError extends Error {
   }
 }
 
-/** True if `error` is a RankdError with one of `codes`, or any RankdError if no codes are given. */
+/** Without `codes`, accepts every RankdError. */
 export function isRankdError(error: unknown, ...codes: ErrorCode[]): error is RankdError {
   return error instanceof RankdError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Returns a RankdError unchanged, and converts any other thrown value to one with the code `internal`. */
+/** Converts anything but a RankdError to one with the code `internal`. */
 export function asRankdError(cause: unknown): RankdError {
   if (cause instanceof RankdError) return cause;
   const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;
@@ -136,8 +134,8 @@ export function asRankdError(cause: unknown): RankdError {
 }
 
 /**
- * The reasons for refusals, as text for the operator. Callers do not receive them, because they would reveal which keys
- * exist.
+ * Describes each reason for a refusal to the operator. Callers never receive these descriptions, because they would
+ * reveal which keys exist.
  */
 const reasonTexts = {
   no_key: 'the request has no game key',
@@ -177,12 +175,12 @@ export interface RefusalDetails {
   keyName?: string;
   placeId?: number;
   mode?: 'live' | 'test';
-  /** True if this change paused the key; `why` is then the limit that it would have exceeded. */
+  /** True if this change paused the key, because it would have exceeded the limit in `why`. */
   pausedNow?: boolean;
   why?: string;
 }
 
-/** Describes a refusal for the log and the operator, e.g. `the key is revoked (key_8TqLx0vBz3Rw)`. */
+/** e.g. `the key is revoked (key_8TqLx0vBz3Rw)` */
 export function describeRefusal(details: RefusalDetails): string {
   const { reason, keyId, placeId } = details;
   const subjects = [keyId, placeId === undefined ? undefined : `place ${placeId}`].filter((one) => one !== undefined);
@@ -191,7 +189,7 @@ export function describeRefusal(details: RefusalDetails): string {
   return subjects.length === 0 ? words : `${words} (${subjects.join(', ')})`;
 }
 
-/** Returns the code of a Node.js or SQLite error, e.g. `ENOENT` or `SQLITE_BUSY`; empty if it has none. */
+/** Returns the code of a Node.js or SQLite error, e.g. `ENOENT` or `SQLITE_BUSY`; '' if it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

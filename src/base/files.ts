@@ -25,17 +25,18 @@ import { type System, thisSystem } from './system.ts';
 
 interface WholeFile {
   to: string;
-  /** The temporary path, in the same directory, until the file is complete. An existing file there is replaced. */
+  /** The temporary path, in the same directory, used until the file is complete. An existing file there is replaced. */
   unfinished: string;
   mayReplace: boolean;
 }
 
 /**
- * Creates a private file atomically, even if the process or the machine crashes: `write` fills an empty temporary file
- * through its path or descriptor, and the file gets its final name once it is on disk. Returns the result of `write`.
+ * Creates a private file, which is either complete or absent even if the process or the machine crashes: `write` fills
+ * an empty temporary file through its path or descriptor, which is renamed once its contents are on disk. Returns the
+ * result of `write`.
  *
- * On an error, leaves an existing file unchanged. Throws `already_exists` (without `mayReplace`), `usage` (it is a
- * folder), `no_permission`, `not_found` (the directory) and `store_unavailable` (the disk is full or fails).
+ * On an error, leaves an existing file unchanged. Throws `already_exists` (without `mayReplace`), `usage` (the path is
+ * a folder), `no_permission`, `not_found` (the directory) and `store_unavailable` (the disk is full or fails).
  */
 export function writeWhole<T>(
   { to, unfinished, mayReplace }: WholeFile,
@@ -62,8 +63,8 @@ export function writeWhole<T>(
 }
 
 /**
- * The suffixes of the files that SQLite creates next to an open database. SQLite would apply a stale one to the next
- * database with that name.
+ * SQLite creates files with these suffixes next to an open database. If one is left behind, SQLite applies it to the
+ * next database with that name.
  */
 export const companions = ['-journal', '-wal', '-shm'];
 
@@ -77,7 +78,9 @@ function giveName({ to, unfinished, mayReplace }: WholeFile): void {
   if (thisSystem.syncsFolders) forceToDisk(dirname(to));
 }
 
-/** Links a file to a new, unused name. On a file system without hard links, renames it. */
+/**
+ * Gives a file a new name, but never replaces another file. Falls back to a rename on file systems without hard links.
+ */
 function linkNew(from: string, to: string): void {
   try {
     linkSync(from, to);
@@ -89,8 +92,8 @@ function linkNew(from: string, to: string): void {
 }
 
 /**
- * Syncs a folder to disk. Ignores file systems that do not support this, and folders that the user can write to but not
- * open: the file in them is complete anyway.
+ * Syncs a folder to disk. Ignores file systems that can't sync folders, and folders that the user can write to but not
+ * open, because the files in them are complete anyway.
  */
 function forceToDisk(folder: string): void {
   try {
@@ -114,15 +117,14 @@ function closing<T>(descriptor: number, work: () => T): T {
 const replaceable = 'choose a different name, or replace it with --force';
 
 export interface NewFile {
-  /** Absolute. */
   path: string;
   text: string;
   mode?: number;
 }
 
 /**
- * Throws the error that creating the file would cause: `already_exists` (with `hint`), `usage` (it is a folder),
- * `not_found` (its folder) or `no_permission`.
+ * Throws the error that creating the file would cause: `already_exists` (with `hint`), `usage` (the path is a folder),
+ * `not_found` (its parent is missing) or `no_permission`.
  */
 export function requireRoom(file: string, hint = anotherName): void {
   try {
@@ -134,8 +136,8 @@ export function requireRoom(file: string, hint = anotherName): void {
 }
 
 /**
- * Creates a new file and syncs it to disk. Throws the same errors as `requireRoom`, and `store_unavailable` if the disk
- * is full or fails.
+ * Throws the same errors as `requireRoom`, and `store_unavailable` if the disk is full or fails. Syncs the file to
+ * disk.
  */
 export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   const file = openNew(path, mode);
@@ -150,7 +152,7 @@ export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   }
 }
 
-/** Writes and removes a small file in a folder. Throws the same errors as `makeFile`. */
+/** Checks that the disk has room by creating and removing a small file. Throws the same errors as `makeFile`. */
 export function requireSpace(folder: string): void {
   const path = join(folder, `${prefix}${crypto().randomUUID()}`);
   makeFile({ path, text: '-'.repeat(65_536), mode: 0o600 });
@@ -165,7 +167,7 @@ function openNew(path: string, mode: number): number {
   }
 }
 
-/** Creates the files, then runs `work`. Renames replaced files to `.old`. If any step fails, undoes all of this. */
+/** Creates the files, then runs `work`. Renames existing files to `.old`. If any step fails, undoes all of this. */
 export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
   const undo: Array<() => void> = [];
   try {
@@ -190,8 +192,8 @@ function makeInPlace(file: NewFile, undo: Array<() => void>): void {
 const anotherName = 'choose a different name, or move that file away';
 
 /**
- * Renames a file and replaces an existing one. On Windows, if another program has the existing file open, retries for
- * up to a second, which blocks the thread. Throws Node.js errors.
+ * Renames a file, replacing any existing one. On Windows, if another program has the existing file open, blocks the
+ * thread and retries for up to a second. Throws Node.js errors.
  */
 export function renameFile(
   from: string,
@@ -213,9 +215,10 @@ const maxTries = 20;
 const retryEveryMs = 50;
 
 /**
- * Returns the file that a write to the path would replace. Follows links that belong to these users (by uid) or root.
+ * Returns the file that a write to the path would replace. Follows only symlinks that belong to `users` (by uid) or
+ * root.
  *
- * Throws `no_permission` for another user's link, which could point to any of this user's files, and `usage` for
+ * Throws `no_permission` for another user's symlink, which could point to any of this user's files, and `usage` for
  * anything that is neither a file nor a folder.
  */
 export function behindLinks(path: string, users: readonly number[]): string {
@@ -245,8 +248,8 @@ function foreignLink(path: string, uid: number): RankdError {
 }
 
 /**
- * Appends text to a file and syncs it to disk. Creates the file (mode 0600), but not its folder. Throws the errors that
- * `asFileError` returns.
+ * Appends text to a file, creates it (mode 0600) if it is missing, and syncs it to disk. Does not create its folder.
+ * Throws the errors that `asFileError` returns.
  */
 export async function appendTo(file: string, text: string): Promise<void> {
   await fsPromises()
@@ -256,14 +259,14 @@ export async function appendTo(file: string, text: string): Promise<void> {
     });
 }
 
-/** Streams the lines of a file. Throws a Node.js error if the file can't be read. */
+/** Throws a Node.js error if the file can't be read. */
 export function linesOf(file: string): AsyncIterable<string> {
   return readline().createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
 const prefix = 'rankd-scratch-';
 
-/** A temporary data directory for commands that must not change anything; disposal removes it. */
+/** A temporary data directory for commands that must not change anything. */
 export class ScratchDirectory implements Disposable {
   readonly path: string;
 
@@ -276,7 +279,7 @@ export class ScratchDirectory implements Disposable {
   }
 }
 
-/** Removes the scratch directories that killed commands left in a directory. */
+/** Removes the scratch directories of commands that were killed. */
 export function removeLeftScratch(parent: string): void {
   for (const name of readdirSync(parent))
     if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true });
@@ -292,7 +295,7 @@ export function asFileError(error: unknown, file: string): unknown {
 
 /**
  * Converts an unhandled Node.js file system error to one for the operator. Returns other errors unchanged. `file` is
- * the path for read errors, which do not include it.
+ * the path to name for read errors, which do not include one.
  */
 export function inWords(error: unknown, file?: string): unknown {
   const named = Object(error) as NodeJS.ErrnoException & { dest?: string };
@@ -303,7 +306,6 @@ export function inWords(error: unknown, file?: string): unknown {
   return new RankdError(words.code, message, { hint, cause: error });
 }
 
-/** The calls that only read, and `open`. */
 const readCalls = new Set([
   'open',
   'read',
@@ -335,12 +337,11 @@ const syscalls = new Set([
   ],
 ]);
 
-/** Throws `already_exists` or `usage` if the name is taken, even by a dangling link. */
+/** Throws `already_exists`, or `usage` for a folder. A dangling symlink also counts as existing. */
 function refuseExisting(file: string, hint: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw existsError(file, hint);
 }
 
-/** Returns the error for a file that already exists: `already_exists`, or `usage` for a folder. */
 function existsError(file: string, hint: string): RankdError {
   const isFolder = existsSync(file) && statSync(file).isDirectory();
   const message = `${file} already exists; rankd did not change it.`;
@@ -413,7 +414,7 @@ const folder: Failure = (file) => ({
   hint: `name a new file in it, such as ${join(file, 'NAME')}`,
 });
 
-/** The failures by code: the operating system's codes, and the SQLite codes that only writes cause. */
+/** Includes the SQLite codes that only writes cause. */
 const failures: Record<string, Failure> = {
   EACCES: noPermission,
   EPERM: noPermission,
@@ -461,7 +462,7 @@ const cannotOpen: Failure = (file) => ({
   hint: `run rankd as a user that can open it, or give this user access to it and to ${dirname(file)}`,
 });
 
-/** The failures by code for reads, where they differ from those for writes. */
+/** The failures whose wording differs between reads and writes. */
 const readFailures: Record<string, Failure> = {
   ENOENT: missing,
   ENOTDIR: missing,

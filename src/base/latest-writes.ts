@@ -1,6 +1,9 @@
 import type { Clock } from './clock.ts';
 
-/** Stores the time of each member's last write, on `Clock.monotonic()`, for at least `keptMs` milliseconds. */
+/**
+ * Records when each member was last written to (on `Clock.monotonic()`), and keeps that for at least `keptMs`
+ * milliseconds.
+ */
 export class LatestWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #keptMs: number;

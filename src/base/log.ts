@@ -10,16 +10,16 @@ export type LogLevel = LevelWithSilent;
 
 interface LogOptions {
   level: LogLevel;
-  /** The colors of readable lines; false for JSON. */
+  /** False for JSON lines. */
   readable: Paints | false;
   write: (line: string) => void;
-  /** Returns true while too much output is buffered. New lines are then dropped and counted. */
+  /** True while too much output is buffered. New lines are then dropped and counted. */
   isFull?: () => boolean;
-  /** Called with every line, as JSON, before it is written. */
+  /** Receives every line, as JSON, before it is written, even if it is then dropped. */
   note?: (line: string) => void;
 }
 
-/** Creates a log that writes one line per event. It redacts fields that have a secret's name, at the top two levels. */
+/** Creates a log of one line per event. Redacts fields with the name of a secret, at the top two levels. */
 export function createLog({ level, readable, write, isFull, note }: LogOptions): Logger {
   let dropped = 0;
   const log: Logger = pino(
@@ -56,14 +56,14 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
 
 const withStack = pino.stdSerializers.err;
 
-/** Serializes an expected error without its stack. Only bugs in rankd and debug logs need a stack. */
+/** Only bugs in rankd and debug logs need a stack. */
 function withoutStack(error: Error): object {
   if (!isRankdError(error) || error.code === 'internal') return withStack(error);
   const { code, message, hint, connection } = error;
   return { code, message, hint, ...(connection && { cause: connection }) };
 }
 
-/** Formats a line: the time, level and message, then the hint and the other fields, then a stack on its own lines. */
+/** Formats a line: the time, level and message, then the hint and the other fields, then any stack on its own lines. */
 function readableLine(json: string, paint: Paints): string {
   const { time, level, msg, err, problem: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const request = msg === 'request' ? requestText(fields) : undefined;
@@ -83,17 +83,17 @@ function readableLine(json: string, paint: Paints): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The fields that are already part of a request line's text. */
+/** The fields that the text of a request line already contains. */
 const inText = ['method', 'path', 'status', 'ms', 'keyName', 'keyId', 'rankeeId', 'change'];
 
-/** Formats a request, e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */
+/** e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */
 function requestText({ method, path, status, ms, keyName, rankeeId, change }: Record<string, unknown>): string {
   const subject =
     keyName === undefined ? '' : ` ${keyName}${rankeeId === undefined ? '' : `: ${rankeeId} ${change ?? ''}`}`;
   return `${method} ${path} ${status} ${ms} ms${subject}`.trimEnd();
 }
 
-/** Quotes text from callers, so that it cannot look like another field. */
+/** Quotes text from callers, so that it can't pass for another field. */
 function oneLine(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : JSON.stringify(text);
 }

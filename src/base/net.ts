@@ -12,34 +12,33 @@ export function asBaseUrl(text: string): string | undefined {
   return isSafe ? href.replace(/\/+$/, '') : undefined;
 }
 
-/** True for loopback. In a parsed URL, an IPv4 address always has four numbers. */
+/** Expects a parsed URL's host name, in which an IPv4 address always has four numbers. */
 function isLoopbackName(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** Returns a server's URL, e.g. `http://127.0.0.1:7265` or `http://[::]:7265`. */
+/** e.g. `http://127.0.0.1:7265` or `http://[::]:7265` */
 export function listenUrl({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** Returns a URL's host, without an IPv6 address's brackets. */
+/** Strips the brackets from an IPv6 address. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Returns the URL that programs on this machine can use for a server, even if the server listens on all addresses. */
+/** Returns the URL at which programs on this machine can reach a server, even one that listens on all addresses. */
 export function localUrl(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** True if only programs on this machine can reach an address. */
 export function isLoopback(address: string): boolean {
   return membershipOf(['127.0.0.0/8', '::1'])(address);
 }
 
 /**
- * Converts a listener's error to one for the operator. Returns an error from a bug in rankd unchanged. `portFrom` is
- * the variable that sets the port, if no setting does.
+ * Converts a listener's error to one for the operator. Returns an error from a bug in rankd unchanged. `portFrom` names
+ * the variable that sets the port, if it does not come from a setting.
  */
 export function listenError(
   cause: unknown,
@@ -94,14 +93,14 @@ export function listenError(
   }
 }
 
-/** True for an error from the operating system, which names the failed call. An error from a bug in rankd does not. */
+/** An error from the operating system names the failed call; an error from a bug in rankd does not. */
 function isSystemError(cause: unknown): boolean {
   return cause instanceof Error && 'syscall' in cause;
 }
 
 /**
- * Returns a function that checks if an address is in a list of addresses and networks. It accepts IPv4 addresses in
- * IPv6 form (`::ffff:…`) and IPv6 addresses with a zone (`fe80::1%eth0`). An invalid address is in no list.
+ * Returns a function that checks whether an address is in a list of addresses and networks. It accepts IPv4 addresses
+ * in IPv6 form (`::ffff:…`) and IPv6 addresses with a zone (`fe80::1%eth0`), and rejects invalid addresses.
  */
 export function membershipOf(networks: readonly string[]): (address: string) => boolean {
   const list = new net.BlockList();
@@ -115,17 +114,15 @@ export function membershipOf(networks: readonly string[]): (address: string) => 
   };
 }
 
-/**
- * Returns the family of a valid address. The first call to Node's `isIPv6` would take 2 % of `serve`'s startup time.
- */
+/** Expects a valid address. Node's `isIPv6` is avoided, because its first call takes 2 % of `serve`'s startup time. */
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
 /**
- * Returns the address of a request's sender: the connection's peer, or the last address in `X-Forwarded-For` that is
- * not a trusted proxy. Entries may have a port or brackets. If an entry is invalid, the sender is the proxy that added
- * it.
+ * Returns the address of a request's sender: the connection's peer or, if that is a trusted proxy, the last address in
+ * `X-Forwarded-For` that is not. Entries may have a port or brackets. If an entry is invalid, the sender is the proxy
+ * that added it.
  */
 export function senderOf(
   peer: string | undefined,
@@ -142,21 +139,20 @@ export function senderOf(
   return sender;
 }
 
-/** Returns the address in an entry such as `203.0.113.7:5001`, `[2001:db8::1]:443` or `2001:db8::1`. */
+/** Parses an entry such as `203.0.113.7:5001`, `[2001:db8::1]:443` or `2001:db8::1`. */
 function addressIn(entry: string): string | undefined {
   const [, inBrackets, withPort] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? [];
   const address = inBrackets ?? withPort ?? entry;
   return isIP(address) > 0 ? address : undefined;
 }
 
-/** A PostgreSQL server's address and credentials. */
 export interface ServerAddress {
-  /** A host name or address, or a socket's directory. */
+  /** A host name or address, or the directory of a Unix socket. */
   host: string;
   port: number;
   database: string;
   user: string;
-  /** A function, so that the password is not printed by accident. */
+  /** A function, so that logging the object can't reveal the password. */
   password?: (() => string) | undefined;
   /**
    * False: no TLS. `unchecked`: TLS without a certificate check. An object: TLS with a certificate check against `ca`
@@ -168,18 +164,17 @@ export interface ServerAddress {
   connectTimeoutMs?: number;
 }
 
-/** Returns the server's name for messages. It never contains a password. */
+/** Names the server in messages, without the password. */
 export function placeOf({ host, port, database }: ServerAddress): string {
   return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
 }
 
-/** Returns `HOST:PORT`, or the path of the socket. */
+/** Returns the path of the socket if there is one. */
 export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>): string {
   if (isSocket(host)) return `${host}/.s.PGSQL.${port}`;
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** True if `host` is a socket's directory. */
 export function isSocket(host: string): boolean {
   return host.startsWith('/');
 }
@@ -194,7 +189,7 @@ const privateNetworks = [
   ...['::', '::1', 'fc00::/7', 'fe80::/10'],
 ];
 
-/** True if an address can't be reached from the internet. */
+/** True if the internet can't reach the address. */
 export function isPrivate(address: string): boolean {
   return membershipOf(privateNetworks)(address);
 }

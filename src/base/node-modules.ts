@@ -1,6 +1,6 @@
 import process from 'node:process';
 
-/** Node.js modules that most commands never use. The first call of each function loads the module. */
+/** Most commands never use these Node.js modules. The first call of each function loads its module. */
 export const crypto = lazily<typeof import('node:crypto')>('node:crypto');
 export const fsPromises = lazily<typeof import('node:fs/promises')>('node:fs/promises');
 export const http = lazily<typeof import('node:http')>('node:http');

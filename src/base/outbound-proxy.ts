@@ -1,17 +1,17 @@
 /**
- * The proxy that the environment sets for outgoing connections. It contains variable names, but not the address, which
- * may contain a password.
+ * The proxy that the environment configures for outgoing connections. Contains only the variables' names, because the
+ * proxy's address may contain a password.
  */
 export interface OutboundProxy {
-  /** The variable that sets the proxy of each protocol. */
+  /** The variable that sets the proxy for each protocol. */
   variables: { https?: string; http?: string };
-  /** Hosts for direct connections: `*`, or `example.com` including its subdomains, each with or without a port. */
+  /** Hosts to connect to directly: `*`, or `example.com` including its subdomains, each with or without a port. */
   exceptions: string[];
-  /** `used`, or the reason why Node.js does not use it. */
+  /** If Node.js does not use the proxy, the reason. */
   use: 'used' | 'not asked for' | { tooOldNode: string };
 }
 
-/** The start parameters of this process. */
+/** How this process was started. */
 export interface NodeStart {
   /** e.g. `22.14.0` */
   version: string;
@@ -19,15 +19,14 @@ export interface NodeStart {
   options: readonly string[];
 }
 
-/** A configured proxy that rankd does not use. */
+/** A proxy that is configured but that rankd does not use. */
 export interface UnusedProxy {
-  /** The variable that sets it. */
   variable: string;
-  /** The Node.js version, if it is too old to use the proxy as requested. */
+  /** Present if NODE_USE_ENV_PROXY is set, but Node.js is too old for it. */
   tooOldNode?: string;
 }
 
-/** Returns the proxy in the environment; `undefined` if no variable sets one. */
+/** Returns `undefined` if no variable sets a proxy. */
 export function outboundProxy(env: Record<string, string | undefined>, node?: NodeStart): OutboundProxy | undefined {
   const set = (...names: string[]) => names.find((name) => (env[name] ?? '').trim() !== '');
   const https = set('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY');
@@ -43,10 +42,7 @@ export function outboundProxy(env: Record<string, string | undefined>, node?: No
   };
 }
 
-/**
- * Determines whether Node.js uses the proxy. An option overrides NODE_USE_ENV_PROXY; the last option wins, and the
- * command line comes after NODE_OPTIONS.
- */
+/** An option overrides NODE_USE_ENV_PROXY. The last option wins, and the command line comes after NODE_OPTIONS. */
 function useOf(env: Record<string, string | undefined>, node: NodeStart | undefined): OutboundProxy['use'] {
   const options = [...(env['NODE_OPTIONS'] ?? '').split(/\s+/), ...(node?.options ?? [])];
   const option = options.findLast((one) => /^--(no-)?use[-_]env[-_]proxy$/.test(one));
@@ -55,13 +51,15 @@ function useOf(env: Record<string, string | undefined>, node: NodeStart | undefi
   return node === undefined || goesThroughProxies(node.version) ? 'used' : { tooOldNode: node.version };
 }
 
-/** True if `fetch` and `https` support proxies. https://nodejs.org/docs/latest-v24.x/api/cli.html#--use-env-proxy */
+/**
+ * True if both `fetch` and `https` support proxies: https://nodejs.org/docs/latest-v24.x/api/cli.html#--use-env-proxy
+ */
 function goesThroughProxies(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
 }
 
-/** Returns the variable that sets the proxy for this address; `undefined` if there is none. */
+/** Returns the variable that sets the proxy for this address; `undefined` if rankd should connect directly. */
 export function proxyFor(address: string, proxy: OutboundProxy | undefined): string | undefined {
   if (proxy === undefined) return undefined;
   const { protocol, hostname, port } = new URL(address);
@@ -75,7 +73,9 @@ export function proxyFor(address: string, proxy: OutboundProxy | undefined): str
   return isExcepted ? undefined : proxy.variables[protocol === 'https:' ? 'https' : 'http'];
 }
 
-/** Returns the configured proxy for this address if rankd does not use it. Node.js does not support ALL_PROXY. */
+/**
+ * Returns the proxy that is configured for this address if rankd does not use it. Node.js does not support ALL_PROXY.
+ */
 export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined): UnusedProxy | undefined {
   const variable = proxyFor(address, proxy);
   if (proxy === undefined || variable === undefined) return undefined;
@@ -83,7 +83,10 @@ export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined
   return proxy.use === 'used' && !/^all_proxy$/i.test(variable) ? undefined : { variable };
 }
 
-/** Returns the variable that sets the proxy for rankd's connections to this address; `undefined` if they use none. */
+/**
+ * Returns the variable that sets the proxy through which rankd connects to this address; `undefined` if rankd connects
+ * directly.
+ */
 export function usedProxyFor(address: string, proxy: OutboundProxy | undefined): string | undefined {
   return unusedProxyFor(address, proxy) === undefined ? proxyFor(address, proxy) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Styles for terminal output. A color never adds information to the text. */
+/** Terminal styles. A color never adds information to the text. */
 export interface Paints {
   heading(text: string): string;
   /** Dims less important text, such as ids and hints. */

@@ -1,19 +1,16 @@
-/** Unexpected behavior of the platform. */
+/** Something that the platform did and that rankd did not expect. */
 export interface Surprise {
   /** The platform operation, or `change` for a whole rank change. */
   operation: string;
-  /** A description without values from responses, e.g. `GroupMembership.roles: missing`. */
+  /** Never contains values from responses, e.g. `GroupMembership.roles: missing`. */
   what: string;
   count: number;
-  /** On `Clock.now()`. */
+  /** In epoch milliseconds, as is `lastAt`. */
   firstAt: number;
   lastAt: number;
 }
 
-/**
- * The maximum number of kinds. It is limited because each kind is a metric label. All other kinds are counted together
- * as one.
- */
+/** Each kind of surprise becomes a metric label. Once there are this many, all others are counted as one kind. */
 const maxKinds = 50;
 
 export class Surprises {

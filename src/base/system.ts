@@ -7,41 +7,43 @@ import process from 'node:process';
 export interface System {
   readonly name: 'linux' | 'macos' | 'windows';
   readonly path: PlatformPath;
-  /** Returns the default data directory of this user. */
   dataDir(user: Account): string;
-  /** Returns the user's configuration folder, where rankd searches for `rankd/rankd.yaml`. */
+  /** Returns the folder in which rankd looks for `rankd/rankd.yaml`. */
   configHome(user: Account): string;
-  /** The configuration file for all users; none if any user could create one. */
+  /** The configuration file for all users; undefined on a system where any user could create it. */
   readonly sharedConfig: string | undefined;
-  /** The default paths for help texts. */
+  /** The default paths, as help texts show them. */
   readonly defaults: { config: string; dataDir: string };
-  /** The variable that contains the user's home folder. */
   readonly homeVariable: string;
   /**
-   * True if the daemon's socket for commands is a file, which remains if the daemon is killed. On Windows, the socket
-   * is a named pipe.
+   * True if the daemon's control socket is a file, which a killed daemon leaves behind. On Windows, it is a named pipe.
    */
   readonly hasSocketFiles: boolean;
   /** True if mode bits control access to files. On Windows, a file inherits its folder's access list instead. */
   readonly hasModes: boolean;
-  /** True if a folder must be synced to disk after a file is created in it. NTFS logs such changes itself. */
+  /** True if a folder must be synced to disk after a file is created in it. NTFS journals such changes itself. */
   readonly syncsFolders: boolean;
-  /** Temporary rename errors: another program, such as a virus scanner, has the replaced file open. */
+  /**
+   * The error codes of renames that fail only while another program, such as a virus scanner, has the replaced file
+   * open.
+   */
   readonly passingRenameErrors: readonly string[];
   readonly stopSignals: readonly NodeJS.Signals[];
   /**
-   * A daemon's reaction to SIGHUP, which Node.js raises on Windows when the console is closed
+   * How a daemon reacts to SIGHUP, which Node.js raises on Windows when the console is closed
    * (https://nodejs.org/api/process.html#signal-events).
    */
   readonly hangUp: 'reload' | 'stop';
-  /** The service manager, which starts the daemon at boot or when its user logs in. */
+  /** Starts the daemon at boot, or when its user logs in. */
   readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
   /**
-   * The data directory of a machine-wide service; none if any user could create it, or if services belong to users.
+   * The data directory of a machine-wide service; undefined if services belong to users, or if any user could create
+   * the directory.
    */
   readonly serviceDataDir: string | undefined;
   /**
-   * Converts a Linux example from a help text to this system's shell syntax. `undefined` if it applies only to Linux.
+   * Converts a Linux example from a help text to this system's shell syntax. Returns `undefined` if it applies only to
+   * Linux.
    */
   example(line: string): string | undefined;
   /** Quotes a word for a POSIX shell or PowerShell. */
@@ -51,17 +53,17 @@ export interface System {
   readonly commands: {
     makeFolder(path: string): string;
     remove(path: string): string;
-    /** Restricts a file to this user; `closeFolder` restricts a folder with its contents. */
+    /** Makes a file accessible only to this user; `closeFolder` does the same for a folder and its contents. */
     closeFile(path: string): string;
     closeFolder(path: string): string;
-    /** Returns the fix for a wrong clock, with the command if the system has one. */
+    /** Describes how to fix a wrong clock, with the command if the system has one. */
     synchronizeClock(): string;
   };
-  /** The command that opens a URL in the user's browser; the URL is appended. */
+  /** The command that opens a URL in the user's browser, once the URL is appended. */
   readonly browser: readonly [program: string, ...args: string[]];
   /**
-   * Returns the name of a shared file system, where a database is not safe; `undefined` for other file systems. `type`
-   * is from statfs(2).
+   * Returns the name of a shared file system, which is not safe for a database; `undefined` for other file systems.
+   * `type` is from statfs(2).
    */
   sharedFileSystem(path: string, type: number): string | undefined;
 }
@@ -74,7 +76,7 @@ interface Account {
 const linux: System = {
   name: 'linux',
   path: posix,
-  // systemd lists every StateDirectory= of the unit, separated by colons.
+  // systemd puts every StateDirectory= of the unit here, separated by colons.
   dataDir: ({ env, home }) =>
     env['STATE_DIRECTORY']?.split(':')[0] ||
     posix.join(folder(posix, env['XDG_DATA_HOME'], posix.join(home, '.local', 'share')), 'rankd'),
@@ -102,7 +104,7 @@ const linux: System = {
     remove: (path) => `rm ${linux.quote(path)}`,
     closeFile: (path) => `chmod 600 ${linux.quote(path)}`,
     closeFolder: (path) => `chmod -R go= ${linux.quote(path)}`,
-    // as in sd_booted(3); a container has neither systemd nor a clock of its own
+    // as in sd_booted(3); a container has neither systemd nor its own clock
     synchronizeClock: () =>
       existsSync('/run/systemd/system')
         ? 'turn on NTP: sudo timedatectl set-ntp true'
@@ -112,7 +114,7 @@ const linux: System = {
   sharedFileSystem: (_, type) => sharedFileSystems[type],
 };
 
-/** The shared file systems by their type in statfs(2) and linux/magic.h. */
+/** Keyed by the type that statfs(2) returns, from linux/magic.h. */
 const sharedFileSystems: Record<number, string> = {
   26985: 'NFS',
   20859: 'SMB',
@@ -130,7 +132,7 @@ const macos: System = {
   example: (line) => (/systemd|\/var\/lib\//.test(line) ? undefined : line.replace(/^sudo /, '')),
   commands: { ...linux.commands, synchronizeClock: () => 'synchronize it: sudo sntp -sS time.apple.com' },
   browser: ['open'],
-  sharedFileSystem: () => undefined, // file system types differ between releases
+  sharedFileSystem: () => undefined, // the types that macOS returns differ between releases
 };
 
 const windows: System = {
@@ -156,7 +158,7 @@ const windows: System = {
     return input === undefined ? command : `Get-Content ${input} | ${command}`; // PowerShell has no <
   },
   quote: (word) => (/^[\w.:\\/@+-]+$/.test(word) ? word : `"${word.replaceAll(/[`"$]/g, '`$&')}"`),
-  // Windows PowerShell drops quotes in a program's arguments, but not in its piped input.
+  // Windows PowerShell drops the quotes in a program's arguments, but not in its piped input.
   post: ({ url, secret, body }) =>
     `"${JSON.stringify(body).replaceAll(/[`"$]/g, '`$&')}" | curl.exe -s "${url}" -H "Authorization: Bearer ${secret}" -d "@-"`,
   commands: {
@@ -164,7 +166,7 @@ const windows: System = {
     remove: (path) => `del ${windows.quote(path)}`,
     closeFile: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:F"`,
     closeFolder: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:(OI)(CI)F"`,
-    // the service is stopped by default on a machine without a domain
+    // Windows does not start the service on a machine outside a domain
     synchronizeClock: () => 'synchronize it, in PowerShell as administrator: Start-Service w32time; w32tm /resync',
   },
   browser: ['rundll32', 'url.dll,FileProtocolHandler'],
@@ -177,36 +179,28 @@ const byPlatform: Partial<Record<NodeJS.Platform, System>> = { win32: windows, d
 
 export const thisSystem: System = byPlatform[platform()] ?? linux;
 
-/**
- * Returns the folder that a variable names. The XDG Base Directory Specification requires empty and relative values to
- * be ignored.
- */
+/** Ignores empty and relative values, as the XDG Base Directory Specification requires. */
 function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
   return named !== undefined && path.isAbsolute(named) ? named : otherwise;
 }
 
-/** A user of the operating system, by number. */
 export interface SystemUser {
   uid: number;
-  /** The user's own group. */
+  /** The user's primary group. */
   gid: number;
 }
 
-/**
- * Returns the user id of this process; `undefined` on Windows. Unlike `userInfo()`, this works for a user id without an
- * account.
- */
+/** Returns `undefined` on Windows. Unlike `userInfo()`, this works for a user id without an account. */
 export function ownUid(): number | undefined {
   return process.geteuid?.();
 }
 
-/** Returns the user's name in /etc/passwd. A user without an entry is `#1000`, for example, which sudo also accepts. */
+/** Returns the user's name from /etc/passwd. If there is none, returns e.g. `#1000`, which sudo also accepts. */
 export function systemUserName(uid: number): string {
   const entries = passwd().map((line) => line.split(':'));
   return entries.find(([, , id]) => id === String(uid))?.[0] ?? `#${uid}`;
 }
 
-/** Returns the name of a file's or folder's owner. */
 export function ownerOf(path: string): string {
   return systemUserName(statSync(path).uid);
 }

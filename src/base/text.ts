@@ -1,13 +1,13 @@
 /**
- * Characters that break lines, control terminals, reorder text or are invisible, so that two names could look alike or
- * a name could look empty: control and format characters, line separators, fillers, blanks, tags, variation selectors
- * beyond U+FE0F, and every combining mark after the fourth. The joiner U+200D is allowed between two emoji, which it
- * combines.
+ * Matches characters that break lines, control terminals, reorder text or are invisible, so that two names could look
+ * alike or a name could look empty: control and format characters, line separators, fillers, blanks, tags, variation
+ * selectors beyond U+FE0F, and every combining mark after the fourth. Allows the joiner U+200D between two emoji, which
+ * it combines.
  */
 export const controlCharacters =
   /\p{Cc}|[\u2028\u2029\u2800\ufff9-\ufffb]|(?![\u200d\ufe00-\ufe0f])\p{Default_Ignorable_Code_Point}|(?<=\p{M}{4})\p{M}|\u200d(?:(?<!\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?\u200d)|(?!\p{Extended_Pictographic}))/gu;
 
-/** Escapes control characters in JSON's syntax, e.g. `\u001b`. */
+/** Escapes control characters as JSON does, e.g. `\u001b`. */
 export function escapeControls(text: string): string {
   if (/^[ -~\u2026\u2192]*$/.test(text)) return text; // most log lines
   return text.replaceAll(controlCharacters, (control) =>
@@ -18,14 +18,14 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** Truncates text to `max` characters without splitting a surrogate pair. */
+/** Shortens text to `max` characters without splitting a surrogate pair. */
 export function shorten(text: string, max: number): string {
   if (text.length <= max) return text;
   const characters = [...text];
   return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : text;
 }
 
-/** Returns a count with its noun, e.g. `1 member`, `2 members`. */
+/** e.g. `1 member`, `2 members` */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
@@ -44,7 +44,7 @@ export function suggest(name: string, candidates: Iterable<string>): string | un
   return best?.candidate;
 }
 
-/** Normalizes a name: `maxRank`, `max-rank`, `max_rank` and `max rank` become equal. */
+/** Makes `maxRank`, `max-rank`, `max_rank` and `max rank` equal. */
 function plain(name: string): string {
   return name
     .slice(0, 64)
@@ -56,7 +56,7 @@ function sorted(text: string): string {
   return [...text].sort().join('');
 }
 
-/** Returns the Levenshtein distance: the smallest number of letters to add, drop or replace. */
+/** Returns the Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const letter of from) {
@@ -70,7 +70,6 @@ function editDistance(from: string, to: string): number {
   return row.at(-1) ?? 0;
 }
 
-/** Quotes an identifier for SQL. */
 export function sqlName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

@@ -3,10 +3,9 @@ import { counted } from './text.ts';
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 type Unit = keyof typeof unitMs;
 
-/** The form of every duration in settings and flags: a whole number and s, m, h or d. */
 export const durationPattern = /^(\d+)([smhd])$/;
 
-/** Parses `2s`, `5m`, `24h` or `90d` to milliseconds; `undefined` for anything else. */
+/** Parses `2s`, `5m`, `24h` or `90d` to milliseconds; returns `undefined` for anything else. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit] = durationPattern.exec(text) ?? [];
   if (count === undefined || unit === undefined) return undefined;
@@ -15,7 +14,8 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Formats a duration in the largest unit that gives at least 2, rounded up, e.g. `7 days`, `36 hours` or `1 second`.
+ * Rounds up to a whole number of the largest unit of which there are at least two, e.g. `7 days`, `36 hours` or `1
+ * second`.
  */
 export function inWords(ms: number): string {
   const [unit, unitOfMs] = wordUnits.find(([, each]) => ms >= 2 * each) ?? ['second', unitMs.s];
@@ -36,13 +36,13 @@ export function isoOrNull(epochMs: number | undefined): string | null {
   return epochMs === undefined ? null : isoTime(epochMs);
 }
 
-/** Returns the local time of day, e.g. `14:02:11`. */
+/** e.g. `14:02:11` */
 export function localTime(epochMs: number): string {
   const at = new Date(epochMs);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(':');
 }
 
-/** Returns the local date, e.g. `2026-05-01`. */
+/** e.g. `2026-05-01` */
 export function localDay(epochMs: number): string {
   const at = new Date(epochMs);
   return [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(twoDigits).join('-');
@@ -52,17 +52,17 @@ function twoDigits(count: number): string {
   return String(count).padStart(2, '0');
 }
 
-/** Returns the date in UTC, e.g. `2026-05-01`. */
+/** e.g. `2026-05-01` */
 export function isoDay(epochMs: number): string {
   return isoTime(epochMs).slice(0, 10);
 }
 
-/** A date, or a date and time with an offset, because a time without one would depend on the machine's time zone. */
+/** Requires an offset after a time of day, which would otherwise depend on the machine's time zone. */
 const momentPattern = /^(\d{4}-\d\d-(\d\d))([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * Parses `2027-01-31` (midnight UTC) or `2027-01-31T18:00Z` to epoch milliseconds; `undefined` for anything else, such
- * as 30 February.
+ * Parses `2027-01-31` (midnight UTC) or `2027-01-31T18:00Z` to epoch milliseconds; returns `undefined` for anything
+ * else, such as 30 February.
  */
 export function parseMoment(text: string): number | undefined {
   const [, date = '', day] = momentPattern.exec(text) ?? [];
@@ -73,7 +73,7 @@ export function parseMoment(text: string): number | undefined {
 }
 
 /**
- * Returns an exponential backoff: `firstMs` after the first attempt (`triesBefore` is 0), doubled after each later
+ * Returns an exponential backoff: `firstMs` after the first attempt (`triesBefore` is 0), then twice as long after each
  * attempt, up to `longestMs`.
  */
 export function doubling(firstMs: number, longestMs: number): (triesBefore: number) => number {
@@ -81,14 +81,14 @@ export function doubling(firstMs: number, longestMs: number): (triesBefore: numb
 }
 
 /**
- * Parses a `retry-after` header (RFC 9110, 10.2.3), which contains seconds or an HTTP date, to a wait in milliseconds:
- * 0 for a date in the past, `undefined` if the header is absent or invalid.
+ * Parses a `retry-after` header (RFC 9110, 10.2.3), which contains seconds or an HTTP date. Returns how long to wait,
+ * in milliseconds: 0 for a date in the past, `undefined` if the header is absent or invalid.
  */
 export function retryAfterMs(value: string | null | undefined, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   if (!/^[A-Z][a-z]{2,8}[, ]/.test(text)) return undefined;
-  // The obsolete asctime format has no zone and is in GMT, but Date.parse would read it as local time.
+  // The obsolete asctime format has no zone and means GMT, but Date.parse would read it as local time.
   const at = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
