@@ -1,21 +1,20 @@
 import { expect } from 'vitest';
 import type { Answer } from './send.ts';
 
-/** Returns a request body that promotes member 1001 of the simulated group to Officer; `rest` overrides fields. */
+/** Returns the body of a request to promote member 1001 of the simulated group to Officer. `rest` overrides fields. */
 export function rankBody(rest: Record<string, unknown> = {}): Record<string, unknown> {
   return { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: 1001, newRankId: 20, ...rest };
 }
 
-/** An expected error response. */
 export interface ExpectedError {
   status: number;
   code: string;
   error: string;
-  /** True if the response must have `retryAfter`; otherwise, it must not have it. */
+  /** True if the response must contain `retryAfter`. By default, it must not. */
   waits?: boolean;
 }
 
-/** Checks an error response. All error responses have the same shape. */
+/** Checks an error response, including the shape that all error responses share. */
 export function expectError(answer: Answer, { status, code, error, waits = false }: ExpectedError): void {
   const { requestId, retryAfter } = answer.json as { requestId: string; retryAfter?: number };
   expect(answer.json).toEqual({
@@ -34,7 +33,7 @@ export function expectError(answer: Answer, { status, code, error, waits = false
   expect(Buffer.byteLength(answer.text)).toBeLessThan(2048);
 }
 
-/** Returns an error response's code; `undefined` for any other response. */
+/** Returns the code of an error response, or `undefined` for any other response. */
 export function codeOf({ json }: Answer): unknown {
   return (Object(json) as { code?: unknown }).code;
 }

@@ -3,7 +3,7 @@ import type { Member, Role } from '../../src/core/model.ts';
 import type { RoleScheme } from '../../src/core/role-scheme.ts';
 import type { Policy } from '../../src/core/rules/rule.ts';
 
-/** A policy whose rules refuse nothing. */
+/** A policy that refuses nothing. */
 export const openPolicy: Policy = {
   ...{ minRank: 1, maxRank: 254, lockedRoles: [], privilegedRoles: 'allow', protectedMembers: [], protectedRoles: [] },
   ...{ steps: 'any', selfRank: 'allow', rankerCheck: 'off', minRankerRank: 1, reason: 'optional' },
@@ -11,8 +11,8 @@ export const openPolicy: Policy = {
 };
 
 /**
- * A group's member, and a role that can be requested: the base role, or a custom one (from the ladder, if there is
- * one).
+ * A member of a group, and a role to request for the member: the base role, or a custom one (from the ladder, if there
+ * is one).
  */
 export interface RankCase {
   scheme: RoleScheme;
@@ -23,14 +23,14 @@ export interface RankCase {
 /** Role ids exceed 32 bits, as some do on Roblox. */
 const roleId = fc.integer({ min: 2 ** 32 + 1, max: Number.MAX_SAFE_INTEGER });
 
-/** Draws half of the ranks from a small range, so that ranks often collide, even with the base role's. */
+/** Draws half of the ranks from a small range, so that ranks often collide, also with the base role's. */
 const customRank = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 254 }));
 
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
 
 /**
- * A group's roles, sorted by rank: guest, base, owner and up to 38 custom roles. Roles can share a rank, even the base
- * role's.
+ * A group's roles, sorted by rank: guest, base, owner and up to 38 custom roles. Custom roles can share a rank with
+ * each other, and with the base role.
  */
 export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
   .record({
@@ -49,12 +49,15 @@ export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
     return roles.sort((a, b) => a.rank - b.rank || isBase(b) - isBase(a) || a.id - b.id);
   });
 
-/** Generates ladders: custom roles with distinct ranks, ascending. */
+/** Generates ladders: custom roles with distinct ranks, in ascending order. */
 export function arbitraryLadder(roles: Role[]): fc.Arbitrary<Role[]> {
   return fc.subarray(customsOf(roles)).map((some) => some.filter((role, index) => role.rank !== some[index - 1]?.rank));
 }
 
-/** Generates members with any custom roles and sometimes the base role, the guest role or unlisted roles. */
+/**
+ * Generates members with any custom roles, and sometimes the base role, the guest role or roles that the group does not
+ * list.
+ */
 function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
   const rest = roles.filter((role) => role.kind === 'base' || role.kind === 'guest');
   return fc
@@ -70,7 +73,6 @@ function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
     }));
 }
 
-/** Generates rank cases, for groups with or without a ladder. */
 export function arbitraryRankCase({ ladder }: { ladder: boolean }): fc.Arbitrary<RankCase> {
   return arbitraryRoles.chain((roles) =>
     (ladder ? arbitraryLadder(roles) : fc.constant(undefined)).chain((steps) =>

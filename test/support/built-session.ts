@@ -5,7 +5,10 @@ import { binary, type CliHome, type CliResult } from './run-cli.ts';
 
 const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** Returns a script that runs each command line that it receives in its own process, with the rankd of `main`. */
+/**
+ * Returns a script that receives command lines over IPC and runs them all in the same process, with the build whose
+ * entry point is `main`.
+ */
 const script = (main: string) => `
 import { main } from '${main}';
 const written = { stdout: '', stderr: '' };
@@ -29,8 +32,8 @@ process.on('message', async (line) => {
 process.send('ready');`;
 
 /**
- * Runs many command lines of the built rankd in one process, without input and without a terminal. A process for each
- * would take five times as long.
+ * Runs many command lines of the built rankd in a single process, without input and without a terminal. Starting a
+ * process for each would take five times as long.
  */
 export class BuiltSession implements AsyncDisposable {
   readonly #child: ChildProcess;

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto';
 
-/** A TLS server's certificate and key, in PEM. */
+/** A TLS server's certificate and key, in PEM format. */
 export interface Credentials {
   cert: string;
   key: string;
@@ -8,13 +8,16 @@ export interface Credentials {
 
 interface Wanted {
   name: string;
-  /** The expiry in days from now; negative if it is in the past. */
+  /** Days until the certificate expires; negative if it already has. */
   endsInDays?: number;
-  /** The start in days from now; by default, a day ago, or a day before an expiry in the past. */
+  /**
+   * Days until the certificate becomes valid. By default, it became so a day ago or, if it has expired, a day before
+   * its expiry.
+   */
   beginsInDays?: number;
 }
 
-/** A certificate authority. Clients that must trust it get `pem`. */
+/** A certificate authority. `pem` is its certificate, for clients that must trust it. */
 export class Authority {
   readonly #name = `Test Authority ${randomBytes(4).toString('hex')}`;
   readonly #keys = newKeys();
@@ -43,7 +46,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Encodes and signs a certificate (RFC 5280). Node.js has no function for this; it can only read certificates. */
+/** Encodes and signs a certificate (RFC 5280). Node.js can read certificates, but not create them. */
 function certificate(
   {
     name,

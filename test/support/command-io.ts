@@ -4,7 +4,7 @@ import { type System, type SystemUser, thisSystem } from '../../src/base/system.
 import type { Io } from '../../src/cli/io.ts';
 
 export interface RunOptions {
-  /** Additional variables. Of the tests' own environment, a command receives only PATH. */
+  /** Additional variables. A command inherits only PATH from the test process. */
   env?: Record<string, string>;
   cwd?: string;
   /** Standard input; empty by default. */
@@ -82,12 +82,12 @@ class WatchedIo {
 
   drained = async () => undefined;
 
-  /** Types a line. Throws if the command does not read lines yet. */
+  /** Types a line on the console. Throws until the command starts reading lines. */
   type = (_line: string): void => {
     throw new Error('the command does not read lines yet');
   };
 
-  /** Resolves once the command reads lines. */
+  /** Resolves when the command starts reading lines. */
   readonly isRead = Promise.withResolvers<void>();
 
   readLines = async (listener: (line: string) => void): Promise<Disposable> => {
@@ -134,7 +134,7 @@ export class PipedIo extends WatchedIo implements Io {
   readSecret = this.readStdin;
 }
 
-/** A simulated terminal for a command in this process. It records the output and types the answers. */
+/** A simulated terminal for a command in this process. It records the output and answers the questions. */
 export class TerminalIo extends WatchedIo implements Io {
   readonly isTerminal = true;
   screenSize: { columns: number; rows: number } | undefined = { columns: 100, rows: 30 };
@@ -143,7 +143,7 @@ export class TerminalIo extends WatchedIo implements Io {
   readonly #stop = Promise.withResolvers<string>();
   readonly #answers: string[];
 
-  /** `answers`: the texts to type, one per question. */
+  /** `answers`: one line to type for each question. */
   constructor(home: CliFolders, answers: string[] = [], system: System = thisSystem) {
     super({ RANKD_DATA_DIR: home.dataDir }, home, { system });
     this.#answers = answers;
@@ -178,7 +178,7 @@ export class TerminalIo extends WatchedIo implements Io {
 
 const packageDir = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Returns the user who runs the tests; `undefined` on Windows. */
+/** Returns the user that runs the tests, or `undefined` on Windows. */
 export function thisUser(): SystemUser | undefined {
   const { geteuid, getegid } = process;
   return geteuid && getegid && { uid: geteuid(), gid: getegid() };

@@ -8,7 +8,10 @@ import { table } from './reference-tables.ts';
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 const commands = allCommands(program).filter((one) => one.commands.length === 0);
 
-/** The docs/commands pages of single-word commands. Others are on the page of their noun: `key create` is on `key`. */
+/**
+ * The page in docs/commands of each single-word command. All other commands are on the page of their noun: `key create`
+ * is on `key`.
+ */
 const pagesOfOthers: Record<string, string> = {
   ...{ serve: 'daemon', status: 'daemon', health: 'daemon', reload: 'daemon', dashboard: 'daemon' },
   ...{ init: 'setup', doctor: 'setup', script: 'game', forget: 'history', backup: 'db', restore: 'db' },
@@ -20,7 +23,7 @@ const byPage = Map.groupBy(commands, (command) => {
   return pagesOfOthers[noun] ?? noun;
 });
 
-/** The pages in docs/commands, without `.md`. */
+/** The names of the pages in docs/commands, without `.md`. */
 export const commandPages: readonly string[] = [...byPage.keys()];
 
 /** The subjects of pages that are not named after a noun. */
@@ -30,7 +33,6 @@ const subjects: Record<string, string> = {
   about: 'rankd itself, for shells, editors and programs',
 };
 
-/** Returns a table of the pages, with links to their commands. */
 export function commandsTable(): string[] {
   const rows = [...byPage].map(([page, found]) => {
     const noun = program.commands.find((command) => command.name() === page);
@@ -44,7 +46,6 @@ export function commandsTable(): string[] {
   return table(['page', 'about', 'commands'], rows);
 }
 
-/** Returns a table of the options that all commands share. */
 export function commonOptions(): string[] {
   const options = program.createHelp().visibleOptions(program);
   return table(
@@ -53,7 +54,7 @@ export function commonOptions(): string[] {
   );
 }
 
-/** Returns the lines that describe a page's commands, generated from their help texts. */
+/** Returns the Markdown lines that describe a page's commands, generated from their help. */
 export function commandDetails(page: string): string[] {
   return (byPage.get(page) ?? []).flatMap((command, index) => [...(index === 0 ? [] : ['']), ...details(command)]);
 }
@@ -87,7 +88,7 @@ export function wrapped(text: string, indent: string): string[] {
   return lines;
 }
 
-/** Returns a command's name without `rankd`, e.g. `key create`. */
+/** e.g. `key create` */
 function commandName(command: Command): string {
   const { parent } = command;
   return parent === null || parent === program ? command.name() : `${commandName(parent)} ${command.name()}`;

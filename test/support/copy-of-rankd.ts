@@ -5,17 +5,17 @@ import { TempDir } from './temp-dir.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A copy of the built package, like an installation, with a home folder next to it. */
+/** A copy of the built package in a temporary folder, as if installed there, with a home folder next to it. */
 export class CopyOfRankd implements Disposable {
   readonly #parent = new TempDir();
   readonly folder = join(this.#parent.path, 'package');
   readonly home = join(this.#parent.path, 'home');
   readonly binary = join(this.folder, 'bin/rankd.js');
   readonly dist = join(this.folder, 'dist');
-  /** The path of Node.js's compile cache, once it exists. */
+  /** The folder of Node.js's compile cache, which the first start creates. */
   readonly cache = join(this.home, '.cache/rankd');
 
-  /** `packages`: true to include the `dependencies` of package.json. */
+  /** `packages`: true to add the `dependencies` of package.json. */
   constructor({ packages = false } = {}) {
     mkdirSync(join(this.folder, 'node_modules'), { recursive: true });
     mkdirSync(this.home);

@@ -3,7 +3,7 @@ import { PipedIo, type RunOptions } from './command-io.ts';
 import type { CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/** Runs `rankd serve` in this process, which is ten times as fast as a separate one. */
+/** Runs `rankd serve` in this process, which is ten times as fast as starting a separate one. */
 export class DaemonHere extends Serving {
   readonly #io: ServingIo;
   readonly #ended: Promise<number>;
@@ -14,7 +14,7 @@ export class DaemonHere extends Serving {
     this.#ended = ended;
   }
 
-  /** Resolves once the daemon is listening; rejects with its output if it ends first. */
+  /** Resolves once the daemon is listening; rejects with its output if it exits first. */
   static async start(
     home: CliHome,
     { args = [], env = {}, typedAs }: StartOptions & Pick<RunOptions, 'typedAs'> = {},
@@ -30,7 +30,7 @@ export class DaemonHere extends Serving {
     return this.#io.talk;
   }
 
-  /** Returns the standard output so far. */
+  /** The standard output so far. */
   get out(): string {
     return this.#io.out;
   }
@@ -40,7 +40,6 @@ export class DaemonHere extends Serving {
     return this.#io.isRead.promise;
   }
 
-  /** Types a line on the daemon's console. */
   type(line: string): void {
     this.#io.type(line);
   }

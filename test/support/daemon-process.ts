@@ -5,10 +5,10 @@ import type { Readable } from 'node:stream';
 import { binary, type CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/** On Linux, the kernel kills the daemon when the test process ends, even if that is killed (setpriv(1)). */
+/** Makes the Linux kernel kill the daemon when the test process ends, even if that is killed; see setpriv(1). */
 const diesWithParent = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
-/** Runs the built binary's `rankd serve` as a separate process. */
+/** Runs `rankd serve` of the built binary in a separate process. */
 export class DaemonProcess extends Serving {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
   /** The log so far. */
@@ -23,7 +23,7 @@ export class DaemonProcess extends Serving {
     });
   }
 
-  /** Resolves once the daemon is listening; rejects with its output if it ends first. */
+  /** Resolves once the daemon is listening; rejects with its output if it exits first. */
   static async start(home: CliHome, { args = [], env = {} }: StartOptions = {}) {
     const command = [...diesWithParent, process.execPath, binary, 'serve', '--port', '0', '--json', ...args];
     const [file = '', ...rest] = command;
@@ -44,7 +44,7 @@ export class DaemonProcess extends Serving {
     throw new Error(`rankd serve ended before it listened: ${stderr}`);
   }
 
-  /** Sends `signal`. Resolves with the exit code; `null` if the signal killed the process. */
+  /** Sends `signal`. Resolves with the exit code, or `null` if a signal killed the process. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return this.process.exitCode;
     const exited = once(this.process, 'exit');

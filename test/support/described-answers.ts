@@ -3,7 +3,7 @@ import { openApiDocument } from '../../src/http/openapi/document.ts';
 import { pathOf } from '../../src/http/request-log.ts';
 import { routes } from '../../src/http/routes/all.ts';
 
-/** A response with its request. */
+/** A response and its request. */
 export interface Given {
   method: string;
   /** Absolute, or relative to the root. */
@@ -56,13 +56,16 @@ export function expectDescribed(given: Given): void {
   met.add(`${verb} ${path} ${status}${code}`);
 }
 
-/** Throws if a response body is not an error as the OpenAPI document describes it. */
+/** Throws if a response body does not match the OpenAPI document's error schema. */
 export function expectDescribedError(text: string): void {
   const problems = flaws('#/components/schemas/Error', JSON.parse(text));
   if (problems.length > 0) throw new Error(`${problems.join('; ')}: ${text}`);
 }
 
-/** Returns the flaws in rankd's own headers: undescribed headers, and values that do not match their schemas. */
+/**
+ * Returns the flaws in the headers that rankd itself defines: undescribed headers, and values that do not match their
+ * schemas.
+ */
 function headerFlaws(headers: Given['headers'], names: string[]): string[] {
   const own = Object.keys(headers).filter((name) =>
     /^(x-(?!content-type-options)|ratelimit|idempotent|retry-after|deprecation|sunset)/.test(name),
@@ -85,7 +88,7 @@ function flaws(ref: string, value: unknown): string[] {
 
 function load(): { ajv: Ajv2020; paths: Paths } {
   const document = openApiDocument(routes);
-  // A separate test checks the document itself.
+  // Another test validates the document itself.
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   ajv.addSchema(document, 'rankd');
   return { ajv, paths: document.paths as unknown as Paths };

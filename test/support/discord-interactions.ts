@@ -11,23 +11,22 @@ export const discordIds = {
   bob: '4400000000000000006',
 };
 
-/** The fake's private key. It is constant, so that any process can sign for the fake. */
+/** The fake's private key. It is constant, so that every process can sign as the fake. */
 const seed = Buffer.from('302e020100300506032b657004220420'.concat('7a'.repeat(32)), 'hex');
 const privateKey = createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' });
-/** The fake's public key: 64 hex digits, as on an application's General Information page at Discord. */
+/** The fake's public key: 64 hex digits, as on the General Information page of an application on Discord. */
 export const discordPublicKey = createPublicKey(privateKey)
   .export({ format: 'der', type: 'spki' })
   .subarray(-32)
   .toString('hex');
 
-/** Returns rankd's parsed configuration for the fake. */
 export function discordConfig(apiBaseUrl: string): DiscordConfig {
   const { application, server } = discordIds;
   const rows = (['hr', 'trainers'] as const).map((name) => ({ role: discordIds[name], key: name, at: '' }));
   return { application, server, publicKey: discordPublicKey, rows, apiBaseUrl };
 }
 
-/** Returns the `discord` section of `rankd.yaml` for the fake, which accepts commands from one role. */
+/** Returns a `discord` section for `rankd.yaml` that uses the fake and accepts commands from one role. */
 export function discordSection(apiBaseUrl: string): string {
   return `discord:
   application: "${discordIds.application}"
@@ -42,18 +41,20 @@ export interface SentCommand {
   /** e.g. `promote` */
   name: string;
   options?: Record<string, string>;
-  /** The option that the user is typing. Discord requests choices for it. */
+  /**
+   * The option that the user is typing. If it is set, Discord requests choices for it instead of running the command.
+   */
   focused?: string;
   roles?: string[];
   userId?: string;
   nick?: string | null;
-  /** Overrides the interaction's fields. */
+  /** Overrides fields of the interaction. */
   fields?: Record<string, unknown>;
 }
 
 let count = 0;
 
-/** Returns an interaction as Discord posts it, including fields that rankd does not know. */
+/** Returns an interaction as Discord posts it, including fields that rankd ignores. */
 export function interactionOf({ name, options = {}, focused, roles = [discordIds.hr], ...rest }: SentCommand) {
   const { userId = discordIds.ann, nick = 'Annie', fields } = rest;
   count += 1;
@@ -86,7 +87,7 @@ export function interactionOf({ name, options = {}, focused, roles = [discordIds
   };
 }
 
-/** Returns the headers that Discord sends with a body, including its signature at `at` (epoch milliseconds). */
+/** Returns the headers that Discord sends with a body, including a signature made at `at` (epoch milliseconds). */
 export function signed(body: string, at = Date.now()): Record<string, string> {
   const timestamp = String(Math.floor(at / 1_000));
   const signature = sign(null, Buffer.from(timestamp + body), privateKey).toString('hex');

@@ -5,7 +5,6 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { WebhookSender } from '../../src/ports/index.ts';
 import { discordIds, interactionOf, type SentCommand, signed } from './discord-interactions.ts';
 
-/** A message that the fake has stored. */
 export interface StoredMessage {
   content?: string;
   flags?: number;
@@ -32,7 +31,7 @@ const bucket = { size: 5, windowMs: 2_000 };
 /** The path of the fake's only webhook. */
 export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
-/** A reply to a command, with its interaction's token. */
+/** A reply to a command, with the token of the command's interaction. */
 export interface TakenReply {
   token: string;
   content: string;
@@ -47,22 +46,22 @@ export interface Acknowledged {
     data?: { content?: string; flags?: number; choices?: Array<{ name: string; value: string }> };
   };
   token: string;
-  /** rankd's response time in milliseconds. */
+  /** rankd's response time. */
   ms: number;
-  /** The posted body, for a replay. */
+  /** The posted body, which a test can replay. */
   body: string;
 }
 
 /**
- * A fake Discord that accepts messages to a webhook, registers commands, posts them to rankd and accepts the replies.
- * `violations` lists the mistakes that a careful client would not make.
+ * A fake Discord. It accepts messages to a webhook, registers slash commands, posts them to rankd when a test runs
+ * them, and accepts the replies. `violations` lists mistakes that a careful client would not make.
  */
 export class FakeDiscord {
   readonly messages: StoredMessage[] = [];
   readonly violations: string[] = [];
-  /** True if the webhook has been deleted. */
+  /** True to respond as if the webhook had been deleted. */
   isDeleted = false;
-  /** If set, the next message is refused (429) with a rate limit for all webhooks, of this length in seconds. */
+  /** If set, the next message gets a 429 with a global rate limit that lasts this many seconds. */
   globalSeconds: number | undefined;
   /** Called once, while the next request through `sender` is in flight. */
   meanwhile: (() => Promise<unknown>) | undefined;
@@ -70,9 +69,9 @@ export class FakeDiscord {
   status: number | undefined;
   /** The commands that were registered last. */
   commands: Array<{ name: string }> | undefined;
-  /** The only bot token that may register commands. */
+  /** The only bot token that the fake accepts for registering commands. */
   botToken = 'a-bot-token_that-nobody-may-see';
-  /** False if the application is not in the server, and can't register commands there. */
+  /** If false, the application is not in the server, so it can't register commands there. */
   isInServer = true;
   readonly replies: TakenReply[] = [];
   /** The responses to the next replies, in order. A number is a status; with `hang`, the fake never responds. */
@@ -136,8 +135,8 @@ export class FakeDiscord {
   }
 
   /**
-   * Returns the response to a command registration, or to a reply to a command: `hang` if the server must not respond,
-   * and `undefined` for any other path.
+   * Returns the response to a command registration or to the reply to a command, or `hang` if the fake must not
+   * respond. Returns `undefined` for any other path.
    */
   answerApi(method: string, path: string, { headers, body }: ApiRequest): FakeAnswer | 'hang' | undefined {
     const [, application, token] = /^\/api\/v10\/webhooks\/(\d+)\/([^/]+)\/messages\/@original$/.exec(path) ?? [];
@@ -249,7 +248,7 @@ function flawOfCommand({ name, description, options }: RegisteredCommand): strin
 }
 
 /**
- * Returns the first flaw in a message. Lengths are in UTF-16 units. The limits are from
+ * Returns the first flaw in a message. Lengths are in UTF-16 code units. The limits are from
  * https://discord.com/developers/docs/resources/message#embed-object-embed-limits
  */
 function flawOf({ content = '', embeds }: StoredMessage): string | undefined {
@@ -273,7 +272,7 @@ function json(status: number, body: object): FakeAnswer {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** Starts a fake Discord. `address` is its webhook's; `apiBaseUrl` is the value for `discord.api_base_url`. */
+/** Starts a fake Discord. `address` is the URL of its webhook; `apiBaseUrl` is the value for `discord.api_base_url`. */
 export async function startFakeDiscord({
   port = 0,
 } = {}): Promise<{ discord: FakeDiscord; address: string; apiBaseUrl: string } & AsyncDisposable> {

@@ -5,11 +5,11 @@ import { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Credentials } from './certificates.ts';
 
-/** The authentication that the server requests. */
+/** The password exchange that the server requests. */
 type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
 
 export interface FakeServer {
-  /** As in server_version_num. */
+  /** In the format of `server_version_num`, e.g. 180004. */
   version?: number;
   /** The error code (SQLSTATE) of the response to every prepared statement. */
   refuses?: string;
@@ -17,19 +17,20 @@ export interface FakeServer {
   words?: string;
   asks?: readonly Asks[];
   /**
-   * The end of a SCRAM exchange. `never`: success after the client's first message. `no signature`: success after the
-   * client's proof. `password`: a server signature that proves this password, and then success.
+   * Selects how the server ends a SCRAM exchange. `never`: it reports success after the client's first message. `no
+   * signature`: it reports success after the client's proof. `password`: it sends a signature that proves this
+   * password, and then reports success.
    */
   proves?: 'never' | 'no signature' | { password: string };
-  /** Listens on a socket in this directory, instead of 127.0.0.1. */
+  /** If set, the server listens on a socket in this directory instead of on 127.0.0.1. */
   directory?: string | undefined;
-  /** The server's certificate, for TLS. */
+  /** If set, the server accepts TLS with this certificate. */
   tls?: Credentials | undefined;
 }
 
 /**
- * A server that speaks enough of PostgreSQL's protocol for rankd to reject it. `heard` returns all data that it
- * received.
+ * A server that speaks enough of PostgreSQL's protocol for rankd to reject it. `heard` returns all data received so
+ * far.
  */
 export interface FakePostgres {
   host: string;

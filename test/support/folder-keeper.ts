@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** Starts a shell that removes a folder once this process closes the shell's input or ends, even if it is killed. */
+/**
+ * Starts a shell that removes a folder as soon as this process ends, even if it is killed, or closes the shell's input.
+ */
 export function removeAfterwards(folder: string): ChildProcess {
   const keeper = spawn('sh', ['-c', 'cat >/dev/null; sleep 1; rm -rf "$1"', 'sh', folder], {
     ...{ cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true },

@@ -6,7 +6,10 @@ import { TempDir } from './temp-dir.ts';
 
 let template: Promise<TempDir> | undefined;
 
-/** Creates a directory with a copy of an empty database. A copy is five times as fast as running all migrations. */
+/**
+ * Creates a directory with a copy of an empty, migrated database. Copying it is five times as fast as running all
+ * migrations.
+ */
 export async function freshDataDir(): Promise<TempDir> {
   template ??= makeTemplate();
   const dir = new TempDir();

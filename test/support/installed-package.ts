@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Packs the latest build as npm would publish it, and installs the tarball into an empty folder. The dependencies are
- * links into this clone, so npm needs no network. Returns the path of the installed command.
+ * Packs the latest build as npm would publish it, and installs the tarball in a new folder. npm installs the
+ * dependencies as links to this clone, so it needs no network. Returns the path of the installed command.
  */
 export function installPackage(folder: string): string {
   const app = join(folder, 'app');

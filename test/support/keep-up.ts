@@ -1,8 +1,8 @@
 import net from 'node:net';
 
 /**
- * Maintains `count` connections to an address until disposal. `begin` starts the work on a connection, and returns a
- * function that ends it.
+ * Maintains `count` connections to an address until disposal, and replaces those that close. `begin` starts the work on
+ * a connection, and returns a function that ends it.
  */
 export function keepUp(url: string, count: number, begin: (socket: net.Socket) => () => void) {
   const sockets = new Set<net.Socket>();

@@ -6,7 +6,7 @@ import { CopyOfRankd } from './copy-of-rankd.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The code that adds one more migration to each engine's list. */
+/** The code to append to the list of migrations of each engine. */
 const nextSteps = {
   sqlite: `migrations.push('CREATE TABLE later (id INTEGER)');`,
   postgres: `migrations.push({ sql: 'CREATE TABLE rankd.later (id integer)', livesWith: migrations.length + 1 });`,
@@ -22,7 +22,10 @@ const withNextStep: Plugin = {
   },
 };
 
-/** Builds this tree's rankd with one more migration, which makes a database too new for this tree's own rankd. */
+/**
+ * Builds rankd from this tree with one more migration. A database that it has migrated is too new for this tree's
+ * rankd.
+ */
 export async function buildLaterRankd(): Promise<CopyOfRankd> {
   const copy = new CopyOfRankd({ packages: true });
   await build({

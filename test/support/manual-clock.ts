@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../src/ports/index.ts';
-import '../../src/webhooks/http-sender.ts'; // loaded now, because a manual clock does not wait while rankd loads it
+import '../../src/webhooks/http-sender.ts'; // loaded now, because a manual clock does not wait for rankd to load it
 
 interface Sleeper {
   wakeAt: number;
@@ -58,7 +58,9 @@ export class ManualClock implements Clock {
     await this.advance(0);
   }
 
-  /** Moves time forward until `done` settles: to the next due time, whenever the process is idle. */
+  /**
+   * Moves time forward until `done` settles: each time the process is idle, to the moment when the next sleeper is due.
+   */
   async passUntil<T>(done: Promise<T>): Promise<T> {
     let isDone = false;
     const end = () => {
@@ -102,9 +104,9 @@ export class ManualClock implements Clock {
   }
 }
 
-/** The number of turns of the event loop without an event after which the process counts as idle. */
+/** The process counts as idle after this many turns of the event loop without an event. */
 const quietTurns = 10;
-/** The minimum duration of these turns, because the kernel needs time to deliver sent data. */
+/** These turns must take at least this long, because the kernel needs time to deliver sent data. */
 const quietMs = 0.3;
 const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;
@@ -143,7 +145,10 @@ function watchTurn(): void {
   if (settling.size > 0) setImmediate(watchTurn);
 }
 
-/** True if a file operation or a worker's response is pending. Call it rarely: Node.js lists all its open resources. */
+/**
+ * True if a file operation or a worker's response is pending. Call it rarely, because it lists all open resources of
+ * Node.js.
+ */
 function isFileAwaited(): boolean {
   return process.getActiveResourcesInfo().some((name) => name === 'FSReqCallback' || name === 'MessagePort');
 }

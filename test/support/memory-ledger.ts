@@ -1,6 +1,6 @@
 import type { AccountName, BudgetLedger, Clock } from '../../src/ports/index.ts';
 
-/** A ledger in memory, for gates that share a budget. It uses wall-clock time, like PostgreSQL's ledger. */
+/** An in-memory ledger for gates that share a budget. Like PostgreSQL's ledger, it uses wall-clock time. */
 export class MemoryLedger implements BudgetLedger {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #accounts = new Map<string, string>();

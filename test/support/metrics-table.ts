@@ -10,7 +10,6 @@ interface Described {
   labelNames?: string[];
 }
 
-/** Returns a table of rankd's metrics from the registry. */
 export function metricsTable(): string[] {
   const meters = createMeters();
   watchApp({} as LiveContext, meters); // only a scrape reads the context

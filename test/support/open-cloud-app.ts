@@ -38,7 +38,7 @@ const tuning: OpenCloudTuning = {
 
 export interface OpenCloudAppOptions {
   fake?: FakeOpenCloudOptions;
-  /** Prepares the fake before the daemon starts. */
+  /** Called before the daemon starts. */
   prepare?: (fake: FakeOpenCloud) => void;
   tuning?: Partial<OpenCloudTuning>;
   deadlineMs?: number;
@@ -46,7 +46,7 @@ export interface OpenCloudAppOptions {
   ladder?: RoleName[];
   rankOne?: RankOne;
   policy?: Partial<Config['policy']>;
-  /** The scopes of every key of the app; verify and rank by default. */
+  /** The scopes of all keys that the app creates; verify and rank by default. */
   scopes?: Scope[];
   compat?: Config['compat'];
   limits?: Partial<Config['limits']>;
@@ -60,9 +60,9 @@ export interface RankOptions {
   idempotencyKey?: string;
 }
 
-/** A daemon with a separate store and a separate fake Open Cloud. */
+/** A daemon in this process, with a new store and a new fake Open Cloud. */
 export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
-  /** The daemon's context at its latest start; `reload` does not update it. */
+  /** The daemon's context as of its latest start; `reload` does not update it. */
   readonly app: DaemonContext;
   fake: FakeOpenCloud;
   dataDir: string;
@@ -70,21 +70,21 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   readonly url: string;
   /** `undefined` if metrics are off. */
   readonly metricsUrl: string | undefined;
-  /** The secret of a key that may rank from place 1. */
+  /** The secret of a key with place 1 on its whitelist. */
   secret: string;
   logLines: string[];
-  /** Requests the rank `newRankId`, by default 20 (Officer), for a member with POST /v1/ranker. */
+  /** Requests a rank change with POST /v1/ranker, by default to rank 20 (Officer). */
   rank(userId: number, options?: RankOptions): Promise<Answer>;
-  /** Returns the change that a response names. */
+  /** Returns the stored change whose id the response contains. */
   changeOf(answer: Answer): Promise<RankChange>;
   newKey(name: string, rules?: KeyRules): Promise<string>;
-  /** Returns a context for the test's own platform calls. */
+  /** Returns a context for platform calls that the test makes itself. */
   call(): CallContext;
   /** Re-applies the current configuration. */
   reload(): Promise<void>;
-  /** Stops the daemon and starts a new one on its data. */
+  /** Stops the daemon and starts a new one on the same data. */
   restart(): Promise<void>;
-  /** Opens the application as a command does next to the running daemon. */
+  /** Opens the app as a command does while the daemon is running. */
   openShell(): Promise<RankingApp>;
   /** Runs one recovery round. Returns the ids of the changes that it reports. */
   recover(): Promise<string[]>;
@@ -94,7 +94,7 @@ export function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenClo
   return openCloudAppOn(new SkippableClock(), options);
 }
 
-/** Opens an app as `openCloudApp` does, but on the given clock. */
+/** Like `openCloudApp`, but on the given clock. */
 export async function openCloudAppOn<TestClock extends Clock>(
   clock: TestClock,
   options: OpenCloudAppOptions,
@@ -168,7 +168,7 @@ export async function openCloudAppOn<TestClock extends Clock>(
   };
 }
 
-/** Wraps a test on a separate app, and fails it if rankd violates the platform's rules. */
+/** Wraps a test that needs a new app, and fails it if rankd violates the platform's rules. */
 export function onOpenCloud(
   body: (system: OpenCloudApp) => Promise<void>,
   options: OpenCloudAppOptions = {},
@@ -219,7 +219,7 @@ async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<vo
     journal.requests('introspect').length > 0 &&
     journal.requests('roles').length > 1 &&
     journal.entries.every(({ endedAt }) => endedAt !== undefined);
-  // yields to the event loop instead of sleeping: during a wait, a manual clock could advance
+  // yields to the event loop instead of sleeping, because a manual clock could advance during a sleep
   while (!isQuiet() && app.deadCredential() === undefined) await endOfTurn();
   for (let turns = 0; turns < 5; turns += 1) await endOfTurn();
 }

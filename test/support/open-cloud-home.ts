@@ -4,17 +4,15 @@ import { DaemonProcess } from './daemon-process.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from './fake-open-cloud/index.ts';
 import { CliHome } from './run-cli.ts';
 
-/** A home configured for a separate fake Roblox, with a key for place 1. */
+/** A home that is configured for a new fake Roblox, with a key for place 1. */
 export interface OpenCloudHome extends AsyncDisposable {
   home: CliHome;
   roblox: FakeOpenCloud;
-  /** The key's secret. */
   secret: string;
   /** Starts a daemon as a separate process, with additional environment variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Starts a daemon in this process, which is faster. */
   serve(env?: Record<string, string>): Promise<DaemonHere>;
-  /** Returns the newest change in the history. */
   latestChange(): Promise<{ id: string; state: string; code: string | null }>;
 }
 

@@ -17,7 +17,7 @@ import { TempDir } from './temp-dir.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
 
-/** The place on each test key's whitelist by default. */
+/** The default place on a test key's whitelist. */
 export const place = 42;
 
 /** The simulated group's role ids. */
@@ -31,7 +31,7 @@ export const roles = {
   owner: 70_255,
 };
 
-/** Overrides for the default configuration, which has the simulated group. */
+/** Overrides for the default configuration, which uses the simulated group. */
 export type ConfigOverrides = { [Section in keyof Config]?: Partial<Config[Section]> };
 
 export interface TestAppOptions {
@@ -39,11 +39,11 @@ export interface TestAppOptions {
   /** Wraps the simulated group. */
   platform?: (simulated: Platform) => Platform;
   clock?: Clock;
-  /** Replaces the store in the directory; the caller closes it. */
+  /** Used instead of the store in the directory. The caller must close it. */
   store?: Store;
   /** All levels by default. */
   logLevel?: Config['log']['level'];
-  /** A stopped test app's directory, to start on its data. */
+  /** The directory of a stopped test app, to start again on its data. */
   dataDir?: string;
 }
 
@@ -54,7 +54,6 @@ export interface TestKey {
   rules?: KeyRules;
   /** Epoch milliseconds. */
   expiresAt?: number;
-  /** The places on the key's whitelist. */
   places?: number[];
 }
 
@@ -69,9 +68,8 @@ export interface TestApp extends AsyncDisposable {
   live: ServedApp;
   store: Store;
   dataDir: string;
-  /** The log lines so far. */
   logLines: string[];
-  /** Creates a key and returns its secret. */
+  /** Returns the new key's secret. */
   createKey(options?: TestKey): Promise<string>;
   post(path: string, sent?: Sent): Promise<Answer>;
   /** Requests a rank change with `rankBody(rest)` from `place`. */
@@ -86,7 +84,7 @@ export interface TestApp extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Starts a daemon on a free port, with a separate store in a temporary directory. */
+/** Starts a daemon in this process, on a free port, with a new store in a temporary directory. */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dir = options.dataDir === undefined ? await freshDataDir() : new TempDir(options.dataDir);
   const dataDir = dir.path;
@@ -141,7 +139,6 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
 }
 
-/** Returns the configuration for a test app in this directory. */
 export function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const flags = { 'server.port': '0', 'platform.kind': 'simulated' };
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });

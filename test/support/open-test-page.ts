@@ -10,7 +10,7 @@ export interface TestPage extends AsyncDisposable {
   app: TestApp;
   dashboard: Dashboard;
   options: DashboardOptions;
-  /** Returns a visitor with a link who has not logged in yet. */
+  /** Returns a visitor who has a link but has not logged in yet. */
   withLink(kind?: SessionKind): Promise<PageVisitor>;
   loggedIn(kind?: SessionKind): Promise<PageVisitor>;
 }

@@ -7,7 +7,7 @@ interface Sleeper {
 
 /**
  * Returns a clock that shows real time on an idle machine. On a busy one, while anything sleeps, it advances by at most
- * `longestTurnMs` per turn of the event loop, so that deadlines and waits occur in the same order on every machine.
+ * `longestTurnMs` per turn of the event loop, so that deadlines and waits end in the same order on every machine.
  */
 export function pacedClock(longestTurnMs: number): Clock {
   const sleepers = new Set<Sleeper>();
@@ -28,7 +28,10 @@ export function pacedClock(longestTurnMs: number): Clock {
     clearInterval(turning);
     turning = undefined;
   };
-  /** Rounds down to 1/1024 ms, because sums of such values are exact: after a skip of 5,000 ms, no less has passed. */
+  /**
+   * Rounds down to 1/1024 ms, because such values add up exactly: after a skip of 5,000 ms, the clock never shows that
+   * less has passed.
+   */
   const monotonic = () => {
     const ms = turning === undefined ? pass(Number.POSITIVE_INFINITY) : elapsedMs;
     return Math.floor(ms * 1_024) / 1_024;
@@ -89,7 +92,10 @@ export class SkippableClock implements Clock {
     }
   }
 
-  /** Moves time forward at once. Ends the long sleeps that are due, but no short ones, which take paced time. */
+  /**
+   * Moves time forward immediately. Ends the long sleeps that are now due, but no short ones, because these take paced
+   * time.
+   */
   skip(ms: number): void {
     this.#skippedMs += ms;
     for (const { wakeAt, wake } of this.#sleepers) if (wakeAt <= this.monotonic()) wake();

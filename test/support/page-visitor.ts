@@ -20,7 +20,7 @@ interface Sending {
   headers?: Record<string, string | undefined>;
 }
 
-/** A browser on a daemon's page. Checks that every response has the headers that protect the page. */
+/** A simulated browser on a daemon's page. It checks every response for the headers that protect the page. */
 export class PageVisitor {
   /** e.g. `http://127.0.0.1:7266` */
   readonly origin: string;
@@ -37,7 +37,7 @@ export class PageVisitor {
     this.secret = hash.slice(1);
   }
 
-  /** Returns a visitor with a link from `rankd dashboard` who has not logged in yet. */
+  /** Returns a visitor who has a link from `rankd dashboard` but has not logged in yet. */
   static async withLink(home: CliHome): Promise<PageVisitor> {
     return new PageVisitor((await home.json<{ url: string }>('dashboard')).url);
   }
@@ -60,7 +60,7 @@ export class PageVisitor {
     return this.send(path, { headers });
   }
 
-  /** Reads the document at a path. Fails if there is none. */
+  /** Returns the document at a path. Fails the test if there is none. */
   async read(path: string): Promise<PageAnswer['json']> {
     const answer = await this.get(path);
     expect(answer, path).toMatchObject({ status: 200, json: { v: 1 } });
@@ -71,9 +71,7 @@ export class PageVisitor {
     return this.send(path, { method: 'POST', body, headers });
   }
 
-  /**
-   * Sends a request as the page's own script would. `headers` replaces headers, or omits those that are `undefined`.
-   */
+  /** Sends a request as the page's script would. `headers` overrides headers; a value of `undefined` omits one. */
   async send(path: string, { method = 'GET', body, headers = {} }: Sending): Promise<PageAnswer> {
     const response = await this.#open(path, {
       method,
@@ -89,7 +87,6 @@ export class PageVisitor {
     };
   }
 
-  /** Opens the event stream. */
   async listen(headers: Sending['headers'] = {}): Promise<EventReader> {
     const response = await this.#open('/api/events', { method: 'GET', headers });
     expectSafe(response.headers);
@@ -135,7 +132,7 @@ class EventReader implements Disposable {
     response.on('error', () => undefined);
   }
 
-  /** Stops reading, so that more data stays in the operating system's buffer. */
+  /** Stops reading, so that further data fills the operating system's buffer. */
   stopReading(): void {
     this.#response.pause();
   }

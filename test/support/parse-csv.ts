@@ -1,4 +1,4 @@
-/** Parses CSV strictly by RFC 4180. Throws for anything else. */
+/** Parses CSV that conforms to RFC 4180, and throws for anything else. */
 export function parseCsv(text: string): string[][] {
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/y;
   const records: string[][] = [];

@@ -34,7 +34,7 @@ export interface Held {
   release: () => void;
 }
 
-/** Delays the assignment of roles to a member, after its fence, until the test calls `release`. */
+/** Delays role assignments to a member until the test calls `release`. Each assignment passes its fence first. */
 export function holdWrites({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
     assignRole: async (change, { fence, ...call }) => {

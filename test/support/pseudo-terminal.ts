@@ -3,7 +3,7 @@ import { vi } from 'vitest';
 import { binary, type CliHome } from './run-cli.ts';
 
 interface TerminalOptions {
-  /** The text to type at each question, or a function that returns it for the screen so far. */
+  /** The text to type at each question, or a function that derives it from the screen so far. */
   answers?: Array<[question: string, answer: string | ((screen: string) => Promise<string>)]>;
   env?: Record<string, string>;
   /** The width; without it, the terminal reports no size. */

@@ -3,12 +3,12 @@ import { text } from 'node:stream/consumers';
 import { expectDescribedError } from './described-answers.ts';
 import type { Answer } from './send.ts';
 
-/** Opens a connection for data that HTTP clients do not send. Ignores its errors, because the server may reset it. */
+/** Opens a connection for bytes that no HTTP client would send. Ignores its errors, because the server may reset it. */
 export function connectTo(url: string): net.Socket {
   return net.connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
 }
 
-/** Sends bytes on a separate connection, and returns all responses once the server closes it. */
+/** Sends bytes on a new connection, and returns all responses once the server closes it. */
 export async function rawAnswers(url: string, bytes: string | Buffer, { thenEnds = false } = {}): Promise<Answer[]> {
   const socket = connectTo(url);
   socket.write(bytes);

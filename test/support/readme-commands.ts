@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The daemon's port in the pages' commands. */
+/** The daemon's port in the documented commands. */
 export const documentedPort = '7265';
 
 const root = new URL('../../', import.meta.url);
@@ -15,7 +15,6 @@ export const pages: readonly string[] = [
   }),
 ];
 
-/** Returns a page's code blocks in this language. */
 export function blocksOf(page: string, language: string): string[] {
   return [...read(page).matchAll(/^```(\w*)\n(.+?)^```$/gms)].flatMap(([, name, text = '']) =>
     name === language ? [text] : [],
@@ -51,12 +50,12 @@ function pageCommands(page: string, heading: string): string[] {
   return commands;
 }
 
-/** Returns the command lines of a block; a backslash continues a line. */
+/** Splits a block into command lines, and joins those that a backslash continues. */
 function commandLines(block: string): string[] {
   return block.replaceAll(/ \\\n */g, ' ').split('\n');
 }
 
-/** Functions that return the commands that a page's section lists, in order. */
+/** Each function returns the commands of a section of a page, in order. */
 export const pagesToType = {
   install: () => pageCommands('README.md', '## Install'),
   check: () => pageCommands('README.md', '## Contributing'),

@@ -8,7 +8,6 @@ import { routes } from '../../src/http/routes/all.ts';
 
 const codes = Object.keys(reasons) as ErrorCode[];
 
-/** Returns a table of the error codes that games can get, sorted by status. */
 export function errorTable(): string[] {
   return table(
     ['status', '`code`', '`error`'],
@@ -20,7 +19,6 @@ export function errorTable(): string[] {
 
 const operations = routes.filter(isDescribed);
 
-/** Returns a table of the operations, with the names of their fields and results. */
 export function operationTable(): string[] {
   return table(
     ['operation', 'what it does', 'scope', 'request', '200'],
@@ -40,7 +38,7 @@ export function operationTable(): string[] {
   );
 }
 
-/** Lists field names, including nested ones; optional ones are last. */
+/** Lists the names of all fields, including nested ones; optional fields come last. */
 function namesOf(rows: string[][]): string {
   const name = ([field, type = '']: string[]) => `${field}${/ \(.+\)$/.exec(type)?.[0] ?? ''}`;
   const { optional = [], '': required = [] } = Object.groupBy(rows, ([, , isOptional = '']) => isOptional);
@@ -59,7 +57,7 @@ export function answerFieldTable(): string[] {
   return fieldTable(({ answers = [] }) => answers.flatMap(({ schema }) => (schema ? fieldRows(schema) : [])));
 }
 
-/** Returns a table of the fields that have a description, each with its operations. */
+/** Lists the fields that have a description, each with the operations that use it. */
 function fieldTable(rowsOf: (route: Route) => string[][]): string[] {
   const rows = operations.flatMap((route) =>
     rowsOf(route).map(([name, type, , meaning]) => ({ name, type, meaning, route })),

@@ -1,6 +1,5 @@
 import type { GameScript } from '../game/game.ts';
 
-/** An instance in a model file, with its properties. */
 export interface ModelItem {
   class: string;
   properties: Record<string, string>;
@@ -19,7 +18,7 @@ export function parseModel(xml: string): ModelItem[] {
   return items;
 }
 
-/** Returns all scripts among the items, with their paths. */
+/** Returns the scripts among the items and their descendants. */
 export function scriptsOf(items: ModelItem[], above: string[] = []): GameScript[] {
   return items.flatMap(({ class: kind, properties: { Name = '', Source = '' }, children }) => {
     const path = [...above, Name];

@@ -27,12 +27,12 @@ export async function runCli(args: string[], options: RunOptions = {}): Promise<
   return await home.run(args, options);
 }
 
-/** A separate home for several runs of `rankd`, removed on disposal. */
+/** A temporary home folder for any number of `rankd` commands. Disposal removes it. */
 export class CliHome {
   readonly #dir: TempDir;
   readonly folder: string;
   readonly dataDir: string;
-  /** The current folder for the runs. */
+  /** The working directory of the commands. */
   readonly cwd: string;
 
   constructor(dir = new TempDir()) {
@@ -47,7 +47,7 @@ export class CliHome {
     return join(this.cwd, name);
   }
 
-  /** Returns the environment for a process in this home. Of the tests' own variables, it has only PATH. */
+  /** Returns the environment for a process in this home. It inherits only PATH from the test process. */
   get env(): Record<string, string | undefined> {
     return {
       PATH: process.env['PATH'],
@@ -57,7 +57,7 @@ export class CliHome {
     };
   }
 
-  /** Starts a command that the test itself stops. */
+  /** Starts a command, which the test has to stop or wait for. */
   start(
     args: string[],
     { env = {}, cwd = this.cwd, dataDir = this.dataDir, script = binary }: Omit<RunOptions, 'input'> = {},
@@ -69,7 +69,7 @@ export class CliHome {
     return await resultOf(this.start(args, options), input);
   }
 
-  /** Runs a bash script with a command's environment and current folder. */
+  /** Runs a bash script in the same environment and working directory as the commands. */
   async shell(script: string, { env = {} }: Pick<RunOptions, 'env'> = {}): Promise<Omit<CliResult, 'json'>> {
     const child = this.#spawn(['bash', '-c', script], { env, cwd: this.cwd, dataDir: this.dataDir });
     const { json: _, ...result } = await resultOf(child, '');
@@ -83,7 +83,7 @@ export class CliHome {
     return spawn(command, args, { cwd, env: { ...this.env, RANKD_DATA_DIR: dataDir, ...env } });
   }
 
-  /** Runs a command in this process, which is faster than a separate one. */
+  /** Runs a command in this process, which is faster than starting a separate one. */
   async here(args: string[], options: RunOptions = {}): Promise<CliResult> {
     const io = new PipedIo(this, options);
     const code = await runProgram(args, io);
@@ -91,14 +91,14 @@ export class CliHome {
     return { code, stdout: out, stderr: talk, json: () => JSON.parse(out || talk) };
   }
 
-  /** Runs a command in this process that must succeed, and returns its JSON document. */
+  /** Runs a command with `--json` in this process, and returns the document. Throws if the command fails. */
   async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
     const result = await this.here([...args, '--json']);
     if (result.code === 0) return result.json<T>();
     throw new Error(`rankd ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   }
 
-  /** Creates a key for place 1; returns its secret. */
+  /** Creates a key with place 1 on its whitelist, and returns its secret. */
   async createKey(name = 'game'): Promise<string> {
     const { secret } = await this.json<{ secret: string }>('key', 'create', name);
     await this.json('whitelist', 'add', '1', '--key', name);
@@ -111,7 +111,7 @@ export class CliHome {
 }
 
 async function resultOf(child: ChildProcessWithoutNullStreams, input: string): Promise<CliResult> {
-  child.stdin.on('error', () => undefined); // a command that reads no input may have ended already
+  child.stdin.on('error', () => undefined); // a command that reads no input may have exited already
   child.stdin.end(input);
   const code = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);

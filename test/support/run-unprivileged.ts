@@ -8,7 +8,7 @@ export async function runUnprivileged(
   env: Record<string, string> = {},
 ): Promise<Omit<CliResult, 'json'>> {
   const command = [process.execPath, binary, ...args, '--data-dir', dataDir];
-  // Root ignores file permissions because of capabilities, which the process drops here.
+  // Root bypasses file permissions by means of capabilities, which setpriv drops.
   const asRoot = ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-dac_override'];
   const [file = '', ...rest] = process.getuid?.() === 0 ? [...asRoot, ...command] : command;
   return new Promise((resolve) => {

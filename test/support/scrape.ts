@@ -6,9 +6,9 @@ export interface Sample {
   value: number;
 }
 
-/** Reads the metrics at an address, as Prometheus does. */
+/** Reads the metrics at a URL, as Prometheus does. */
 export async function scrape(url: string | undefined): Promise<Sample[]> {
-  // uncompressed, because a manual clock does not see the threads that decompress
+  // uncompressed, because a manual clock does not wait for the threads that decompress
   const response = await fetch(url ?? '', { headers: { 'accept-encoding': 'identity' } });
   const text = await response.text();
   // the parser would reduce a typed histogram to a single series
@@ -18,7 +18,9 @@ export async function scrape(url: string | undefined): Promise<Sample[]> {
   );
 }
 
-/** Returns the value of the only sample with this name and these labels; 0 if there is none. */
+/**
+ * Returns the value of the sample with this name and these labels, or 0 if there is none. Throws if there are several.
+ */
 export function sampleOf(samples: Sample[], name: string, labels: Record<string, string> = {}): number {
   const [found, ...more] = samples.filter(
     (sample) =>

@@ -6,7 +6,7 @@ export interface StartOptions {
   env?: Record<string, string>;
 }
 
-/** A daemon that was started by `rankd serve --json`, with methods for requests. */
+/** A daemon started by `rankd serve --json`, with methods that send requests to it. */
 export abstract class Serving implements AsyncDisposable {
   /** e.g. `http://127.0.0.1:41503` */
   readonly url: string;
@@ -15,7 +15,7 @@ export abstract class Serving implements AsyncDisposable {
   /** The log so far. */
   abstract readonly log: string;
 
-  /** `greeting`: the document that the daemon printed. */
+  /** `greeting`: the document that the daemon printed once it was listening. */
   constructor(greeting: string) {
     const { url, metricsUrl } = JSON.parse(greeting) as { url: string; metricsUrl: string | null };
     this.url = url;

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 
-/** When preloaded, shifts the process's wall clock by the milliseconds in a file that a test writes. */
+/**
+ * Shifts the wall clock of a process that preloads it by the number of milliseconds in a file, which the test writes.
+ */
 const preload = `
   import { readFileSync } from 'node:fs';
   const rightNow = Date.now;
@@ -22,7 +24,7 @@ export class SteppedClock {
     };
   }
 
-  /** Sets the clock's offset in milliseconds. */
+  /** Sets the offset from real time, regardless of the previous offset. */
   step(ms: number): void {
     writeFileSync(this.#file, String(ms));
   }

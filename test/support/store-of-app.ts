@@ -9,23 +9,23 @@ import { waitAlsoFor } from './manual-clock.ts';
 import { createPostgresDatabase, onServer, type PostgresDatabase } from './postgres-database.ts';
 import { tempDir } from './temp-dir.ts';
 
-/** True if RANKD_TEST_STORE is postgres: each daemon in this process then has a separate PostgreSQL database. */
+/** True if RANKD_TEST_STORE is postgres. Each daemon in this process then gets its own PostgreSQL database. */
 export const isOnPostgres = process.env['RANKD_TEST_STORE'] === 'postgres';
 
 interface StoreOfApp {
   database: PostgresDatabase;
-  /** True if no other test may get the database afterwards. */
+  /** True if the database must not be reused by other tests. */
   isSpoiled: boolean;
 }
 
-/** The databases by data directory, for tests that reopen a directory. */
+/** The databases, keyed by data directory, for tests that reopen a directory. */
 const stores = new Map<string, StoreOfApp>();
 
-/** Returns the configuration of a daemon's store. */
+/** Returns the `store` setting of a daemon's configuration; nothing on SQLite. */
 export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress }> {
   if (!isOnPostgres) return {};
   countQueries();
-  // loaded now, because no manual clock waits while the first daemon loads it
+  // loaded now, because manual clocks would not wait for the first daemon to load it
   await counted(import('../../src/stores/postgres/postgres-store.ts'));
   const place = stores.get(dataDir) ?? { database: await counted(createPostgresDatabase()), isSpoiled: false };
   stores.set(dataDir, place);
@@ -37,7 +37,7 @@ export function secondEngine(dataDir: string, clock: Clock): StoreEngine {
   return engineOf({ dataDir, clock, server: stores.get(dataDir)?.database.address });
 }
 
-/** Returns a new data directory with the data that the daemon of `dataDir` would leave if it were killed now. */
+/** Returns a new data directory with the data that the daemon of `dataDir` would leave behind if it were killed now. */
 export function asIfKilled(dataDir: string): string {
   const copy = tempDir();
   const shared = stores.get(dataDir);
@@ -46,7 +46,7 @@ export function asIfKilled(dataDir: string): string {
   return copy;
 }
 
-/** Runs SQL on the data as a separate client. */
+/** Runs SQL on a daemon's data, on a new connection. */
 export async function runSql(dataDir: string, sql: { sqlite: string; postgres: string }): Promise<void> {
   const place = stores.get(dataDir);
   if (place === undefined) {
@@ -69,7 +69,7 @@ export async function returnStore(dataDir: string): Promise<void> {
 let pendingQueries = 0;
 let isCounting = false;
 
-/** Makes manual clocks wait for PostgreSQL's responses, as they do for SQLite. */
+/** Makes manual clocks wait for PostgreSQL's responses, as they already do for SQLite's. */
 function countQueries(): void {
   if (isCounting) return;
   isCounting = true;

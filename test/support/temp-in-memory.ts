@@ -19,7 +19,7 @@ export default function setUp(): undefined | (() => void) {
   return () => void keeper.stdin?.end();
 }
 
-/** True if the folder has enough room and allows execution, because tests start programs there. */
+/** True if the folder has enough room and allows execution, which tests need to start programs there. */
 function hasRoom(): boolean {
   try {
     const [, , , options = ''] =

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request received by a sink. */
 export interface Received {
   headers: Record<string, string>;
   body: string;
@@ -10,7 +9,7 @@ export interface Received {
   at: number;
 }
 
-/** A sink's response; `hang` never responds, and `drop` breaks the connection. */
+/** A sink's response. `hang` sends none, and `drop` closes the connection without one. */
 export type SinkAnswer = number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'drop';
 
 export interface WebhookSink extends AsyncDisposable {
@@ -18,7 +17,7 @@ export interface WebhookSink extends AsyncDisposable {
   url: string;
   port: number;
   received: Received[];
-  /** Sets the response to all later requests: a constant, or a function of the request. Before, it is 204. */
+  /** Sets the response to all further requests: a constant, or a function of the request. Until then, it is 204. */
   answers(answer: SinkAnswer | ((received: Received) => SinkAnswer)): void;
 }
 

@@ -17,7 +17,6 @@ import {
 export interface WrittenPart {
   page: string;
   name: string;
-  /** The lines, generated from the code. */
   lines: () => string[];
 }
 
@@ -56,7 +55,7 @@ export function partIn(text: string, { name }: WrittenPart): string | undefined 
   return rest?.split(end, 1)[0];
 }
 
-/** Returns a page's text with the part regenerated. Throws if the page has no place for it. */
+/** Returns a page's text with the part regenerated. Throws if the page lacks the part's comments. */
 export function withPart(text: string, part: WrittenPart): string {
   const [before, rest] = text.split(beginning(part.name));
   const endsAt = rest?.indexOf(end) ?? -1;

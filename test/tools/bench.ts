@@ -6,7 +6,7 @@ import { CliHome } from '../support/run-cli.ts';
 import type { StoredChange } from './compare.ts';
 import { loadConfigFor } from './fake-config.ts';
 
-/** The place on the whitelist of the bench's key. */
+/** The place id on the whitelist of the bench's key. */
 export const place = 42;
 
 /** The built rankd on a fake Roblox. Its daemons run one after another, on the same data directory. */
@@ -14,7 +14,7 @@ export interface Bench extends AsyncDisposable {
   /** The daemon's home, in which tests can also run commands. */
   home: CliHome;
   fake: FakeOpenCloud;
-  /** The secret of a key that may rank from `place`. */
+  /** The secret of a key with `place` on its whitelist. */
   secret: string;
   /** Members added to the sample group, each with one role in addition to the base role. */
   members: number[];
@@ -22,13 +22,15 @@ export interface Bench extends AsyncDisposable {
   rolesAtFirst: Map<number, number[]>;
   /** `env`: additional variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
-  /** Returns every rank change in the history, oldest first. */
+  /** Returns all rank changes, oldest first. */
   history(): Promise<StoredChange[]>;
-  /** Waits up to `timeoutMs` until no change is pending or unknown. Resolves with the number that still are. */
+  /**
+   * Waits up to `timeoutMs` until no change is pending or unknown. Resolves with the number of changes that still are.
+   */
   openAfter(timeoutMs: number): Promise<number>;
 }
 
-/** The ranks that members of a bench get; none is the base role's. */
+/** The ranks between which the members of a bench are moved. None is the base role's. */
 export const benchRanks = [10, 20, 50];
 
 export async function openBench({

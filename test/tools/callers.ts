@@ -6,7 +6,7 @@ import type { SeededRandom } from './random.ts';
 interface Order {
   rankeeId: number;
   newRankId: number;
-  /** The request's name and, if it is repeatable, its idempotency key. */
+  /** The request's name; if the request is repeatable, also its idempotency key. */
   command: string;
   isRepeatable: boolean;
 }
@@ -19,11 +19,11 @@ interface AnyUrl {
 /** Simulated game servers that request rank changes and record the responses. */
 export class Callers {
   readonly answered: Answered[] = [];
-  /** The number of responses for each status; 0 means no response. */
+  /** The number of requests, keyed by the status of the response. Status 0 means that there was none. */
   readonly answers = new Map<number, number>();
   readonly #bench: Bench;
   readonly #random: SeededRandom;
-  /** Repeatable requests to retry, because they got no response, 409 or 503. */
+  /** Repeatable requests that got no response, a 409 or a 503, and are to be retried. */
   readonly #unanswered: Order[] = [];
   #orders = 0;
 
@@ -38,8 +38,8 @@ export class Callers {
   }
 
   /**
-   * Requests changes to `members` one after another until `stop` is aborted or, with a single URL, a response is
-   * missing. Calls `anyUrl` for each request.
+   * Requests changes to `members`, one after another, until `stop` is aborted. With a fixed URL, also stops once a
+   * request gets no response. Otherwise, calls `anyUrl` for each request.
    */
   async run(url: string | AnyUrl, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
     while (!stop?.aborted) {
@@ -53,14 +53,14 @@ export class Callers {
     }
   }
 
-  /** Sends a request to any daemon; if `isHurried`, sends it twice at once, like an impatient caller. */
+  /** Sends a request to any daemon; if `isHurried`, sends it twice at the same time, as an impatient caller would. */
   async #sendToAny({ anyUrl, answerWithinMs }: AnyUrl, order: Order, isHurried: boolean): Promise<number> {
     const sent = () => this.send(anyUrl(), order, AbortSignal.timeout(answerWithinMs));
     const [status] = await Promise.all(isHurried ? [sent(), sent()] : [sent()]);
     return status;
   }
 
-  /** Requests a change to one of `members`. Resolves with the status, or 0 without a response. */
+  /** Requests a change to one of `members`. Resolves with the status, or with 0 if there is no response. */
   async ask(url: string, members: number[]): Promise<number> {
     return this.send(url, this.#newOrder(members));
   }

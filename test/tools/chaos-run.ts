@@ -17,22 +17,22 @@ import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
 export interface ChaosOptions {
   rounds: number;
   /**
-   * The number of groups that share the rounds in parallel, because most of a round is waiting. Each group has its own
-   * PostgreSQL and daemons.
+   * The number of groups that run the rounds in parallel. This saves time, because a round mostly waits. Each group has
+   * its own PostgreSQL server and daemons.
    */
   sideBySide: number;
   nodes: number;
   /** The number of faults in a round. */
   calamities: number;
-  /** The longest duration of a fault, except that of suspending all nodes but one. */
+  /** The longest duration of a fault, unless the fault suspends all nodes but one. */
   maxStillMs: number;
-  /** Roblox's longest response time in half of the rounds, in which faults then hit writes in flight. */
+  /** Roblox's longest response time in half of the rounds. In these, faults occur while writes are in flight. */
   maxAnswerMs: number;
   seed: number;
   say: (line: string) => void;
 }
 
-/** `lateWrites`: the number of late writes in the audit log, which nodes that are suspended during a write can make. */
+/** `lateWrites`: the number of late writes in the audit log. A node that is suspended during a write can make one. */
 export interface ChaosReport extends CrashReport {
   lateWrites: number;
 }
@@ -42,7 +42,7 @@ const callerCount = 8;
 const reconciledWithinMs = 60_000;
 const answerWithinMs = 12_000;
 
-/** Causes faults in PostgreSQL and in several daemons on it, while callers send requests to any daemon. */
+/** Causes faults in PostgreSQL and in the daemons that share it, while callers send requests to random daemons. */
 export async function runChaos({ rounds, sideBySide, seed, ...options }: ChaosOptions): Promise<ChaosReport> {
   return shareRounds({ rounds, sideBySide, seed }, (share) => chaosIn({ ...options, ...share }));
 }
@@ -97,7 +97,7 @@ interface Node {
   home: CliHome;
   proxy: StoreProxy;
   daemon: DaemonProcess | undefined;
-  /** The logs of the node's earlier daemons. */
+  /** The logs of the node's previous daemons. */
   logs: string[];
 }
 
@@ -168,7 +168,7 @@ const calamities: readonly Calamity[] = [
   },
 ];
 
-/** Nodes that have requests in flight, or that have sent no heartbeat since $1. */
+/** Selects the nodes that have requests in flight, or that have sent no heartbeat since $1. */
 const busyNodes = `
   SELECT id FROM rankd.nodes
   WHERE ended_by IS NULL AND name IS NOT NULL AND (beaten_at <= $1 OR (status::jsonb ->> 'requestsInFlight')::int > 0)`;
@@ -188,14 +188,19 @@ interface World extends AsyncDisposable {
   /** Resolves as soon as Roblox is handling a write, or after two seconds without one. */
   writeUnderWay(): Promise<void>;
   anyNode(): Node;
-  /** Returns any node's URL, even if the node does not respond, like a load balancer without health checks. */
+  /** Returns a random node's URL, even if the node does not respond, as a load balancer without health checks would. */
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;
-  /** Waits until no daemon has a request in flight: even a request that its caller abandoned can begin a change. */
+  /**
+   * Waits until no daemon has a request in flight, because even a request that its caller has abandoned can begin a
+   * change.
+   */
   answered(): Promise<void>;
   mishaps(): Promise<Mishaps>;
-  /** Writes the history, the audit log, the fake's writes, the responses and the logs to a file; returns its path. */
+  /**
+   * Writes the history, the audit log, the fake's writes, the responses and the logs to a file, and returns its path.
+   */
   writeRecords(seed: number): Promise<string>;
 }
 

@@ -1,30 +1,29 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
 /**
- * The parts of a rank change that `compare` uses. The history's rows and `history list --json` share these fields,
- * except where noted.
+ * The fields of a rank change that `compare` uses. Except where noted, the records in the store and the output of
+ * `history list --json` have all of them.
  */
 export interface StoredChange {
   id: string;
   state: string;
   rankeeId: number;
   newRankId: number;
-  /** Role ids, ascending, with the base role if rankd knew its id. */
+  /** Role ids in ascending order, including the base role if rankd knew its id. */
   rolesBefore: number[];
   rolesAfter: number[];
-  /** The caller's name for the request, which repeated requests share. */
+  /** The caller's name for the request. If the caller repeats the request, the name stays the same. */
   command?: string | null | undefined;
   dryRun: boolean;
-  /** `compensate` if the change was being reverted. `history list` does not have this field. */
+  /** `compensate` if the change was being reverted. `history list` omits this field. */
   phase?: string;
   /** The intended roles (ids as in `rolesAfter`) if the change was reverted. */
   meant?: number[] | undefined;
 }
 
-/** A response to a request for a change. */
 export interface Answered {
   status: number;
-  /** The change's id from the header `x-rank-change`; empty if the response does not have the header. */
+  /** The change's id in the header `x-rank-change`; empty if the response lacks the header. */
   changeId: string;
   rankeeId: number;
   newRankId: number;
@@ -32,11 +31,11 @@ export interface Answered {
 
 /** The inconsistencies, one sentence each. */
 export interface Disagreements {
-  /** Answered with 200, but not in the history as applied. */
+  /** Requests that got a 200, but are not in the history as applied. */
   lost: string[];
-  /** Applied more than once. */
+  /** Requests that were applied more than once. */
   doubled: string[];
-  /** Effective writes that belong neither to an applied change nor to a reverted one. */
+  /** Writes that had an effect, but belong neither to an applied change nor to a reverted one. */
   stray: string[];
   /** Inconsistencies between the responses, the history and the members' roles. */
   differing: string[];
@@ -68,7 +67,7 @@ export function compare({ history, ...rest }: Story): Disagreements {
 }
 
 /**
- * Adds the base role to a finished change's roles: every member has it, even if rankd did not know its id.
+ * Adds the base role to the roles of a finished change, because every member has it, even if rankd did not know its id.
  */
 function withBase(change: StoredChange, base: number): StoredChange {
   const added = (ids: number[]) => (ids.length === 0 || ids.includes(base) ? ids : sorted([...ids, base]));
@@ -83,7 +82,7 @@ function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: StoredC
   return [`${changeId} of member ${rankeeId} was answered with 200 and is ${kept?.state ?? 'missing'} in the history`];
 }
 
-/** Finds an error response whose change did not fail. Ignores 504, which means that the outcome is unknown. */
+/** Reports an error response whose change did not fail. Ignores 504, which means that the outcome is unknown. */
 function denied({ status, changeId }: Answered, kept: StoredChange | undefined): string[] {
   if (status === 200 || status === 504 || changeId === '' || kept?.state === 'refused' || kept?.state === 'failed')
     return [];
@@ -91,7 +90,7 @@ function denied({ status, changeId }: Answered, kept: StoredChange | undefined):
 }
 
 function doubled({ history }: Story): string[] {
-  // includes changes without a write, because a repeated request must get the first outcome
+  // includes changes without a write, because a repeated request must get the outcome of the first one
   const applied = history.filter(isApplied);
   const byRequest = Map.groupBy(applied, ({ command }) => command);
   return [...byRequest].flatMap(([command, changes]) =>
@@ -100,8 +99,8 @@ function doubled({ history }: Story): string[] {
 }
 
 /**
- * Finds a write that no change explains. An applied change explains all of its writes; a reverted one explains the
- * writes that it made and those that reverted them.
+ * Reports the first write that no change explains. An applied change explains all of its writes; a reverted one
+ * explains the writes that it made and those that reverted them.
  */
 function stray(userId: number, { fake, history }: Story): string[] {
   const seen = fake.journal
@@ -137,7 +136,7 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   let held = sorted([base, ...roles]);
   for (const { id, state, phase, rolesBefore, rolesAfter } of history.filter((change) => isOf(change, userId))) {
     if (!isSame(rolesBefore, held)) found.push(`${id} began with ${rolesBefore}, member ${userId} held ${held}`);
-    // a reverted change can leave the roles different, if Roblox refused to restore them
+    // a reverted change can leave the roles different if Roblox refused to restore them
     const mayChange = state === 'applied' || phase === 'compensate';
     if (!mayChange && !isSame(rolesBefore, rolesAfter)) found.push(`${id} is ${state} and changed roles`);
     held = rolesAfter;

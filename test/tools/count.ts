@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
-/** `npm run count`: counts the TypeScript files of `src` and their lines, by folder. */
+/** `npm run count`: counts the TypeScript files in `src` and their lines, by folder. */
 
 const root = resolve(import.meta.dirname, '..', '..');
 
@@ -37,7 +37,7 @@ function importsOf(path: string, text: string): string[] {
   );
 }
 
-/** Returns files that are so small that they belong in their only importer. */
+/** Returns the files that are small enough to be merged into the only file that imports them. */
 export function fragments(files: readonly SourceFile[]): SourceFile[] {
   return files.filter(({ lines, importers }) => lines < 30 && importers.length === 1);
 }

@@ -8,14 +8,14 @@ import { SeededRandom } from './random.ts';
 export interface CrashOptions {
   rounds: number;
   /**
-   * The number of daemons that share the rounds in parallel, each with a separate group: most of a round is waiting
-   * until reads have caught up.
+   * The number of groups, each with its own daemon, that run the rounds in parallel. This saves time, because a round
+   * mostly waits until reads are certain to be current.
    */
   sideBySide: number;
   /** The number of kills before the remaining changes are reconciled and compared. */
   killsPerRound: number;
   seed: number;
-  /** Prints a line of a round's report. */
+  /** Prints a line of the report. */
   say: (line: string) => void;
 }
 
@@ -86,8 +86,8 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
 }
 
 /**
- * Starts a daemon, and kills it under load. The last one of a round lives until a request has succeeded, because only
- * an acknowledged change can count as lost.
+ * Starts a daemon, and kills it under load. The last daemon of a round is killed only after a request has succeeded,
+ * because only an acknowledged change can be lost.
  */
 async function killAtWork(
   bench: Bench,
@@ -109,11 +109,11 @@ async function killAtWork(
 export interface Mishaps {
   /** The members with late writes. Their roles may differ from the history. */
   late: readonly number[];
-  /** The intended roles in reverted changes, by change id. */
+  /** The roles that each reverted change was meant to give, keyed by change id. */
   putBack: ReadonlyMap<string, number[]>;
 }
 
-/** Compares all records. Skips the roles of members with open changes or late writes. */
+/** Compares all records, except for members with open changes or late writes. */
 export async function examine(bench: Bench, callers: Callers, mishaps?: Mishaps) {
   const { late = [], putBack } = mishaps ?? {};
   const history = (await bench.history()).map((change) => ({ ...change, meant: putBack?.get(change.id) }));

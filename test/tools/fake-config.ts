@@ -1,6 +1,5 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
-/** Returns a `rankd.yaml` for the fake. */
 export function configFor({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl }: FakeOpenCloud): string {
   return `group:
   id: ${groupId}

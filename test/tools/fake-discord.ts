@@ -6,7 +6,7 @@ import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 import { listenOrExit } from './shell.ts';
 
-/** `npm run fake-discord`: a fake Discord and a program that receives webhooks, for manual tests. Ends on SIGINT. */
+/** `npm run fake-discord`: a fake Discord and a program that receives webhooks, for manual tests. Exits on SIGINT. */
 const { port, command, to, ...given } = new Command('npm run fake-discord --')
   .description(
     'Simulates a Discord channel with its limits, slash commands, and a program that receives webhooks; ends on Ctrl-C.',

@@ -19,7 +19,7 @@ interface Options {
 
 /**
  * `npm run fake-roblox`: a fake Open Cloud for manual tests. A line of JSON on standard input adds a fault for the next
- * requests, and `clear` removes all faults. Ends on SIGINT.
+ * requests, and `clear` removes all faults. Exits on SIGINT.
  */
 const { port, group, latency, lag, limit, writeScope, publicRoles } = new Command('npm run fake-roblox --')
   .description('Simulates Open Cloud on this machine, for manual tests; ends on Ctrl-C.')

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { Config, formatCode, LuaVersion, OutputVerification } from '@johnnymorganz/stylua';
 
 /**
- * `npm run lint` and `npm run format`: checks that every Luau file is formatted by StyLua. With --write, formats it.
+ * Part of `npm run lint` and `npm run format`: checks that every Luau file is formatted as StyLua would format it. With
+ * --write, formats the files.
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -5,8 +5,9 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { pacedTime } from '../support/paced-clock.ts';
 
 /**
- * `npm run game-transcript`: prints a transcript of each command in each admin system, with real Luau, the built daemon
- * and a fake Open Cloud. Ann and Annabel have similar names; a third player's display name is a different user's name.
+ * `npm run game-transcript`: runs every command in every admin system, on real Luau, with the built daemon and a fake
+ * Open Cloud, and prints a transcript. Some names are ambiguous: Annabel's begins with Ann's, and the display name of a
+ * third player is the name of a different user.
  */
 await using home = await openCloudHome();
 const { group } = home.roblox;

@@ -8,8 +8,8 @@ import type { Ask, Got, ModelWorld } from './model-world.ts';
 export interface Model {
   held: Map<number, number[]>;
   /**
-   * False after a fault or an unpredictable repeat, until every change is reconciled: in the meantime, the model can't
-   * predict responses.
+   * False from a fault or an unpredictable repeat until every change is reconciled, because the model can't predict the
+   * responses in between.
    */
   isCalm: boolean;
   hasLadder: boolean;
@@ -18,7 +18,7 @@ export interface Model {
 
 type Command = fc.AsyncCommand<Model, ModelWorld, false>;
 
-/** Random sequences of actions by callers, operators and Roblox, and of restarts. */
+/** Generates sequences of requests by callers and operators, faults and read lags of Roblox, and restarts. */
 export const modelCommands = fc.commands<Model, ModelWorld, false>(
   [
     asks().map((ask) => command(`ask ${show(ask)}`, (model, world) => askOne(model, world, ask))),
@@ -106,7 +106,7 @@ async function askAsOperator(model: Model, world: ModelWorld, ask: Ask): Promise
   expectEffect(model, world, { ask, status, text: '' });
 }
 
-/** Sends concurrent requests. Only the history shows their order, which determines the results. */
+/** Sends concurrent requests. Their results depend on their order, which only the history shows. */
 async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrouble = false } = {}): Promise<void> {
   const answers = await Promise.all(all.map((ask) => world.ask(ask)));
   for (const [index, got] of answers.entries()) {
@@ -122,7 +122,10 @@ async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrou
   if (model.isCalm) await reconcile(model, world);
 }
 
-/** True if a request is one of at least three for a member, and lagging reads can delay it beyond its deadline. */
+/**
+ * True if lagging reads can delay a request beyond its deadline, because it is one of at least three for the same
+ * member.
+ */
 function waitsForReads({ fake }: ModelWorld, all: Ask[], index: number): boolean {
   return fake.lagMs > 0 && all.filter(({ userId }) => userId === all[index]?.userId).length > 2;
 }
@@ -189,7 +192,7 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
   return fc.oneof({ weight: 3, arbitrary: ofRank }, { weight: 1, arbitrary: ofRole });
 }
 
-/** Generates faults. Roblox does not carry out writes that it refuses, but other failed writes may have an effect. */
+/** Generates faults. Roblox does not carry out writes that it refuses, but other failed writes can have an effect. */
 function faults(): fc.Arbitrary<Fault> {
   const write = fc.constantFrom('assign' as const, 'unassign' as const);
   const broken = fc.constantFrom<FaultKind>(

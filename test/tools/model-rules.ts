@@ -1,7 +1,7 @@
 import type { RoleChangeKind } from '../../src/core/model.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 
-/** The sample group's roles that a member can hold in addition to the base role, by rank. */
+/** The sample group's roles that a member can hold in addition to the base role, keyed by rank. */
 const roleIdsByRank: Record<number, number> = {
   1: sampleRoles.recruit,
   10: sampleRoles.trainee,
@@ -12,10 +12,13 @@ const roleIdsByRank: Record<number, number> = {
 
 /** The acting account's rank. The account can change only lower roles. */
 const actingRank = 200;
-/** The model's rank for the base role, which a request names by its id: on Roblox, it shares rank 1 with recruit. */
+/**
+ * The base role's rank in the model. Requests name the base role by its id, because on Roblox it shares rank 1 with the
+ * role `recruit`.
+ */
 const baseRank = 0;
 
-/** The ladder in the worlds that have one. */
+/** The ladder of the worlds that have one. */
 export const ladder = [1, 10, 20];
 /** The rank of a role that is not on the ladder. */
 export const alongside = 50;
@@ -26,7 +29,7 @@ export interface Expected {
   held: number[] | undefined;
 }
 
-/** Models a rank change without a platform, failures or time. `held`: `undefined` for a user who is not a member. */
+/** Predicts the result of a rank change that no failure affects. `held`: `undefined` for a user who is not a member. */
 export function expectedOf(
   held: number[] | undefined,
   ask: { userId: number; rank: number; kind?: RoleChangeKind | undefined },
@@ -50,7 +53,7 @@ export function expectedOf(
   return { status: 200, held: idsOf([...kept, rank]) };
 }
 
-/** Models adding or removing the role `alongside`, which does not change other roles. */
+/** Predicts the result of adding or removing the role `alongside`, which does not change other roles. */
 function expectedAlongside(
   held: number[] | undefined,
   { userId, rank, kind }: { userId: number; rank: number; kind: RoleChangeKind },

@@ -18,7 +18,7 @@ import { ladder } from './model-rules.ts';
 export interface Ask {
   userId: number;
   rank: number;
-  /** If set, the request adds or removes an extra role, the one with this rank. */
+  /** If set, the request adds or removes the extra role with this rank. */
   kind?: RoleChangeKind | undefined;
   idempotencyKey?: string | undefined;
 }
@@ -34,7 +34,7 @@ const operator = 'cli:ann@host';
 /** In real time. Reconciling a change without effect takes 8 s of accelerated time. */
 const reconcilesWithinMs = 5_000;
 
-/** A daemon on the fake, both on an accelerated clock, and all its responses. */
+/** A daemon and a fake Roblox, both on an accelerated clock, and all responses so far. */
 export class ModelWorld implements AsyncDisposable {
   readonly fake: FakeOpenCloud;
   readonly #dir = new TempDir();
@@ -77,7 +77,7 @@ export class ModelWorld implements AsyncDisposable {
     return world;
   }
 
-  /** Sends a game's request. */
+  /** Sends a request as a game would. */
   async ask({ userId, rank, kind, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
     const { rankeeId, newRankId, ...request } = this.#request({ userId, rank }, idempotencyKey);
     const path = kind === undefined ? 'v1/ranker' : `v2/roles/${kind === 'role_added' ? 'add' : 'remove'}`;
@@ -93,7 +93,7 @@ export class ModelWorld implements AsyncDisposable {
     return { ...answered, isReplayed: headers['idempotent-replayed'] === 'true', text };
   }
 
-  /** Changes a rank like a command, next to the running daemon. Resolves with the change's state. */
+  /** Changes a rank as a command would while the daemon is running. Resolves with the change's state. */
   async askAsOperator(ask: Ask): Promise<string> {
     await using app = await openRanking(this.#options);
     using deadline = deadlineIn(clock, app.deadlineMs);
@@ -143,7 +143,7 @@ export class ModelWorld implements AsyncDisposable {
     return this.#daemon;
   }
 
-  /** Names each request uniquely, to detect changes that are applied twice. Repeated requests share their name. */
+  /** Names each request uniquely, to detect changes that are applied twice. A repeated request has the same name. */
   #request({ userId, rank }: Ask, name?: string) {
     this.#requests += 1;
     const command = name ?? `request ${this.#requests}`;

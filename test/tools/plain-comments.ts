@@ -19,7 +19,7 @@ const lineComment = /^\s*(\/\/+|--+(?!\[))\s*/;
 const blockStart = /^\s*(\{?\/\*+|--\[\[)\s*$/;
 const afterCode = /^(?:[^'"`]|'[^']*'|"[^"]*"|`[^`]*`)*?\s(?:\/\/|\/\*|--) (.*)$/;
 
-/** Returns the text if a comment begins on this line. */
+/** Returns the first line of the comment that begins on this line, if any. */
 function commentIn(line: string, before = ''): string | undefined {
   if (blockStart.test(before)) return line.replace(/^[\s*]+/, '');
   if (lineComment.test(line)) return lineComment.test(before) ? undefined : line.replace(lineComment, '');

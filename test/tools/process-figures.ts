@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A process's resources, as reported by Linux. */
+/** The resources that a process uses, as reported by Linux. */
 export interface ProcessFigures {
   residentMiB: number;
   /** The virtual size of private data, including JavaScript's heap and native heaps. */

@@ -10,7 +10,7 @@ import { freePort } from './shell.ts';
 /** The timeout for a command and for a daemon's start. */
 const timeoutMs = 60_000;
 
-/** The Node.js that runs rankd, and rankd's script. */
+/** The paths of the Node.js that runs rankd, and of rankd's script. */
 export interface Program {
   node: string;
   script: string;
@@ -53,7 +53,7 @@ export class RankdByHand {
     return told();
   }
 
-  /** Sends the request in a page's `curl` line. Throws unless the response is 200. */
+  /** Sends the request of a `curl` line from a page. Throws unless the response is 200. */
   async request(line: string): Promise<void> {
     const [, url = '', keyFile = '', body = ''] =
       /^curl -sw '\\n' '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];
@@ -70,7 +70,7 @@ export class RankdByHand {
     if (answer.statusCode !== 200) throw new Error(`The response is ${answer.statusCode}: ${told}`);
   }
 
-  /** Starts a daemon. Resolves once it listens. */
+  /** Resolves once the daemon is listening. */
   async serve(...options: string[]): Promise<void> {
     const child = this.#start(['serve', ...options]);
     const told = collect(child);
@@ -83,7 +83,7 @@ export class RankdByHand {
     }
   }
 
-  /** Stops the daemon. On Windows, which has no SIGTERM, this kills it. */
+  /** On Windows, which does not have SIGTERM, this kills the daemon. */
   async stop(): Promise<void> {
     const code = await this.#end('SIGTERM');
     if (code !== 0 && code !== null) throw new Error(`The daemon exited with ${code}.`);
@@ -93,7 +93,7 @@ export class RankdByHand {
     await this.#end('SIGKILL');
   }
 
-  /** Resolves with the exit code; `null` if the signal killed the process. */
+  /** Resolves with the exit code, or `null` if the signal killed the process. */
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#daemon;
     this.#daemon = undefined;
@@ -129,8 +129,8 @@ function collect(child: ChildProcessWithoutNullStreams): () => string {
 }
 
 /**
- * Returns this process's environment with a different home and, except on Windows, with a data directory: otherwise,
- * commands would use a service's data directory if the machine has one.
+ * Returns this process's environment with a different home and, except on Windows, with a data directory. Without that,
+ * commands would use the data directory of a rankd service if the machine has one.
  */
 function homeOf(folder: string): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(([name]) => !/^(npm|rankd|xdg)_/i.test(name));

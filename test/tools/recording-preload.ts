@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import './pictured-user.ts';
 
-/** Preloaded for recordings: fixes the user, the time and the random numbers, which makes the output reproducible. */
+/** Preloaded for recordings: fixes the user, the time and the random numbers, to make the output reproducible. */
 const require = createRequire(import.meta.url);
 const crypto = require('node:crypto') as typeof import('node:crypto');
 const { RECORDING_SEED: seed = '', RECORDING_NOW: now = '0' } = process.env;

@@ -9,8 +9,8 @@ import { configFor } from './fake-config.ts';
 import { TerminalPicture } from './terminal-picture.ts';
 
 /**
- * `npm run recording`: runs commands of the built rankd on a terminal, next to a daemon and a fake Roblox, and records
- * the screen in docs/recording.svg. The result is reproducible.
+ * `npm run recording`: runs commands of the built rankd on a terminal, with a daemon and a fake Roblox, and records the
+ * screen in docs/recording.svg. The result is reproducible.
  */
 const columns = 100;
 const scene = [

@@ -8,7 +8,7 @@ export interface RevocationOptions {
   daemons: number;
   /** The environment for each daemon and command, e.g. with the store's URL. */
   env: Record<string, string>;
-  /** The number of requests that must begin after a revocation. Keys are revoked until it is reached. */
+  /** The number of requests that must begin after a revocation. Keys are revoked until this number is reached. */
   wanted: number;
   say?: (line: string) => void;
 }
@@ -17,11 +17,11 @@ export interface RevocationReport {
   revocations: number;
   /** The number of requests that began before `rankd key revoke` returned. */
   before: number;
-  /** The number of requests that began later. */
+  /** The number of requests that began after it returned. */
   after: number;
   /** The number of later requests that succeeded; must be 0. */
   accepted: number;
-  /** The number of later requests with a response other than 200 and 401. */
+  /** The number of later requests with a status other than 200 or 401. */
   others: number;
 }
 

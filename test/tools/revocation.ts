@@ -4,8 +4,8 @@ import { startPostgres } from '../support/postgres.ts';
 import { runRevocations } from './revocation-run.ts';
 
 /**
- * `npm run revocation`: revokes keys under load at several daemons on one PostgreSQL; exits with 1 if a later request
- * got a response other than 401.
+ * `npm run revocation`: revokes keys while several daemons on one PostgreSQL server are under load. Exits with 1 if a
+ * request that began later got a response other than 401.
  */
 const { daemons, requests } = new Command('npm run revocation --')
   .description(

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { delimiter } from 'node:path';
 import { documentedPort } from '../support/readme-commands.ts';
 
-/** Runs commands in a shell, without this project's own programs on the path. */
+/** Runs commands in a shell, without this project's own programs on the PATH. */
 export class Shell {
   /** The last command's output. */
   lastOutput = '';
@@ -14,7 +14,7 @@ export class Shell {
   readonly #env: Record<string, string>;
   #server: ChildProcess | undefined;
 
-  /** `port` replaces the one in the commands. */
+  /** `port` replaces the documented port in the commands. */
   constructor({ folder, port, env }: { folder: string; port: number; env: Record<string, string> }) {
     this.#folder = folder;
     this.#port = String(port);
@@ -30,7 +30,7 @@ export class Shell {
     return secondsSince(startedAt);
   }
 
-  /** Starts a daemon, which `stop` ends. Resolves with the seconds until it listens. */
+  /** Starts a daemon. Resolves with the number of seconds until it is listening. */
   async serve(command: string): Promise<number> {
     const startedAt = performance.now();
     const child = this.#start(command);

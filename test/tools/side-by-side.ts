@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 /**
  * `node test/tools/side-by-side.ts SCRIPT…`: runs scripts from package.json concurrently, and prints each script's
- * output as a whole. Fails if one of them fails.
+ * whole output when it ends. Fails if one of them fails.
  */
 async function run(script: string): Promise<boolean> {
   const child = spawn('npm', ['run', script], {

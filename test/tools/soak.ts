@@ -9,8 +9,8 @@ import { figuresOf, median, type ProcessFigures } from './process-figures.ts';
 import { SeededRandom } from './random.ts';
 
 /**
- * `npm run soak -- --minutes 10`: steady load with faults; exits with 1 if memory or handles grow, or if anything is
- * inconsistent.
+ * `npm run soak -- --minutes 10`: applies a steady load and causes faults. Exits with 1 if memory or handles grow, or
+ * if anything is inconsistent.
  */
 const { minutes, limit, seed } = new Command('npm run soak --')
   .description('Applies steady load with faults; exits with 1 if memory or handles grow, or if records disagree.')
@@ -90,7 +90,7 @@ async function sample(): Promise<void> {
   }
 }
 
-/** Prints the result, and resolves with the exit code. */
+/** Prints the results, and resolves with the exit code. */
 async function conclude(): Promise<number> {
   const history = await bench.history();
   // ignores stray writes, because a change that exhausts the budget halfway is reverted

@@ -3,18 +3,19 @@ import { connect, createServer, type Socket } from 'node:net';
 /** A proxy between a node and PostgreSQL. It forwards, delays or holds bytes, or breaks all connections. */
 export interface StoreProxy extends AsyncDisposable {
   port: number;
-  /** `hold`: forwards nothing, and notifies neither side. A number delays each chunk by that many milliseconds. */
+  /**
+   * `hold`: forwards nothing, but leaves the connections open. A number delays each chunk by that many milliseconds.
+   */
   mode: 'pass' | 'hold' | number;
   cut(): void;
   /** PostgreSQL's port for new connections. */
   serverPort: number;
   /** The number of connections made through the proxy. */
   readonly made: number;
-  /** The number of round trips. Requests on a connection before its next response belong to the same trip. */
+  /** The number of round trips. All requests on a connection before its next response count as one trip. */
   readonly trips: number;
 }
 
-/** Starts a proxy for a PostgreSQL server on this machine. */
 export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
   let serverPort = firstPort;
   const pairs = new Set<Socket[]>();
@@ -47,7 +48,7 @@ export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
       });
     }
   });
-  /** Resolves when the next chunk may pass. */
+  /** Resolves when the next chunk can be forwarded. */
   const turn = () =>
     new Promise<void>((resolve) => {
       if (mode === 'hold') held.push(resolve);

@@ -1,11 +1,11 @@
-/** One line of a terminal, in pieces with the same style. */
+/** A line on the terminal, split into pieces of the same style. */
 type Line = Array<{ text: string; style: string }>;
 
 interface Shown {
   line: Line;
   /** Milliseconds after the start. */
   at: number;
-  /** The time at which the line is fully typed, on the same scale; `undefined` for a command's output. */
+  /** The time at which the line is fully typed, in the same unit; `undefined` for output. */
   typedUntil?: number;
 }
 
@@ -122,7 +122,7 @@ function escaped(text: string): string {
 
 const colours = ['', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', ''];
 
-/** Returns the final lines on the terminal. Throws for an unknown escape sequence. */
+/** Returns the lines that the output leaves on the terminal. Throws for an unknown escape sequence. */
 function linesOf(output: string, columns: number): Line[] {
   const lines: Array<Array<{ character: string; style: string }>> = [[]];
   let column = 0;

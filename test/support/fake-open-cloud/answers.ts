@@ -23,7 +23,7 @@ export class Refused extends Error {
   }
 }
 
-/** Builds an error in the v2 envelope. Messages are made up if Roblox's are unknown. */
+/** Builds an error in the v2 envelope. Messages are made up where Roblox's are unknown. */
 export function v2Error(status: number, code: string, message: string, headers: Record<string, string> = {}): Refused {
   return new Refused(json(status, { code, message }, headers));
 }

@@ -1,7 +1,7 @@
 import { v2Error } from './answers.ts';
 import type { Operation } from './journal.ts';
 
-/** The key owner's limit per window for each operation; an operation without an entry has no limit. */
+/** The key owner's limit for each operation, in calls per window. An operation without an entry has no limit. */
 export type Limits = Partial<Record<Operation, number>>;
 
 export const documentedLimits: Limits = {
@@ -18,9 +18,8 @@ export const documentedLimits: Limits = {
 export class Budgets {
   limits: Limits;
   windowMs: number;
-  /** True to send `retry-after` with a call that exceeds `limits`. */
+  /** True to send `retry-after` in the response to a call that exceeds `limits`. */
   sendsRetryAfter = true;
-  /** True to send the three `x-ratelimit` headers. */
   sendsHeaders = true;
   /** A second limit for each operation, which no header reports: `burst` calls at once, then `perSecond`. */
   hidden: { burst: number; perSecond: number } | undefined;
@@ -34,7 +33,7 @@ export class Budgets {
     this.#now = now;
   }
 
-  /** Uses up calls, like a different program with a key from the same owner. */
+  /** Uses up calls, as another program with a key of the same owner would. */
   use(operation: Operation, calls: number): void {
     this.#window(operation).used += calls;
   }

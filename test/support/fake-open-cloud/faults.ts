@@ -1,10 +1,10 @@
 import type { JournalEntry, Operation } from './journal.ts';
 
 /**
- * `status N`: that status, with an error in its usual envelope · `html`, `empty`, `truncated` (half a JSON text),
+ * `status N`: that status, with an error in its usual envelope · `html`, `empty`, `truncated` (half of the JSON),
  * `oversized`, `redirect`: typical of a broken proxy · `cut`: the connection ends in the middle of the body · `reset`:
- * the connection ends without a response · `body`: the given body instead of the right one · `hang`: no response at
- * all · `slow`: the right response, but late.
+ * the connection ends without a response · `body`: the given body instead of the right one · `hang`: no response at all
+ * · `slow`: the right response, but late.
  */
 export type FaultKind =
   | `status ${number}`
@@ -22,11 +22,14 @@ export type FaultKind =
 export interface Fault {
   operation: Operation | 'any';
   kind: FaultKind;
-  /** `after`: the request is carried out first. `before`, the default: it is not, except with `slow`. */
+  /**
+   * `after`: the request is carried out before the fault occurs. `before`, the default: it is not carried out, except
+   * with `slow`.
+   */
   when?: 'before' | 'after';
   /** The number of requests that the fault affects; 1 by default. */
   times?: number;
-  /** The number of matching requests that pass first. */
+  /** The number of matching requests to let through before the fault occurs. */
   skip?: number;
   /** If set, the fault affects only requests about this user. */
   userId?: number;
@@ -36,7 +39,7 @@ export interface Fault {
   delayMs?: number;
   /** The response's body for the kind `body`; for a status, it replaces the usual envelope. */
   body?: string;
-  /** Headers for the response of a status, `html` or `redirect`, e.g. `retry-after`. */
+  /** Additional headers for a `status N`, `html` or `redirect` response, e.g. `retry-after`. */
   headers?: Record<string, string>;
 }
 
@@ -54,7 +57,7 @@ export class Faults {
     this.#waiting = [];
   }
 
-  /** Uses up the next fault for this request, if any. */
+  /** Returns the next fault for this request, if any, and uses it up. */
   take(entry: JournalEntry): Fault | undefined {
     for (const fault of this.#waiting.filter((one) => matches(one, entry))) {
       if (fault.skip > 0) {

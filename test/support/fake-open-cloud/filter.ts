@@ -8,8 +8,8 @@ export type MembershipFilter =
 const maxUsers = 50;
 
 /**
- * Parses a memberships filter: `user ==`, `role ==` (only within one group) or `user in` (only over all groups, which
- * the path calls `-`).
+ * Parses a filter for memberships: `user ==`, `role ==` (only within a group) or `user in` (only across all groups, for
+ * which the path has `-`).
  */
 export function parseFilter(text: string | null, { anyGroup }: { anyGroup: boolean }): MembershipFilter {
   if (text === null || text === '') {

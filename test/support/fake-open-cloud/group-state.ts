@@ -5,7 +5,7 @@ export interface FakeRole {
   isBase?: boolean;
   /** The permission "Manage lower-ranked member ranks". */
   changeRank?: boolean;
-  /** True if the list of roles omits it, but a read of this one role shows it. */
+  /** True if the list of roles omits this role, but a read of the role itself returns it. */
   isPrivate?: boolean;
   /** The permission "Accept join requests". */
   acceptRequests?: boolean;
@@ -18,7 +18,7 @@ export interface FakeGroup {
   ownerId?: number | undefined;
   locked: boolean;
   roles: FakeRole[];
-  /** Each member's roles by user id, without the base role. */
+  /** Each member's roles without the base role, keyed by user id. */
   members: Record<number, number[]>;
 }
 
@@ -27,7 +27,7 @@ interface Snapshot {
   roleIds: number[];
 }
 
-/** The current group, with each member's previous roles for lagging reads. Times are in milliseconds. */
+/** The group's current state, and each member's previous roles for lagging reads. Times are in milliseconds. */
 export class GroupState {
   readonly id: number;
   name: string;
@@ -37,7 +37,7 @@ export class GroupState {
   /** Members in the order in which they joined, each with snapshots from oldest to newest. */
   readonly #members = new Map<number, Snapshot[]>();
   readonly #echoes = new Map<number, number[]>();
-  /** The times on the wall clock at which members who had left rejoined; other members have no entry. */
+  /** The wall-clock times at which former members rejoined. Other members have no entry. */
   readonly #joinedAt = new Map<number, number>();
   readonly #left = new Set<number>();
   readonly #wallNow: () => number;
@@ -76,23 +76,26 @@ export class GroupState {
     if (this.#members.delete(userId)) this.#left.add(userId);
   }
 
-  /** Returns the time at which the membership started, in epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   joinedAt(userId: number): number {
     return this.#joinedAt.get(userId) ?? Date.UTC(2020, 2, 29, 18, 15, 20, 100);
   }
 
-  /** Returns the roles at a time (now by default) without the base role, ascending; `undefined` for non-members. */
+  /**
+   * Returns the roles held at a time (by default, now), sorted by id and without the base role; `undefined` for
+   * non-members.
+   */
   held(userId: number, at = Number.POSITIVE_INFINITY): number[] | undefined {
     const snapshot = this.#members.get(userId)?.findLast((one) => one.at <= at);
     return snapshot && [...snapshot.roleIds].sort((a, b) => a - b);
   }
 
-  /** Replaces the member's roles, apart from the base role, from the time `now` on. */
+  /** Replaces the member's roles, except for the base role, as of `now`. */
   change(userId: number, roleIds: number[], now: number): void {
     this.#members.get(userId)?.push({ at: now, roleIds });
   }
 
-  /** Returns the roles in the latest response to a write without effect, or else the held roles. */
+  /** Returns the roles in the response to the latest write without effect, or else the roles held. */
   echoed(userId: number): number[] | undefined {
     return this.#echoes.get(userId) ?? this.held(userId);
   }
@@ -101,7 +104,6 @@ export class GroupState {
     this.#echoes.set(userId, roleIds);
   }
 
-  /** Returns the time of the latest change to the member's roles. */
   changedAt(userId: number): number {
     return this.#members.get(userId)?.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
   }

@@ -24,17 +24,16 @@ export interface FakeOpenCloudOptions {
   /** `old` by default, like most groups. */
   age?: GroupAge;
   apiKey?: string;
-  /** Calls per window and operation; by default, Roblox's documented limits. */
+  /** By default, Roblox's documented limits. */
   limits?: Limits;
   windowMs?: number;
   lagMs?: number;
-  /** The delay of every response. */
   latencyMs?: number;
   /** The clock for lag, latency, budgets and the journal; the real one by default. */
   clock?: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
-  /** The longest delay until the fake notices that a client has given up, in milliseconds; 250 by default. */
+  /** The longest delay until the fake notices that a client has given up; 250 by default. */
   hangUpMs?: number;
-  /** The port of each host; 0, the default, means any free port. */
+  /** The port of the Open Cloud host. 0, the default for all hosts, means any free port. */
   port?: number;
   legacyPort?: number;
   usersPort?: number;
@@ -42,8 +41,8 @@ export interface FakeOpenCloudOptions {
 }
 
 /**
- * A running fake with its controls, its state and the addresses of its four hosts. It contains all options that
- * `OpenCloudPlatform` requires, except the clock.
+ * A running fake: its controls, its state and the URLs of its four hosts. It has all options that `OpenCloudPlatform`
+ * requires, except the clock.
  */
 export interface FakeOpenCloud extends World {
   baseUrl: string;
@@ -54,11 +53,11 @@ export interface FakeOpenCloud extends World {
   groupId: number;
   faults: Faults;
   latencyMs: number;
-  /** Returns the mistakes so far that a careful client would not make. */
+  /** Returns the mistakes so far that a careful client would not have made. */
   violations(): string[];
   /** From now on, a write that leaves this member with only the base role is a violation. */
   expectNeverWithoutRole(userId: number): void;
-  /** From now on, every write is a violation, or with `userId`, every write for that member. */
+  /** From now on, every write is a violation; with `userId`, only writes for that member are. */
   expectNoWrites(userId?: number): void;
   close(): Promise<void>;
 }

@@ -13,7 +13,6 @@ export type Operation =
   | 'places'
   | 'unknown';
 
-/** A request, as received by the fake. */
 export interface JournalEntry {
   operation: Operation;
   method: string;
@@ -24,7 +23,7 @@ export interface JournalEntry {
   userId?: number;
   /** The role in a write's body. */
   roleId?: number;
-  /** The time of the request, in milliseconds on the fake's clock. */
+  /** The time of the request on the fake's clock, in milliseconds. */
   at: number;
   /** The time at which the request was answered or abandoned; absent while it is in flight. */
   endedAt?: number;
@@ -34,7 +33,7 @@ export interface JournalEntry {
   applied: boolean;
 }
 
-/** Every request in order, and the mistakes that a careful client would not make. */
+/** All requests, in order, and the mistakes that a careful client would not make. */
 export class Journal {
   readonly entries: JournalEntry[] = [];
   readonly #violations: string[] = [];
@@ -57,7 +56,7 @@ export class Journal {
     this.#neverWithoutRole.add(userId);
   }
 
-  /** From now on, every write is a violation, or with `userId`, every write for that member. */
+  /** From now on, every write is a violation; with `userId`, only writes for that member are. */
   expectNoWrites(userId: number | 'anybody' = 'anybody'): void {
     this.#neverWritten.add(userId);
   }
@@ -101,8 +100,8 @@ export class Journal {
   }
 
   /**
-   * True if the client gave up on the earlier request before it sent the next one, which can arrive before the old
-   * connection has ended.
+   * True if the client gave up on the previous request before it sent the next one, which can arrive before the fake
+   * notices that the client has given up.
    */
   #wasGivenUp({ running, at }: Overlap): boolean {
     return running.status === 0 && running.endedAt !== undefined && running.endedAt - at < this.#hangUpMs;

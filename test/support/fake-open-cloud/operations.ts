@@ -18,22 +18,25 @@ import { decideWrite } from './role-writes.ts';
 import type { FakeRequest } from './routes.ts';
 import type { FakeUser } from './sample.ts';
 
-/** The fake's state. A test may change any field at any time. */
+/** The fake's state. A test can change any field at any time. */
 export interface World {
   group: GroupState;
   credential: FakeCredential;
   budgets: Budgets;
   journal: Journal;
-  /** The fake's clock, in milliseconds. */
+  /** Returns the time on the fake's clock, in milliseconds. */
   now(): number;
-  /** The time until membership reads show a write, in milliseconds. Responses to writes show it at once. */
+  /** The time until reads of memberships show a write. The response to the write shows it immediately. */
   lagMs: number;
-  /** Stale roles for the list of roles, and for reads of one role; by default, the current ones. */
+  /**
+   * Stale roles: `list` for the list of roles, `alone` for reads of a single role. Without them, the fake returns the
+   * current roles.
+   */
   rolesBehind: { list?: FakeRole[]; alone?: FakeRole[] };
   rolesField: RolesField;
-  /** True if a write with a key that lacks `group:write` gets 200 without effect instead of 403. */
+  /** If true, a write with a key that lacks `group:write` gets a 200 without effect, instead of a 403. */
   acceptsWritesWithoutScope: boolean;
-  /** True if writes have no effect, but get the response that they would get with an effect. */
+  /** If true, writes have no effect, but get the same responses as if they had one. */
   writesOnlyEcho: boolean;
   /** True if assigning a role removes all others. */
   assignReplaces: boolean;
@@ -45,17 +48,17 @@ export interface World {
   addedFields: Record<string, unknown>;
   /** The names of fields to omit from every Open Cloud resource. */
   removedFields: string[];
-  /** True if the last page has an empty `nextPageToken`; false if it has no such field. */
+  /** True if the last page has an empty `nextPageToken`; false if it omits the field. */
   endsWithEmptyToken: boolean;
-  /** True if the last page names the first one as the next page. */
+  /** True if the last page's token leads back to the first page. */
   pagesRepeat: boolean;
-  /** True if the legacy role list responds. */
+  /** False if the legacy list of roles is unavailable (503). */
   hasPublicRoles: boolean;
   /** The state of the group's migration to unified roles, as the legacy host reports it. */
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
   /** The users that look-ups by name or by id can find. */
   users: FakeUser[];
-  /** Place names, by universe id and place id. */
+  /** Place names, keyed by universe id, then by place id. */
   experiences: Record<number, Record<number, string>>;
 }
 
@@ -75,7 +78,7 @@ export function carryOut(world: World, request: FakeRequest, entry: JournalEntry
   return json(200, isWrite && world.writeAnswer === 'empty object' ? {} : answer, headers);
 }
 
-/** Applies `addedFields` and `removedFields` to a resource or to each one in a list. */
+/** Applies `addedFields` and `removedFields` to a resource, or to each resource in a list. */
 function reshaped(world: World, answer: unknown): unknown {
   const fields = Object.entries(Object(answer));
   const isList = fields.some(([name]) => name === 'groupRoles' || name === 'groupMemberships');
@@ -105,7 +108,7 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
   }
 }
 
-/** Lists roles by id, not by rank, so the owner's role is often the first. */
+/** Sorts roles by id, not by rank, so the owner's role is often the first. */
 function listRoles(world: World, request: FakeRequest): unknown {
   requireOpenGroup(world, request);
   const byId = (world.rolesBehind.list ?? world.group.roles)
@@ -122,7 +125,7 @@ function readUser({ users }: World, { userId }: FakeRequest): unknown {
   return { path: `users/${user.id}`, id: String(user.id), name: user.name, displayName: `~${user.name}~` };
 }
 
-/** Looks up names as the real service does: omits unknown names, and finds users by previous names. */
+/** Looks up names as the real service does: omits unknown names, and also finds users by previous names. */
 function findUsers({ users, budgets }: World, body: Record<string, unknown>): FakeAnswer {
   const headers = budgets.charge('userNames');
   const asked = body['usernames'];
@@ -140,7 +143,7 @@ function findUsers({ users, budgets }: World, body: Record<string, unknown>): Fa
   return json(200, { data }, headers);
 }
 
-/** Lists places, in pages by cursor. The response for an unknown universe is made up. */
+/** Lists places in cursor-based pages. The response for an unknown universe is made up. */
 function listPlaces({ experiences }: World, { universeId, query }: FakeRequest): FakeAnswer {
   const places = experiences[universeId];
   if (places === undefined) throw gatewayError(404, 1, 'The universe does not exist.');

@@ -67,7 +67,7 @@ function rfc3339(at: number, userId: number): string {
   return userId % 2 === 0 ? text : text.replace('Z', '000000Z');
 }
 
-/** Returns the legacy list, which has ids as numbers and flags the base role. */
+/** Returns the legacy list, in which ids are numbers and a flag marks the base role. */
 export function publicRoleList(group: GroupState): unknown {
   const roles = group.roles.map((role) => ({
     id: role.id,
@@ -81,12 +81,12 @@ export function publicRoleList(group: GroupState): unknown {
   return { groupId: group.id, roles: roles.sort((a, b) => a.rank - b.rank) };
 }
 
-/** Returns the decimal user id in unpadded base64url. */
+/** Encodes the decimal user id in unpadded base64url. */
 function membershipId(userId: number): string {
   return Buffer.from(String(userId)).toString('base64url');
 }
 
-/** Returns the user id in a membership id or in a plain user id; `undefined` for anything else. */
+/** Parses a membership id or a plain user id. Returns `undefined` for anything else. */
 export function userOf(membership: string): number | undefined {
   const decimal = /^\d+$/.test(membership) ? membership : Buffer.from(membership, 'base64url').toString();
   return /^\d+$/.test(decimal) ? Number(decimal) : undefined;

@@ -10,7 +10,9 @@ export interface RoleWriteRequest {
   rolePath: unknown;
 }
 
-/** Returns the member's roles before and after a write, without the base role. Throws if Roblox would refuse it. */
+/**
+ * Returns the member's roles before and after a write, without the base role. Throws if Roblox would refuse the write.
+ */
 export function decideWrite(
   group: GroupState,
   actorId: number,

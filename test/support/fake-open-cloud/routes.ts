@@ -7,14 +7,14 @@ export interface FakeRequest {
   method: string;
   headers: Record<string, string>;
   query: URLSearchParams;
-  /** The group in the path: an id, or `-` for all. */
+  /** The group in the path: an id, or `-` for all groups. */
   groupId: string;
   /** The experience in the path. */
   universeId: number;
   userId: number | undefined;
   /** The role in the path. */
   roleId: number | undefined;
-  /** The body if it is JSON. */
+  /** The parsed body; `undefined` if it is not JSON. */
   body: unknown;
   rolePath: unknown;
 }

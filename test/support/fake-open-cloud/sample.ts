@@ -16,7 +16,7 @@ export const sampleRoles = {
 /** The sample group's user ids, named after the users' roles. */
 export const sampleUsers = {
   owner: 9_000,
-  /** Holds admin; the key acts as this account. */
+  /** Holds the role `admin`. The key acts as this account. */
   actor: 9_001,
   trainee: 1_001,
   officer: 1_002,
@@ -24,7 +24,7 @@ export const sampleUsers = {
   traineeAndCaptain: 1_004,
   otherAdmin: 1_005,
   recruit: 1_006,
-  /** Holds officer; above 2^33. */
+  /** Holds the role `officer`. The id is above 2^33. */
   bigId: 10_784_666_975,
   /** Not in the group. */
   stranger: 5_555,
@@ -48,12 +48,12 @@ export function sampleNames(): FakeUser[] {
 }
 
 /**
- * A `new` group was created in March 2026 or later. In an `old` group, Roblox has added a base role next to the group's
+ * A `new` group was created in March 2026 or later. To an `old` group, Roblox has added a base role besides the group's
  * own lowest role.
  */
 export type GroupAge = 'old' | 'new';
 
-/** Creates a sample group. A new group has neither the role nor the member `recruit`. */
+/** A new group has neither the role nor the member `recruit`. */
 export function sampleGroup(groupId: number, age: GroupAge): FakeGroup {
   const { guest, base, recruit, trainee, officer, captain, admin, owner } = sampleRoles;
   const isOld = age === 'old';

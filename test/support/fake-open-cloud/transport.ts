@@ -12,8 +12,8 @@ export async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * Sends the response, altered by the fault if there is one. Returns the status that was sent; 0 if the response was not
- * complete.
+ * Sends the response, altered by the fault if there is one. Returns the status sent, or 0 if the response was not
+ * completed.
  */
 export function deliver(response: ServerResponse, answer: FakeAnswer, fault: Fault | undefined): number {
   switch (fault?.kind) {
