@@ -165,7 +165,7 @@ async function checkCredential(app: DaemonContext): Promise<string[]> {
   } catch (error) {
     const { message } = asRankdError(error);
     if (isRankdError(error, 'platform_credential')) return [message]; // already logged
-    app.log.warn({ err: error, problem: 'group' }, 'the credential could not be checked yet');
-    return [`the credential could not be checked yet: ${message}`];
+    app.log.warn({ err: error, problem: 'group' }, 'the Roblox key could not be checked yet');
+    return [`the Roblox key could not be checked yet: ${message}`];
   }
 }

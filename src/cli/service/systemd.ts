@@ -10,7 +10,7 @@ const daemonReload: Step = {
   program: 'systemctl',
   args: ['daemon-reload'],
   done: 'done: systemctl daemon-reload',
-  otherwise: (command) => `systemd could not load it; run \`${command}\` yourself`,
+  otherwise: (command) => `systemd could not load it; run \`${command}\` as root`,
 };
 
 /** A system service that runs as a separate user with restricted access to the machine. */
@@ -28,7 +28,7 @@ export const systemd: ServiceManager = {
       done: 'done: the user rankd exists',
       // systemd-sysusers leaves an existing user unchanged
       otherwise: () =>
-        'systemd could not create the user; run `useradd --system --home-dir /var/lib/rankd rankd` yourself',
+        'systemd could not create the user; run `useradd --system --home-dir /var/lib/rankd rankd` as root',
     },
     daemonReload,
   ],
@@ -37,7 +37,7 @@ export const systemd: ServiceManager = {
       program: 'systemctl',
       args: ['disable', '--now', 'rankd'],
       done: 'done: the daemon is stopped, and no longer starts',
-      otherwise: (command) => `systemd could not stop the daemon; run \`${command}\` yourself`,
+      otherwise: (command) => `systemd could not stop the daemon; run \`${command}\` as root`,
     },
   ],
   afterRemoval: [daemonReload],

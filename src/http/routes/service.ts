@@ -90,7 +90,7 @@ export const serviceRoutes: readonly Route[] = [
       id: 'readiness',
       summary: 'Check that rankd can change ranks',
       description:
-        'Checks that the database, Roblox and the credential work, that no setting prevents every change (409 `configuration_misfit`), and that rankd is not stopping. If the last database write failed, it tries another one.',
+        'Checks that the database, Roblox and the Roblox key work, that no setting prevents every change (409 `configuration_misfit`), and that rankd is not stopping. If the last database write failed, it tries another one.',
     },
     answers: [
       {
