@@ -3,7 +3,7 @@ import { appendTo } from '../base/files.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
 
-/** Records audit heads while a daemon is running, including the heads for events that commands recorded. */
+/** Records audit heads while a daemon is running, including those of events that commands recorded. */
 export class AuditHeadWriter {
   #lastId: number | undefined;
   #isFailing = false;
@@ -23,7 +23,7 @@ export class AuditHeadWriter {
     this.#lastId = await noteHeads(app, { file: app.headFile, afterId: this.#lastId });
   }
 
-  /** Calls `note`. Logs only the first of consecutive errors; the next call retries. */
+  /** Logs only the first of several consecutive errors; the next call retries. */
   async noteOrLog(app: DaemonContext): Promise<void> {
     try {
       await this.note(app);
@@ -37,7 +37,7 @@ export class AuditHeadWriter {
 }
 
 /**
- * If the file can't be written, throws an error that names the setting. At startup, this stops the daemon; after a
+ * Throws an error that names the setting if the file can't be written. At startup, this stops the daemon; after a
  * reload, the daemon only logs it.
  */
 async function requireWritable(headFile: string): Promise<void> {

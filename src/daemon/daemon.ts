@@ -19,19 +19,18 @@ import { startWorkers, warnOfPlatform } from './workers.ts';
 
 interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigrated'> {
   log: Logger;
-  /** The environment variable that set the port, instead of a setting. */
+  /** The environment variable that set the port; absent if a setting did. */
   portFrom?: string | undefined;
-  /** The hint for a port that is taken. */
+  /** Replaces the usual hint if the port is taken. */
   portHint?: string | undefined;
-  /** Adds routes. Called before the API's server listens. */
+  /** Adds routes before the API's server listens. */
   beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
 
 export interface Daemon {
   app: ServedApp;
-  /** e.g. `http://127.0.0.1:7265` */
   url: string;
-  /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` if metrics are off. */
+  /** `undefined` if metrics are off. */
   metricsUrl: string | undefined;
   heads: AuditHeadWriter;
   /** Rejects new requests, finishes running ones, saves buffered data, and closes everything. */
@@ -40,7 +39,6 @@ export interface Daemon {
 
 const drainPollMs = 20;
 
-/** Locks the data directory, then starts the HTTP API and its workers. */
 export function startDaemon(options: DaemonOptions): Promise<Daemon> {
   return openAll(async (closers) => {
     const clock = options.overrides?.clock ?? systemClock;
@@ -101,14 +99,14 @@ const plainHttp =
 const haveProxy =
   'if there is already such a proxy, set server.public_url to its https address, or list it in server.trusted_proxies and have it send X-Forwarded-Proto: https';
 
-/** Waits until every request has its response, but at most a second longer than the longest deadline. */
+/** Waits for every request to finish, but no longer than a second past the longest deadline. */
 async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp): Promise<void> {
   requests.isDraining = true;
   const giveUpAt = clock.monotonic() + maxDeadlineMs + 1_000;
   while (requests.count > 0 && clock.monotonic() < giveUpAt) await clock.sleep(drainPollMs);
 }
 
-/** The dashboard, loaded on first use because many operators never use it. */
+/** Loads the dashboard on first use, because many operators never use it. */
 export class LazyDashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   #loading: Promise<Dashboard> | undefined;
@@ -126,14 +124,13 @@ export class LazyDashboard implements AsyncDisposable {
     return this.#dashboard?.lastingUrl ?? null;
   }
 
-  /** Serves the dashboard on the API's server if `dashboard.path` is set. */
   async mount(server: FastifyInstance): Promise<void> {
     const { path } = this.#options.config;
     if (path !== undefined) await (await this.#load()).mount(server, path);
   }
 
   /**
-   * Serves the dashboard if `dashboard.enabled` or `dashboard.path` is set. `url`: the API's address. Throws the same
+   * Does nothing unless `dashboard.enabled` or `dashboard.path` is set. `url` is the API's address. Throws the same
    * errors as `Dashboard.open`.
    */
   async openIfEnabled(url: string): Promise<void> {
@@ -142,7 +139,7 @@ export class LazyDashboard implements AsyncDisposable {
     else if (this.#options.config.enabled) await (await this.#load()).open();
   }
 
-  /** Creates a login link. Never rejects. */
+  /** Never rejects. */
   async link({ by, isViewOnly, hours }: AskedLink): Promise<LinkOutcome> {
     try {
       return { state: 'made', ...(await (await this.#load()).link(by, { isViewOnly, lifeMs: hours * 3_600_000 })) };
@@ -152,7 +149,7 @@ export class LazyDashboard implements AsyncDisposable {
     }
   }
 
-  /** Ends all sessions. Also invalidates stored links, which may be older than this process. */
+  /** Also invalidates links that an earlier process stored. */
   async logAllOut(by: string): Promise<{ sessions: number }> {
     return { sessions: await (await this.#load()).logAllOut(by) };
   }

@@ -14,7 +14,6 @@ import { auditReload } from '../usecases/upkeep/operator-events.ts';
 
 interface LiveConfigOptions {
   app: ServedApp;
-  /** The configuration that the daemon started with. */
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
   /** Called with each applied configuration. Resolves with warnings for the operator, one sentence each. */
@@ -23,7 +22,7 @@ interface LiveConfigOptions {
 
 const credentialTimeoutMs = 5_000;
 
-/** A running daemon's configuration. Applies a new one completely or not at all. */
+/** Applies a new configuration to the running daemon, either completely or not at all. */
 export class LiveConfig implements AsyncDisposable {
   readonly #options: LiveConfigOptions;
   #loaded: LoadedConfig;
@@ -41,7 +40,7 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.config;
   }
 
-  /** The current configuration with the origin of each setting. */
+  /** Includes the origin of each setting. */
   get loaded(): LoadedConfig {
     return this.#loaded;
   }
@@ -51,26 +50,26 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.fileNow();
   }
 
-  /** True if the newest reload was refused. */
+  /** True if the latest reload was refused. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
 
-  /** Settings that have changed since the daemon started and need a restart. */
+  /** Settings that have changed since the daemon started but take effect only after a restart. */
   get needRestart(): string[] {
     return this.#needRestart;
   }
 
-  /**
-   * Reloads the configuration, one reload at a time. Records the outcome in the log and the audit log. Never rejects.
-   */
+  /** Runs one reload at a time. Records the outcome in the log and the audit log. Never rejects. */
   reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome> {
     const outcome = this.#last.then(() => this.#applyConfig(by, options));
     this.#last = outcome;
     return outcome;
   }
 
-  /** Re-declares the configuration's keys and webhooks, for example after another daemon has ended. Never rejects. */
+  /**
+   * Declares the configuration's keys and webhooks again, for example after another daemon has ended. Never rejects.
+   */
   redeclare(): Promise<void> {
     const declared = this.#last.then(async () => {
       const { current } = this.#options.app;
@@ -83,7 +82,7 @@ export class LiveConfig implements AsyncDisposable {
     return declared;
   }
 
-  /** Waits for the reload in progress, and refuses later ones. */
+  /** Waits for the reload in progress, and refuses any other. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     await this.#last;
@@ -130,7 +129,6 @@ function refusal(error: RankdError): ReloadOutcome {
   return { state: 'refused', code, message, withExcerpts, hint };
 }
 
-/** A reload's requester and configuration file. */
 interface Asked {
   by: string;
   file: string;
@@ -155,7 +153,7 @@ async function recordRefused(app: DaemonContext, asked: Asked, cause: unknown): 
   await auditReload(app, { ...asked, refused: asRankdError(cause).message });
 }
 
-/** Checks the credential now, instead of at the next change. */
+/** Checks the credential now, so that a problem does not first show up at the next rank change. */
 async function checkCredential(app: DaemonContext): Promise<string[]> {
   using call = callWithin(app.clock, credentialTimeoutMs, 'credential');
   try {

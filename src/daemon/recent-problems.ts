@@ -1,7 +1,7 @@
 import { isoTime } from '../base/time.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 
-/** Problems that last until they are fixed: values of a log line's `problem` field. */
+/** Problems that last until they are fixed. Log lines have these values in their `problem` field. */
 type Lasting =
   | 'audit heads'
   | 'configuration'
@@ -14,7 +14,7 @@ type Lasting =
   | 'trust';
 
 interface Problem {
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   at: number;
   message: string;
   lasting: string | undefined;
@@ -24,29 +24,29 @@ interface Problem {
   changeId: string | undefined;
 }
 
-/** The daemon's current state, which determines whether a problem is over. */
+/** The daemon's current state, which decides whether a problem is over. */
 export interface Standing {
   lasting: Record<Lasting, boolean>;
-  /** The ids of keys that the circuit breaker has paused. */
+  /** The ids of the keys that the circuit breaker has paused. */
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
-  /** The times of the last successful read from and write to the platform, in epoch milliseconds. */
+  /** The times of the last successful read and write, in epoch milliseconds. */
   platformWorkedAt: { read: number; write: number };
   /** Resolves with true if the database accepts writes. */
   storeWorks: () => Promise<boolean>;
   isChangeOpen: (changeId: string) => Promise<boolean>;
-  /** The names of webhooks that are failing or disabled. */
+  /** The names of the webhooks that are failing or disabled. */
   failingWebhooks: ReadonlySet<string>;
 }
 
 /**
- * The latest distinct warnings and errors from the log, for `rankd status`. A repeated problem replaces its earlier
- * line.
+ * Collects the latest distinct warnings and errors from the log, for `rankd status`. A repeated problem replaces its
+ * previous line.
  */
 export class RecentProblems {
   #kept: Problem[] = [];
 
-  /** Records a JSON log line if it is a warning or an error. */
+  /** Ignores JSON log lines below the level `warn`. */
   note(line: string): void {
     if (!/^\{"level":"(warn|error|fatal)"/.test(line)) return;
     const problem = problemOf(JSON.parse(line));
@@ -54,14 +54,13 @@ export class RecentProblems {
     this.#kept = [problem, ...others].slice(0, maxKept);
   }
 
-  /** The ids of keys with a `paused key` problem. */
   get keyIds(): string[] {
     return this.#kept.flatMap(({ keyId, lasting }) => (keyId !== undefined && lasting === pausedKey ? [keyId] : []));
   }
 
   /**
-   * Returns the problems that are not over according to `standing`. Problems other than paused keys and the `Lasting`
-   * ones also end after a day. `now`: epoch milliseconds.
+   * Returns the problems that are not over, judging by `standing`. Paused keys and the `Lasting` problems are over once
+   * fixed; all others are also dropped after a day. `now` is in epoch milliseconds.
    */
   async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
@@ -73,7 +72,7 @@ export class RecentProblems {
   }
 }
 
-/** The `problem` field in a log line about a key that the circuit breaker has paused. */
+/** The value of `problem` in a log line about a key that the circuit breaker has paused. */
 const pausedKey = 'paused key';
 const maxKept = 5;
 const momentKeptMs = 86_400_000;
@@ -135,14 +134,14 @@ function problemOf({ time, msg, problem, err, method, path, status, code, why, .
 
 const everyMs = 86_400_000;
 
-/** Logs warnings about calls to the platform. Call `warn` every second. */
+/** Logs problems with the platform. Call `warn` every second. */
 export class PlatformWarnings {
   /**
-   * By kind: the time of the last logged surprise, and the time (`Clock.monotonic()`) until which no other surprise is
-   * logged.
+   * Keyed by kind of surprise: when it last occurred before it was logged, and until when (on `Clock.monotonic()`) it
+   * is not logged again.
    */
   readonly #logged = new Map<string, { lastAt: number; until: number }>();
-  /** The hosts that were logged as unreachable, each with its logged message. */
+  /** The message logged for each unreachable host, keyed by host. */
   #unreached = new Map<string, string>();
 
   warn({ current }: LiveContext): void {
@@ -165,7 +164,9 @@ export class PlatformWarnings {
     }
   }
 
-  /** Logs an unreachable host at its first failure, before the retries end, and again if the reason changes. */
+  /**
+   * Logs an unreachable host at its first failure, without waiting for the retries, and again if the reason changes.
+   */
   #warnOfUnreached({ platform, log }: DaemonContext): void {
     const { unreached, reached } = platform.reachability();
     for (const { host, error, since } of unreached) {

@@ -27,45 +27,43 @@ import { reportToServiceManager } from './systemd.ts';
 
 export interface RunOptions {
   started: LoadedConfig;
-  /** Loads the configuration again, for a reload. */
   load: () => Promise<LoadedConfig>;
-  /** Absolute path. */
+  /** Absolute. */
   dataDir: string;
   process: {
     pid: number;
     nodeVersion: string;
     env: Record<string, string | undefined>;
     log(line: string): void;
-    /** True while the buffer of unread log lines is full. */
+    /** True while too many log lines wait for their reader. */
     isLogFull(): boolean;
     /** The folder with rankd's own files. */
     packageDir: string;
-    /** The command that starts rankd here. */
+    /** The command that starts rankd on this machine. */
     typedAs: string;
   };
   logLevelOf: (config: Config) => LogLevel;
-  /** If set, logs readable lines in these colors instead of JSON. */
+  /** Colors for readable log lines; false for JSON. */
   readableLog: Paints | false;
-  /** Replaces `rankd` in a log line's commands with the command that starts rankd here. */
+  /** Replaces `rankd` in the commands that a log line mentions with the command that starts rankd on this machine. */
   asTyped: (line: string) => string;
   onMigrated: (migration: Migration) => void;
   /** Called if the store was created. */
   onNew: () => void;
 }
 
-/** Disposing it stops the daemon. */
+/** Stops the daemon when disposed. */
 interface RunningDaemon extends AsyncDisposable {
   daemon: Daemon;
-  /** Reloads the configuration. `by`: the actor recorded in the audit log. Never rejects. */
+  /** `by` is the actor to record in the audit log. Never rejects. */
   reload(by: string): Promise<ReloadOutcome>;
   /**
-   * Notifies the service manager that the daemon is ready, and stops the daemon on the signal. Throws `schema_newer` if
-   * a newer rankd has migrated the database in the meantime.
+   * Notifies the service manager that the daemon is ready, and stops the daemon once `signal` resolves. Throws
+   * `schema_newer` if a newer rankd migrates the database in the meantime.
    */
   stopOn(signal: Promise<string>): Promise<void>;
 }
 
-/** Starts a daemon with its log, its reloads and its socket for commands. */
 export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   return openAll(async (closers) => {
     const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated, onNew } = options;
@@ -183,7 +181,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   });
 }
 
-/** Resolves with the reason once this version of rankd can no longer use the database. Never resolves after `stop`. */
+/** Resolves with the reason once this version of rankd can no longer use the database. Never settles after `stop`. */
 async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): Promise<RankdError> {
   for (;;) {
     const why = outgrownOf(store, log);
@@ -195,8 +193,8 @@ async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): 
 const checkSchemaEveryMs = 1_000;
 
 /**
- * Returns the error if a newer version of rankd has migrated the database. Ignores an unreadable database, which
- * requests report.
+ * Returns the error if a newer version of rankd has migrated the database. Ignores an unreadable database, because
+ * requests already report that.
  */
 function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
   try {
@@ -210,7 +208,7 @@ function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): R
 const isTrue = () => true;
 const isFalse = () => false;
 
-/** True if the change is open, or if the store can't be read. */
+/** Also true if the store can't be read. */
 async function isOpenChange({ store }: DaemonContext, id: string): Promise<boolean> {
   try {
     const change = await store.findChange(id);
@@ -224,7 +222,6 @@ function nameIfFailing({ name, state }: ReturnType<typeof webhookDocument>): str
   return state === 'enabled' ? [] : [name];
 }
 
-/** Resolves with the error's message; `undefined` if there is none. */
 function problemOf(work: Promise<void>): Promise<string | undefined> {
   return work.then(
     () => undefined,
@@ -232,7 +229,7 @@ function problemOf(work: Promise<void>): Promise<string | undefined> {
   );
 }
 
-/** True if the list is not empty, or if it can't be read. */
+/** Also true if the list can't be read. */
 function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   return found.then(
     ({ length }) => length > 0,
@@ -240,7 +237,7 @@ function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   );
 }
 
-/** Warns about keys from the simulation, because their games would only see that the key is refused. */
+/** A game that uses a key from the simulation learns only that the key is refused, so the operator gets a warning. */
 async function warnOfSimulatedKeys(app: DaemonContext): Promise<string[]> {
   const keys = await keysOfSimulation(app, app.group, { limit: maxKeysNamed + 1 });
   if (keys.length === 0) return [];

@@ -18,13 +18,13 @@ interface ShownDaemon {
     redeclare(): Promise<void>;
   };
   page: { lastingUrl: string | null; logAllOut(by: string): Promise<{ sessions: number }> };
-  /** On `Clock.monotonic()`. */
+  /** In milliseconds (on `Clock.monotonic()`). */
   startedAt: number;
 }
 
 /**
- * If the store can be shared, publishes the daemon's status to the other nodes, and carries out the commands that they
- * store for it.
+ * If several nodes can share the store, publishes this daemon's status to the others, and carries out the commands that
+ * they store for it.
  */
 export async function showNode({ daemon: { app, url }, live, page, startedAt }: ShownDaemon): Promise<void> {
   const { nodes } = app.current.store;
@@ -53,7 +53,7 @@ export async function showNode({ daemon: { app, url }, live, page, startedAt }: 
   });
 }
 
-/** Records in the log and the audit log that the database lost confirmed events. */
+/** Records in the log and the audit log that the database has lost events that it had confirmed. */
 async function recordLost(
   { store, clock, log, name }: Pick<Daemon['app']['current'], 'store' | 'clock' | 'log'> & { name: string },
   range: { fromId: number; toId: number },

@@ -14,9 +14,8 @@ const timeoutMs = 10_000;
 const againAfterMs = 5_000;
 
 /**
- * Logs the real group, the acting account and the number of keys once Roblox is reachable, or the reason why the
- * account can't change ranks. Disposing the result stops the attempts. The credential check reports a wrong group or
- * Roblox key.
+ * Once Roblox is reachable, logs the real group, the acting account and the number of keys, or the reason why the
+ * account can't change ranks. The credential check reports a wrong group or Roblox key. Stops trying when disposed.
  */
 export function logStartupSummary(app: DaemonContext, { platform }: Config): AsyncDisposable {
   const stopping = new AbortController();

@@ -9,9 +9,9 @@ export interface ServiceManagerOptions {
 }
 
 /**
- * Notifies systemd that the daemon is ready and, if the unit has a watchdog, regularly that its event loop and database
- * respond (sd_notify(3)). Disposing the result reports that the daemon is stopping. Does nothing unless systemd started
- * the daemon.
+ * Notifies systemd that the daemon is ready and, if the unit has a watchdog, regularly confirms that the event loop and
+ * the database respond (sd_notify(3)). When disposed, reports that the daemon is stopping. Does nothing unless systemd
+ * started the daemon.
  */
 export async function reportToServiceManager(options: ServiceManagerOptions): Promise<AsyncDisposable> {
   const { env, log } = options;

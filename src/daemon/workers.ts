@@ -26,10 +26,7 @@ const pruneEveryMs = 3_600_000;
 const nameEveryMs = 5_000;
 const endHoldsEveryMs = 5_000;
 
-/**
- * Starts the background work, such as reconciling open changes, ending suspensions and delivering webhook events.
- * Returns a function that stops it and stores buffered data.
- */
+/** Starts all background work. Returns a function that stops it and stores buffered data. */
 export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => Promise<void> {
   const stopping = new AbortController();
   const app = live.current; // only for parts that a reload does not replace
@@ -73,7 +70,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
       sweeping,
       ...flushing,
     ]);
-    // a read-only store must not prevent an orderly stop
+    // even if the store is read-only, the daemon must stop in an orderly way
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be stored`));
     }
@@ -82,8 +79,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
 }
 
 /**
- * Logs platform problems, even while the daemon's start waits for the platform. Returns a function that stops the
- * logging.
+ * Logs platform problems, even while the starting daemon waits for the platform. Returns a function that stops this.
  */
 export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
@@ -96,8 +92,8 @@ export function warnOfPlatform(live: LiveContext): () => Promise<void> {
 }
 
 /**
- * Starts a reconciliation round regularly, and as soon as a change is orphaned. Does not wait for earlier rounds, which
- * may be waiting for the platform.
+ * Starts a reconciliation round every few seconds, and as soon as a change is orphaned. Does not wait for previous
+ * rounds, which may be waiting for the platform.
  */
 async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const { store, log, clock } = live.current;
@@ -149,8 +145,8 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
 }
 
 /**
- * True if a host has become unreachable since the last successful read. A credential check can then detect the
- * recovery.
+ * True if a host has become unreachable since the last successful read. Only a check of the credential then detects
+ * that it is reachable again.
  */
 function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
   const { unreached } = platform.reachability();
@@ -180,8 +176,8 @@ class HoldWorker {
   readonly #stop: AbortSignal;
   readonly #wallClock: WallClock;
   /**
-   * The last round's context, if its credential worked. A reload creates a new context, after which failed holds are
-   * retried at once.
+   * The last round's context, if its credential worked. A reload creates a new context, so the next round retries
+   * failed holds at once.
    */
   #seen: DaemonContext | undefined;
 
@@ -214,7 +210,6 @@ class HoldWorker {
   }
 }
 
-/** `isOfServer`: true if the clock is the database server's. */
 function sentenceOf(jumpedMs: number, isOfServer: boolean): string {
   const clock = isOfServer ? "the database server's clock" : "this machine's clock";
   return jumpedMs > 0
@@ -223,16 +218,15 @@ function sentenceOf(jumpedMs: number, isOfServer: boolean): string {
 }
 
 const pollWebhooksMs = 250;
-/** The poll interval without webhooks. */
 const pollWithoutWebhooksMs = 1_000;
-/** The pause after an error, so that an unreachable store does not fill the log. */
+/** Keeps an unreachable store from flooding the log. */
 const retryWebhooksMs = 5_000;
 /** The maximum number of concurrent delivery rounds, each for one webhook. */
 const maxRounds = 8;
 
 /**
  * Delivers events until `stop` is aborted. Polls the store, because a poll is cheap, does not slow rank changes, and
- * finds events that commands have written.
+ * also finds events that commands have written.
  */
 export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promise<void> {
   const rounds = new Map<string, Promise<void>>();
@@ -254,15 +248,15 @@ export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promi
 
 interface Work {
   rounds: Map<string, Promise<void>>;
-  /** Delivery progress by webhook. The webhook that has waited longest comes first. */
+  /** Delivery progress, keyed by webhook id. The webhook that has waited longest comes first. */
   known: Map<string, Progress>;
   limits: DiscordLimits;
   stop: AbortSignal;
 }
 
 /**
- * Starts a delivery round for each idle webhook, so that slow targets do not delay others. Resolves with the number of
- * webhooks that this daemon serves.
+ * Starts a delivery round for each idle webhook, so that a slow target does not delay the others. Resolves with the
+ * number of webhooks that this daemon serves.
  */
 async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
   const { ids, count } = await webhooksToServe(live.current);
