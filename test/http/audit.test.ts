@@ -22,7 +22,7 @@ async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string,
     .sort(([a], [b]) => a.localeCompare(b));
 }
 
-test('the audit has the total of refused callers with the real reason', async () => {
+test('the audit counts refused callers by the real reason', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -40,7 +40,7 @@ test('the audit has the total of refused callers with the real reason', async ()
   ]);
 });
 
-test('the audit distinguishes a revoked key from an unknown one, and the caller never learns which it is', async () => {
+test('the log and the audit record the use of a revoked key as such, with the id of the key', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -61,7 +61,7 @@ test('counted refusals are saved when the daemon stops', async () => {
   expect(events.map(({ action }) => action)).toContain('caller.refused');
 });
 
-test('a refused change is in the audit once, as a change; an invalid request is not', async () => {
+test('a refused change is audited once, as a change; an invalid request is not audited', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, config: { policy: { protectedMembers: [1001] } } });
   await app.rank(await app.createKey());
@@ -73,7 +73,7 @@ test('a refused change is in the audit once, as a change; an invalid request is 
   expect(events.filter(({ action }) => action === 'rank.refused')).toHaveLength(2);
 });
 
-test('thousands of made-up places cannot fill the disk', async () => {
+test('made-up places cannot fill the disk: beyond 200, one audit event counts the rest', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -86,7 +86,7 @@ test('thousands of made-up places cannot fill the disk', async () => {
   expect(sums.reduce((total, count) => total + count, 0)).toBe(300);
 });
 
-test('no secret gets into the log or the audit, wherever a caller puts it', async () => {
+test('no secret reaches the log, the audit or the history, wherever a caller puts it', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -128,7 +128,7 @@ function linesOf(app: TestApp, code: string): Array<Record<string, unknown>> {
   return app.logLines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request' && line.code === code);
 }
 
-test('callers that try keys cannot fill the disk: 20 lines are logged, then one a minute with the number of omitted lines', async () => {
+test('callers that guess keys cannot fill the disk: after 20 log lines, one a minute reports how many were omitted', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
   const logged = () => linesOf(app, 'invalid_key');
@@ -203,7 +203,7 @@ test('log lines of callers without a key never crowd out those of callers with a
   expect(linesOf(app, 'invalid_request').filter((line) => line['keyId'] === keyId)).toHaveLength(1);
 });
 
-test('every answer has a line in the log under its request id, with key and place if known', async () => {
+test('the log line of a change has its request id, key, place, member and change id', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey());
   const line = app.logLines.find((text) => text.includes(String(answer.headers['x-request-id'])));

@@ -35,7 +35,7 @@ test.each([
   'multipart/form-data',
   'no type;;=',
   'a/b, c/d',
-])('a body is read as JSON with the content type %j', async (type) =>
+])('a body is parsed as JSON, even with the content type %j', async (type) =>
   expect((await verify(json, { 'content-type': type })).status).toBe(200),
 );
 
@@ -59,25 +59,25 @@ test('a body may arrive byte by byte', async () => {
   expect([response.statusCode, await text(response)]).toEqual([200, expect.stringContaining('ws_')]);
 });
 
-test('an empty body is empty, whatever its encoding', async () => {
+test('an empty body marked as gzip is treated as empty, not as damaged', async () => {
   const missing = { status: 400, code: 'missing_placeid', error: 'Missing placeid' };
   expectError(await verify(Buffer.alloc(0), { 'content-encoding': 'gzip' }), missing);
 });
 
 const packed = gzipSync(json);
 const broken: Array<[string, Buffer, string | undefined]> = [
-  ['gzip that is cut off', packed.subarray(0, -9), 'gzip'],
-  ['gzip with data after its end', Buffer.concat([packed, Buffer.from('junk')]), 'gzip'],
+  ['truncated gzip', packed.subarray(0, -9), 'gzip'],
+  ['gzip with trailing data', Buffer.concat([packed, Buffer.from('junk')]), 'gzip'],
   ['plain text marked as gzip', Buffer.from(json), 'gzip'],
-  ['gzip that is not marked', packed, undefined],
-  ['an unknown encoding', packed, 'br'],
+  ['gzip without Content-Encoding', packed, undefined],
+  ['in an unknown encoding', packed, 'br'],
   ['invalid UTF-8', Buffer.from(json.replace('placeid', 'placeid\xff'), 'latin1'), undefined],
   ['UTF-16', Buffer.from(json, 'utf16le'), undefined],
-  ['form fields', Buffer.from('placeid=42'), undefined],
-  ['JSON that is cut off', Buffer.from('{"placeid":'), undefined],
-  ['nesting without end', Buffer.from('['.repeat(60_000)), undefined],
+  ['form fields instead of JSON', Buffer.from('placeid=42'), undefined],
+  ['truncated JSON', Buffer.from('{"placeid":'), undefined],
+  ['JSON with endless nesting', Buffer.from('['.repeat(60_000)), undefined],
 ];
-test.each(broken)('a body is refused as %s', async (_name, body, encoding) => {
+test.each(broken)('a body is refused if it is %s', async (_name, body, encoding) => {
   expectError(await verify(body, { 'content-encoding': encoding }), invalid);
 });
 

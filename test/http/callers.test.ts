@@ -6,7 +6,7 @@ import { openTestApp, send } from '../support/open-test-app.ts';
 import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 import { sampleOf, scrape } from '../support/scrape.ts';
 
-describe('the sender of a request through a trusted proxy', () => {
+describe('the sender of a request through a proxy', () => {
   const isTrusted = membershipOf(['127.0.0.0/8', '10.0.0.0/8']);
   test.each([
     ['203.0.113.7', '203.0.113.7'],
@@ -22,7 +22,7 @@ describe('the sender of a request through a trusted proxy', () => {
     ['203.0.113.7:port', '127.0.0.1'],
     ['', '127.0.0.1'],
     [undefined, '127.0.0.1'],
-  ])('X-Forwarded-For: %s is %s', (forwardedFor, sender) => {
+  ])('with X-Forwarded-For: %s from a trusted proxy, is %s', (forwardedFor, sender) => {
     expect(senderOf('127.0.0.1', forwardedFor, isTrusted)).toBe(sender);
   });
 
@@ -31,7 +31,7 @@ describe('the sender of a request through a trusted proxy', () => {
   });
 });
 
-test('the log and the audit have the address of a refused caller, and its ports count as one caller', async () => {
+test('the log, the audit and the limit identify a refused caller by its address, whatever the port', async () => {
   await using app = await openTestApp({ config: { limits: { failedAuthPerMinute: 5 } } });
   const key = await app.createKey();
   const from = (n: number) => ({ 'x-forwarded-for': `203.0.113.77:${5_000 + n}` });
@@ -56,7 +56,7 @@ test('the log and the audit have the address of a refused caller, and its ports 
   ]);
 });
 
-test('a noisy refused caller does not crowd others out of the log, and all refused callers together cannot fill it', async () => {
+test('one noisy refused caller does not crowd others out of the log, and together they cannot fill it', async () => {
   await using app = await openTestApp({ logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
   const refused = (ip: string) =>
     app.post('/v1/apikey', { key: 'rk_live_nonsense', body: { placeid: 42 }, headers: { 'x-forwarded-for': ip } });
@@ -97,7 +97,7 @@ test.each([
   ['the PROXY protocol', Buffer.from('PROXY TCP4 203.0.113.7 10.0.0.1 5001 80\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n')],
   ['the PROXY protocol', Buffer.concat([v2, Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')])],
 ])(
-  '%s on the port for plain HTTP/1.1 is refused by name, logged once a minute with the peer, and counted',
+  '%s on a port for plain HTTP/1.1 is refused by name, counted, and logged once with the peer',
   async (protocol, bytes) => {
     await using app = await openTestApp({ config: { metrics: { enabled: true, host: '127.0.0.1', port: 0 } } });
     for (let n = 0; n < 3; n += 1) {
@@ -113,12 +113,15 @@ test.each([
   },
 );
 
-test.each([1, 3, 14, 16, 20])('the HTTP/2 preface is recognized if its first packet has %d bytes', async (size) => {
-  await using app = await openTestApp();
-  const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
-  const socket = connectTo(app.url).setNoDelay();
-  socket.write(preface.slice(0, size));
-  await delay(50); // otherwise, the kernel could merge the two writes
-  socket.write(preface.slice(size));
-  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*This port accepts only plain HTTP\/1\.1, not HTTP\/2\./s);
-});
+test.each([1, 3, 14, 16, 20])(
+  'the HTTP/2 preface is recognized even if its first packet has only %d bytes',
+  async (size) => {
+    await using app = await openTestApp();
+    const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+    const socket = connectTo(app.url).setNoDelay();
+    socket.write(preface.slice(0, size));
+    await delay(50); // otherwise, the kernel could merge the two writes
+    socket.write(preface.slice(size));
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*This port accepts only plain HTTP\/1\.1, not HTTP\/2\./s);
+  },
+);

@@ -98,7 +98,7 @@ class Caller {
 const body = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n ';
 const ended = /^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/;
 
-test('at the limit, the request that has taken longest to arrive is ended, which is logged once a minute', async () => {
+test('at the connection limit, the request that has been arriving the longest gets 408, and one warning is logged', async () => {
   const world = await World.open({ maxConnections: 3 });
   const idle = await world.caller();
   expect(await idle.ask()).toBe(200);
@@ -112,7 +112,7 @@ test('at the limit, the request that has taken longest to arrive is ended, which
   expect(idle.isClosed).toBe(false);
 });
 
-test('if no connection is sending, the one that has been idle for longest is closed', async () => {
+test('at the connection limit, if no request is arriving, the connection that has been idle the longest is closed', async () => {
   const world = await World.open({ maxConnections: 3 });
   const callers = [await world.caller(), await world.caller(), await world.caller()];
   for (const index of [1, 0, 2]) {
@@ -124,7 +124,7 @@ test('if no connection is sending, the one that has been idle for longest is clo
   expect(await callers[0]?.ask()).toBe(200);
 });
 
-test('a new connection is refused only if all others are waiting for rankd, and those get their responses', async () => {
+test('a new connection is refused only if all others are waiting for rankd, and they still get their responses', async () => {
   const { platform, begun, release } = holdWrites();
   const world = await World.open({ maxConnections: 1, platform });
   const change = JSON.stringify(rankBody());
@@ -136,7 +136,7 @@ test('a new connection is refused only if all others are waiting for rankd, and 
   await expect.poll(() => waiting.received).toMatch(/^HTTP\/1\.1 200 [\s\S]*"success":true/);
 });
 
-test('above three quarters of the limit, a request that takes longer than a second to arrive is ended', async () => {
+test('above three quarters of the connection limit, a request that takes longer than a second to arrive gets 408', async () => {
   const world = await World.open({ maxConnections: 8 });
   const slow = await world.caller({ sends: body });
   const others = [];
@@ -149,7 +149,7 @@ test('above three quarters of the limit, a request that takes longer than a seco
   expect(others.map(({ isClosed }) => isClosed)).toEqual(Array(5).fill(false));
 });
 
-test('one network has at most a quarter of the connections: beyond that, its own connections are closed', async () => {
+test('one network has at most a quarter of the connections; beyond that, rankd closes connections of that network only', async () => {
   const world = await World.open({ maxConnections: 8, trustedProxies: [] });
   const other = await world.caller({ from: '127.0.0.2' });
   const first = await world.caller();
@@ -171,7 +171,7 @@ test('a network that has closed its connections may open new ones', async () => 
   expect(world.closings()).toEqual([]);
 });
 
-test('a trusted proxy may use all connections, in any form of its address', async () => {
+test('a trusted proxy may use all connections', async () => {
   const world = await World.open({ maxConnections: 5, trustedProxies: ['10.0.0.0/8', '::1', '127.0.0.1'] });
   const callers = [];
   for (let count = 0; count < 5; count += 1) callers.push(await world.caller());

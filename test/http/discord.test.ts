@@ -51,7 +51,7 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   };
 }
 
-test('a ping is answered, and a request without a recent signature of Discord is refused', async () => {
+test('a ping is answered, and a request without a recent signature from Discord is refused', async () => {
   const { discord, url, app } = await open();
   const ping = JSON.stringify({ type: 1, token: 't' });
   expect(await discord.post(url, ping)).toMatchObject({ status: 200, response: { type: 1 } });
@@ -83,7 +83,7 @@ test('a ping is answered, and a request without a recent signature of Discord is
     expect(log).toContain(why);
 });
 
-test('wrong signatures count against the limit of their address, but never block a valid one', async () => {
+test('wrong signatures count against the limit of their address, but never block a valid signature', async () => {
   const { discord, url, app, say } = await open({ config: { limits: { failedAuthPerMinute: 3 } } });
   const body = JSON.stringify(interactionOf({ name: 'link' }));
   for (let tries = 0; tries < 6; tries += 1)
@@ -92,7 +92,7 @@ test('wrong signatures count against the limit of their address, but never block
   expect(await say('link')).toContain('You are not linked');
 });
 
-test('a signed body that is not JSON or lacks a required field is a bad request; unknown fields and types are not', async () => {
+test('a signed body is a bad request if it is not JSON or lacks a required field, but not for an unknown field or type', async () => {
   const { discord, url } = await open();
   const post = (content: unknown) => {
     const body = typeof content === 'string' ? content : JSON.stringify(content);
@@ -110,7 +110,7 @@ test('a signed body that is not JSON or lacks a required field is a bad request;
     });
 });
 
-test('commands of another server, another application or a direct message are refused in one sentence', async () => {
+test('commands from another server, another application or a direct message are refused in one sentence', async () => {
   const { discord, url, app } = await open();
   const others = [
     { guild_id: '2200000000000000009' },
@@ -132,7 +132,7 @@ test('commands of another server, another application or a direct message are re
   expect(await app.store.listChanges({ limit: 9 })).toEqual([]);
 });
 
-test('a person without a configured role can do nothing; of several roles, the first row applies', async () => {
+test('a person without a configured role may change nothing; with several roles, the first configured row applies', async () => {
   const { say, app } = await open();
   expect(await say('promote', { user: '1001' }, { roles: ['3300000000000000099'] })).toBe(
     'None of your roles may change ranks.',
@@ -145,7 +145,7 @@ test('a person without a configured role can do nothing; of several roles, the f
   expect(change).toMatchObject({ keyId: (await app.store.findKey('hr'))?.id, rankerId: 0, rankerName: 'Annie' });
 });
 
-test('the person has the name that Discord shows: the nickname, else the global name, else the user name', async () => {
+test('the history names a person as Discord does: by nickname, else global name, else user name', async () => {
   const { say, app } = await open();
   const user = { id: ids.ann, username: 'ann_b', global_name: null };
   await say('promote', { user: '1001' }, { nick: null });
@@ -154,7 +154,7 @@ test('the person has the name that Discord shows: the nickname, else the global 
   expect(changes.map(({ rankerName }) => rankerName)).toEqual(['ann_b', 'Ann B.']);
 });
 
-test("a row that names a game's key is refused at startup; a missing key only refuses commands", async () => {
+test("a row that names a game's key stops the start; with a row that names a missing key, only commands are refused", async () => {
   const { app, say, discord } = await open();
   await app.createKey({ name: 'game' });
   const rows = [{ role: ids.hr, key: 'game', at: 'rankd.yaml:9:40' }];
@@ -181,7 +181,7 @@ function required<T>(found: T | undefined): T {
 
 const simulated = ' (simulated group)';
 
-test('each command changes ranks like its command-line counterpart, and replies with the same sentence', async () => {
+test('each slash command changes ranks like its command-line counterpart, and replies with the same sentence', async () => {
   const { say, app } = await open();
   expect(await say('promote', { user: 'Newcomer', reason: 'quiz' })).toBe(
     `Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10).${simulated}`,
@@ -203,7 +203,7 @@ test('each command changes ranks like its command-line counterpart, and replies 
   expect(first).toMatchObject({ rankerId: 0, rankerName: 'Annie', by: expect.stringMatching(/^discord:[\da-f]{32}$/) });
 });
 
-test('/role gives and takes an extra role under the policy: a required reason, and a cooldown by rank', async () => {
+test('/role gives and takes an extra role under the policy, such as a required reason or a cooldown by rank', async () => {
   const cooldowns = [{ from: 20, forMs: 86_400_000 }];
   const { say, app } = await open({
     config: { group: { ladder: [10, 20], rankOne: 'custom' }, policy: { reason: 'required', cooldowns } },
@@ -233,14 +233,14 @@ const refused: Array<[string, Record<string, string>, RegExp]> = [
   ['undo', {}, /^You have not changed a rank through Discord/],
 ];
 
-test('a wrong user, reason, rank, duration or undo is refused in one sentence, and nothing changes', async () => {
+test('a wrong user, reason, rank, duration or undo is refused in one sentence and changes nothing', async () => {
   const { say, app } = await open();
   for (const [name, options, sentence] of refused)
     expect(await say(name, options), `/${name} ${JSON.stringify(options)}`).toMatch(sentence);
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('a key limits its role: direction, ceiling, scope, rate, pause, test mode, and revocation before the command starts', async () => {
+test('a key limits its Discord role by direction, ceiling, scope, rate, pause, test mode, and revocation up to the start', async () => {
   const { say, app, key, discord, url } = await open();
   const asTrainer = { roles: [ids.trainers] };
   const { store } = app;
@@ -273,7 +273,7 @@ test('a key limits its role: direction, ceiling, scope, rate, pause, test mode, 
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
 });
 
-test("a game's key is not accepted for a row, even if it has the name of an earlier key for Discord", async () => {
+test("a row does not accept a game's key, even if it has the name of an earlier key for Discord", async () => {
   const { say, app } = await open();
   const { id } = required(await app.store.findKey('hr'));
   await app.store.updateKey(id, () => ({ change: { revokedAt: 1 }, events: [] }));
@@ -282,7 +282,7 @@ test("a game's key is not accepted for a row, even if it has the name of an earl
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('a row whose key does not exist prevents neither a start nor a reload, but both warn about it', async () => {
+test('a row whose key does not exist prevents neither a start nor a reload, but both report it', async () => {
   const section = discordConfig('http://127.0.0.1:1');
   await using app = await openTestApp({ config: { discord: section } });
   const missing = section.rows.map(({ key }) =>
@@ -293,7 +293,7 @@ test('a row whose key does not exist prevents neither a start nor a reload, but 
   expect(await declareConfigured(app.app, { ...testConfig(app.dataDir), discord: section })).toEqual(missing);
 });
 
-test('without the section, the address does not exist; a reload adds and removes it', async () => {
+test('without the discord section, the route does not exist; a reload adds and removes it', async () => {
   const { app, discord, url } = await open();
   const ping = JSON.stringify({ type: 1, token: 't' });
   const { discord: section } = app.app;
@@ -310,7 +310,7 @@ test('without the section, the address does not exist; a reload adds and removes
   expect(await discord.post(url, ping)).toMatchObject({ status: 200 });
 });
 
-test('a repeat of an interaction gets the outcome of the first, for every command', async () => {
+test('a repeated interaction gets the reply to the first one and changes nothing', async () => {
   const { discord, url, app } = await open();
   for (const name of ['promote', 'undo']) {
     const first = await discord.interact(url, { name, options: name === 'promote' ? { user: '1001' } : {} });
@@ -323,7 +323,7 @@ test('a repeat of an interaction gets the outcome of the first, for every comman
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('/undo reverts the person’s own newest change through Discord once, unless the member was changed since or 10 minutes have passed', async () => {
+test('/undo reverts a person’s own latest change through Discord once, within 10 minutes, unless the member was changed since', async () => {
   const clock = new ManualClock(Date.now());
   const { discord, url, app, say } = await open({ clock });
   await say('promote', { user: '1001' });
@@ -344,7 +344,7 @@ test('/undo reverts the person’s own newest change through Discord once, unles
   expect(await sayAfter(1)).toContain('You have not changed a rank through Discord in the last 10');
 });
 
-test('autocomplete offers the ranks that the key may give, by name or number, and none to a person without a role', async () => {
+test('autocomplete offers the ranks that the key may give, by name or number, and none without a configured role', async () => {
   const { discord, url } = await open();
   const typed = async (rank: string, rolesOf = [ids.trainers]) =>
     (await discord.interact(url, { name: 'setrank', options: { user: '1001', rank }, focused: 'rank', roles: rolesOf }))
@@ -394,7 +394,7 @@ test('autocomplete offers at most 25 choices, with names that Discord accepts, a
   expect(await choices()).toEqual([]);
 });
 
-test('a linked person is the ranker, to whom the rules for rankers apply; without a link, those rules refuse the command', async () => {
+test('a linked person is the ranker and must pass the rules for rankers, which refuse a person without a link', async () => {
   const { say, app } = await open({ config: { policy: { selfRank: 'deny', rankerCheck: 'claimed' } as never } });
   const unlinked = await say('promote', { user: '1001' });
   expect(unlinked).toContain('This Discord account is not linked to a Roblox user');
@@ -411,7 +411,7 @@ test('a linked person is the ranker, to whom the rules for rankers apply; withou
   expect(await say('link')).toBe('You are linked to the Roblox user Builder (1003).');
 });
 
-test('more than 30 commands a minute from one person are refused, over all rows, and autocomplete does not count', async () => {
+test('each person may send 30 commands a minute across all rows, not counting autocomplete', async () => {
   const clock = new ManualClock(Date.now()); // a clock that does not advance, because the limit refills with time
   const { discord, url, say } = await open({ clock });
   for (let asked = 0; asked < 40; asked += 1)
@@ -423,7 +423,7 @@ test('more than 30 commands a minute from one person are refused, over all rows,
   await expect.poll(() => discord.replies).toHaveLength(31);
 });
 
-test('simultaneous commands start only after all are acknowledged, and then in order of arrival', async () => {
+test('simultaneous commands start in order of arrival, once all of them are acknowledged', async () => {
   const { app } = await open();
   const begun: string[] = [];
   const findDiscordPerson = (id: string) => {
@@ -444,7 +444,7 @@ test('simultaneous commands start only after all are acknowledged, and then in o
   interactions.close();
 });
 
-test('replies are retried after 429 and 5xx, and after 404 for 5 s; any other error ends in a warning', async () => {
+test('replies are retried after 429 and 5xx, and for 5 s after 404; any other error ends in a warning', async () => {
   const clock = new ManualClock(Date.now());
   const { discord, url, say, app } = await open({ clock });
   const unknown = { status: 404, headers: {}, body: JSON.stringify({ code: 10_015 }) };
@@ -469,7 +469,7 @@ test('replies are retried after 429 and 5xx, and after 404 for 5 s; any other er
 });
 
 test.each(['refuses connections', 'never responds'])(
-  'a Discord that %s for 14 minutes ends in one warning, and the rank is changed all the same',
+  'if Discord %s for 14 minutes, rankd logs one warning, and the rank is changed all the same',
   async (how) => {
     const clock = new ManualClock(Date.now());
     const { discord, url, app, closeDiscord } = await open({ clock });
@@ -485,7 +485,7 @@ test.each(['refuses connections', 'never responds'])(
   },
 );
 
-test('a command has 60 s: if Roblox hangs for longer, nothing changes, and the reply reports it', async () => {
+test('if Roblox hangs for 60 s, a command changes nothing, and its reply reports that', async () => {
   const clock = new ManualClock(Date.now());
   const hang = (_user: number, { signal }: CallContext) =>
     new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -525,7 +525,7 @@ test('a key in a Discord name or in a reason is masked in the history', async ()
   expect(app.logLines.join('\n')).not.toContain(nick.slice(8));
 });
 
-test("a daemon that stops finishes a command's change and sends the reply", async () => {
+test("a stopping daemon finishes a command's change and sends the reply", async () => {
   const held = holdWrites();
   const { discord, url, app } = await open({ platform: held.platform });
   const sent = await discord.interact(url, { name: 'promote', options: { user: '1001' } });
@@ -537,7 +537,7 @@ test("a daemon that stops finishes a command's change and sends the reply", asyn
   expect(discord.replies).toMatchObject([{ token: sent.token, content: expect.stringContaining('is now Officer') }]);
 });
 
-test('a daemon that stops drains commands, refuses new ones, and warns about commands without a reply', async () => {
+test('a stopping daemon drains commands, refuses new ones, and warns about commands without a reply', async () => {
   const { discord, url, app, say } = await open({ config: { server: { deadlineMs: 1_000 } } });
   discord.replyFaults.push('hang');
   await discord.interact(url, { name: 'promote', options: { user: '1001' } });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => app.close());
 
-test('the page loads and runs nothing, and its content security policy allows only its own style', () => {
+test('the API page loads and runs nothing, and its content security policy allows only its own style', () => {
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(page.text).not.toMatch(
     /<(script|link|img|iframe|object|embed|form|base)\b|\b(src|style|on\w+)=|url\(|@import/i,
@@ -27,7 +27,7 @@ test('the page loads and runs nothing, and its content security policy allows on
   expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
 });
 
-test('its tags are closed in order, and its links have targets', async () => {
+test('the API page closes its tags in order, and its links have targets', async () => {
   const open: string[] = [];
   for (const [, slash, tag = ''] of page.text.matchAll(/<(\/?)(\w+)[^>]*>/g)) {
     if (tag === 'meta') continue;
@@ -43,7 +43,7 @@ test('its tags are closed in order, and its links have targets', async () => {
   }
 });
 
-test('it has every operation, field, header and code of the document', async () => {
+test('the API page has every operation, field, header and code of the OpenAPI document', async () => {
   const { paths, components } = (await send(`${app.url}/openapi.json`, {})).json as {
     paths: Record<string, Record<string, { parameters?: Array<{ name: string }> }>>;
     components: {

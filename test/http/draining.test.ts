@@ -10,7 +10,7 @@ const ranker = `/v1/ranker?placeid=${place}`;
 const shuttingDown = { status: 503, code: 'shutting_down', error: 'Shutting down', waits: true };
 
 describe('while the daemon stops', () => {
-  test('running requests are finished, new ones are refused, and both connections are closed', async () => {
+  test('running requests finish, new ones are refused, and both connections are closed', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();

@@ -44,7 +44,7 @@ const accepted = (message: RegExp) => ({
   json: { success: true, message: expect.stringMatching(message) },
 });
 
-test('a request of a known user is recorded once, even if Roblox repeats it, and neither log nor response names the user', async () => {
+test('an erasure request for a known user is recorded once, even if Roblox repeats it, and no log or response names the user', async () => {
   const app = await open();
   await app.rank(await app.createKey(), { rankeeId: 1001, newRankId: 20 });
   const body = notification('a-1', 1001);
@@ -65,7 +65,7 @@ test('a request of a known user is recorded once, even if Roblox repeats it, and
   expect(app.logLines.slice(lines).join('')).not.toContain('1001');
 });
 
-test('a request of a user without records is done at once; the test notification and other types change nothing', async () => {
+test('an erasure request for a user without records is completed at once; other notifications change nothing', async () => {
   const app = await open();
   expect(await post(app, notification('b-1', 8_589_935_601))).toMatchObject(accepted(/no record/));
   expect(await post(app, notification('b-2', 1, 'SampleNotification'))).toMatchObject(accepted(/test/));
@@ -76,7 +76,7 @@ test('a request of a user without records is done at once; the test notification
   expect(JSON.stringify(event)).not.toContain('8589935601');
 });
 
-test('a notification with a missing, wrong or old signature is refused, each in one sentence', async () => {
+test('a notification with a missing, wrong or old signature is refused in one sentence', async () => {
   const app = await open();
   const body = notification('c-1', 1001);
   const good = signatureOf(body);
@@ -100,7 +100,7 @@ test('a notification with a missing, wrong or old signature is refused, each in 
   expect(await post(app, body, signatureOf(body, { at: Date.now() - 590_000 }))).toMatchObject({ status: 200 });
 });
 
-test('wrong signatures count against the limit of wrong keys, which never blocks a valid one', async () => {
+test('wrong signatures count against the limit for wrong keys, but never block a valid signature', async () => {
   const app = await open({ limits: { failedAuthPerMinute: 2 } });
   const statuses = [];
   for (let tries = 0; tries < 4; tries += 1) statuses.push((await post(app, '{}', '')).status);
@@ -108,7 +108,7 @@ test('wrong signatures count against the limit of wrong keys, which never blocks
   expect(await post(app, notification('d-1', 1001))).toMatchObject({ status: 200 });
 });
 
-test('a signed body with missing fields is a bad request that names them', async () => {
+test('a signed body with missing or invalid fields is a bad request, and the error names them', async () => {
   const app = await open();
   for (const [body, named] of [
     ['[]', 'JSON object'],
@@ -124,12 +124,12 @@ test('a signed body with missing fields is a bad request that names them', async
   });
 });
 
-test('without a secret, the address does not exist', async () => {
+test('without a secret, the route does not exist', async () => {
   const app = await open({ erasure: { secret: undefined } });
   expect(await post(app, notification('f-1', 1001))).toMatchObject({ status: 404 });
 });
 
-test('after a reload that removes the secret, no signature with an empty secret is accepted, even for a request in flight', async () => {
+test('once a reload removes the secret, a signature with an empty secret is refused, even for a request in flight', async () => {
   const app = await open();
   const body = notification('g-1', 1001);
   const headers = { 'roblox-signature': signatureOf(body, { key: '' }), 'content-length': body.length };

@@ -10,7 +10,7 @@ test.each(Object.entries(cases))('%s', async (code, { options, provoke = rank(),
   expectError(await provoke(app), { code, ...expected });
 });
 
-test('every code that a game can get is provoked here, except the timeout of a slow request', () => {
+test('the cases above provoke every code that a game can get, except the timeout of a slow request', () => {
   const ofTheOperator = Object.entries(statuses).filter(([code, status]) => status === 500 && code !== 'internal');
   const notHere = new Set([...ofTheOperator.map(([code]) => code), 'request_timeout']);
   expect(Object.keys(cases).sort()).toEqual(
@@ -20,14 +20,14 @@ test('every code that a game can get is provoked here, except the timeout of a s
   );
 });
 
-describe('the content of an error', () => {
-  test('the error for an unknown rank lists the existing ranks', async () => {
+describe('the error response', () => {
+  test('lists the existing ranks if the rank is unknown', async () => {
     await using app = await openTestApp();
     expect(messageOf(await rank({ newRankId: 21 })(app))).toContain('10 (Trainee), 20 (Officer), 50 (Captain)');
   });
 
   test.each([drop('rank_changes'), rejectAll])(
-    'an internal failure is logged under the same id, and hidden from the game: $sqlite',
+    'hides an internal failure, which is logged under the same request id: $sqlite',
     async (sql) => {
       await using app = await openTestApp();
       const answer = await afterSql(sql)(app);
@@ -40,7 +40,7 @@ describe('the content of an error', () => {
     },
   );
 
-  test('a bug in rankd is logged with its stack, under the same id, and hidden from the game', async () => {
+  test('hides a bug in rankd, which is logged with its stack under the same request id', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     app.app.store.lookUpKey = () => {
@@ -58,7 +58,7 @@ describe('the content of an error', () => {
     ]);
   });
 
-  test('an inbound limit applies per key, and its response has the rate limit headers', async () => {
+  test('has the rate limit headers if an inbound limit applies, which counts per key', async () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     const refused = await again({})(app);
     expect(refused.headers).toMatchObject({ 'ratelimit-policy': '"rank";q=1;w=60', ratelimit: '"rank";r=0;t=60' });
@@ -66,7 +66,7 @@ describe('the content of an error', () => {
   });
 
   test.each(['He said "no".', 'Two\nlines.', 'A \\ and a \u0001.', 'Größe 🙂 \u2028.'])(
-    'any message arrives intact: %j',
+    'delivers any message intact: %j',
     async (message) => {
       await using app = await openTestApp(failing(new RankdError('platform_rejected', message)));
       const answer = await rank()(app);
@@ -75,7 +75,7 @@ describe('the content of an error', () => {
     },
   );
 
-  test('a platform message is truncated to keep the response below 2 KB', async () => {
+  test('truncates a long platform message to stay below 2 KB', async () => {
     const long = new RankdError('platform_rejected', '\u0001'.repeat(5_000));
     await using app = await openTestApp(failing(long));
     expect(Buffer.byteLength((await rank()(app)).text)).toBeLessThan(2048);

@@ -22,7 +22,7 @@ function expectReplay(repeat: Answer, first: Answer): void {
   expect(repeat.headers['x-rank-change']).toBe(first.headers['x-rank-change']);
 }
 
-test('a repeat gets the first outcome again, and no change is repeated', async () => {
+test('a repeat gets the first outcome again, and no change is made twice', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const first = await rank(app, key);
@@ -32,7 +32,7 @@ test('a repeat gets the first outcome again, and no change is repeated', async (
   expect(await app.store.listChanges({ limit: 10 })).toHaveLength(2);
 });
 
-test('a repeat may have a differently written body with the same content', async () => {
+test('a repeat may write the same content differently', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   await rank(app, key);
@@ -41,7 +41,7 @@ test('a repeat may have a differently written body with the same content', async
   expect(isReplayed(await app.post(`/v1/ranker/?placeId=${place}`, { key, headers, body: reordered }))).toBe(true);
 });
 
-test('a name that is cut in the middle of a character reads the same in the answer, the history and the replay', async () => {
+test('a name that was cut inside a character is the same in the response, the history and the replay', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const first = await rank(app, key, { rankeeName: 'Bob \ud83d' });
@@ -52,7 +52,7 @@ test('a name that is cut in the middle of a character reads the same in the answ
   ]);
 });
 
-test('names may differ in a repeat, because a game knows only the names of players on its server', async () => {
+test('a repeat may have different names, because a game knows only the names of players on its server', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const first = await rank(app, key, { rankeeName: 'Sam', rankerName: 'Ann' });
@@ -70,7 +70,7 @@ test('names may differ in a repeat, because a game knows only the names of playe
 const longCommand = 'x'.repeat(500);
 
 test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: `${longCommand}b` }])(
-  'another change under the same key is a mismatch: %j',
+  'a different change under the same idempotency key is a mismatch: %j',
   async (rest) => {
     await using app = await openTestApp();
     const key = await app.createKey();
@@ -83,7 +83,7 @@ test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: `$
   },
 );
 
-test('a repeat gets the outcome again, regardless of other changes of the member in flight', async () => {
+test('a repeat is answered at once, even while another change of the member is in flight', async () => {
   const { promise: open, resolve: release } = Promise.withResolvers<void>();
   let isHeld = false;
   const held = (group: Platform) => {
@@ -104,7 +104,7 @@ test('a repeat gets the outcome again, regardless of other changes of the member
   await Promise.all(underWay);
 });
 
-test('the same change from a different place of the game is a repeat, because Roblox reports a purchase again in the next place', async () => {
+test('the same change from another place of the game is a repeat, because Roblox reports a purchase again there', async () => {
   await using app = await openTestApp();
   const key = await app.createKey({ places: [place, 43], scopes: ['rank', 'suspend'] });
   for (const [path, body] of [
@@ -148,7 +148,7 @@ test('a repeat while the first is in flight is reported as in progress, and a di
   expect(isReplayed(await rank(app, key))).toBe(true);
 });
 
-test('of two equal simultaneous requests, one runs, and the other is reported as in progress', async () => {
+test('of two identical simultaneous requests, one runs, and the other is reported as in progress', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const body = JSON.stringify(rankBody());
@@ -177,7 +177,7 @@ test('a repeat after a crash is reported as in progress until the change is reco
   await first;
 });
 
-describe('outcomes that are not success', () => {
+describe('of outcomes other than success,', () => {
   test('a refusal is replayed, even if its reason no longer applies', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
@@ -199,7 +199,7 @@ describe('outcomes that are not success', () => {
   });
 
   test.each(['platform_unavailable', 'platform_busy'] as const)(
-    '%s is not stored: a repeat tries again',
+    '%s is not stored, and a repeat tries again',
     async (code) => {
       const { platform, refuse } = refusing(new RankdError(code, 'Not now.'));
       await using app = await openTestApp({ platform });
@@ -272,7 +272,7 @@ test.each([true, false])(
   },
 );
 
-test('an outcome survives a restart, for 24 hours', async () => {
+test('an outcome is replayed for 24 hours, even after a restart', async () => {
   const clock = new ManualClock();
   const start = clock.now();
   const first = await openTestApp({ clock });
@@ -292,7 +292,7 @@ test.each([
   ['x'.repeat(128), 200],
   ['x'.repeat(129), 400],
   ['', 200],
-])('an idempotency key of at most 128 characters is accepted', async (idempotencyKey, status) => {
+])('an idempotency key may have at most 128 characters', async (idempotencyKey, status) => {
   await using app = await openTestApp();
   const answer = await rank(app, await app.createKey(), {}, idempotencyKey);
   expect(answer.status).toBe(status);

@@ -35,7 +35,7 @@ async function open(limits: ConfigOverrides['limits'] = {}, server: ConfigOverri
 }
 
 describe('rank requests of one key', () => {
-  test('may be 300 at once and 600 a minute, for example for a command on a whole team', async () => {
+  test('may be 300 at once and 600 a minute, enough for a command on a whole team', async () => {
     await using world = await open();
     const { app, clock } = world;
     const key = await app.createKey();
@@ -51,7 +51,7 @@ describe('rank requests of one key', () => {
     });
   });
 
-  test('use the rate of the key if it has one, higher or lower', async () => {
+  test('are limited by the rate of the key, if it has one, even if that is higher', async () => {
     await using world = await open({ rankPerMinute: 10, rankBurst: 5 });
     const { app } = world;
     const slow = await app.createKey({ name: 'slow', rules: { ratePerMinute: 2 } });
@@ -62,7 +62,7 @@ describe('rank requests of one key', () => {
     expect(await countAdmitted(6, rank(app, await app.createKey()))).toBe(5);
   });
 
-  test('have a limit per place if one is set, which does not affect other places', async () => {
+  test('are limited per place if such a limit is set, and each place has a separate one', async () => {
     await using world = await open({ placePerMinute: 3 });
     const { app } = world;
     const key = await app.createKey({ places: [place, 43] });
@@ -74,7 +74,7 @@ describe('rank requests of one key', () => {
     expect(elsewhere.headers['ratelimit']).toMatch(/^"place";r=2;t=\d+, "rank";r=296;t=\d+$/);
   });
 
-  test('for one member may be at most 10 at once, so that none times out while it waits; other keys are not affected', async () => {
+  test('may be at most 10 at once for one member, which does not affect other keys', async () => {
     const { platform, release } = holdReads();
     await using app = await openTestApp({ platform });
     const [flooding, calm] = [await app.createKey({ name: 'flooding' }), await app.createKey({ name: 'calm' })];
@@ -90,7 +90,7 @@ describe('rank requests of one key', () => {
     expect((await ask(flooding)).status).toBe(200);
   });
 
-  test('pass in any number if the limit is 0', async () => {
+  test('are unlimited if the limit is 0', async () => {
     await using world = await open({ rankPerMinute: 0 });
     expect(await countAdmitted(400, rank(world.app, await world.app.createKey()))).toBe(400);
   });
@@ -99,7 +99,7 @@ describe('rank requests of one key', () => {
 describe('requests without a valid key', () => {
   const wrong = 'rk_live_nonsense';
 
-  test('are limited per address, and still count for the audit', async () => {
+  test('are limited per address, and all of them count in the audit', async () => {
     await using world = await open({ failedAuthPerMinute: 3 });
     const { app, clock } = world;
     const codes = [];
@@ -127,7 +127,7 @@ describe('requests without a valid key', () => {
     expect(await countAdmitted(50, rank(app, key))).toBe(50);
   });
 
-  test('are counted per address that a trusted proxy reports, and per network for IPv6', async () => {
+  test('are counted by the address that a trusted proxy reports, or its network for IPv6', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const from = async (address: string) =>
       codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
@@ -140,7 +140,7 @@ describe('requests without a valid key', () => {
     expect(await from('198.51.100.1, 203.0.113.7')).toBe('too_many_requests');
   });
 
-  test('are counted per address even if a proxy sends them over one connection, together with its own', async () => {
+  test("are counted by the reported address even on one connection with the proxy's own requests", async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const request = (...headers: string[]) =>
       [
@@ -164,7 +164,7 @@ describe('requests without a valid key', () => {
     expect(answers.map(codeOf)).toEqual([...accepted, 'too_many_requests', 'too_many_requests']);
   });
 
-  test('are not counted by the addresses that an untrusted proxy reports', async () => {
+  test('are not counted by the address that an untrusted proxy reports', async () => {
     await using world = await open({ failedAuthPerMinute: 1 }, { trustedProxies: [] });
     const from = async (address: string) =>
       codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
@@ -173,7 +173,7 @@ describe('requests without a valid key', () => {
 });
 
 describe('requests with one key for places that are not on its whitelist', () => {
-  test('are limited, and still count for the audit', async () => {
+  test('are limited, and all of them count in the audit', async () => {
     await using world = await open({ failedAuthPerMinute: 3 });
     const { app, clock } = world;
     const key = await app.createKey();
@@ -190,7 +190,7 @@ describe('requests with one key for places that are not on its whitelist', () =>
     expect(sums.reduce((sum, { detail }) => sum + Number(detail['count']), 0)).toBe(6);
   });
 
-  test('never delay a whitelisted place, nor other keys', async () => {
+  test('never delay a whitelisted place or another key', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const { app } = world;
     const [key, other] = [await app.createKey(), await app.createKey({ name: 'other' })];
@@ -201,7 +201,7 @@ describe('requests with one key for places that are not on its whitelist', () =>
     expect(codeOf(await app.verify(other, 11))).toBe('place_not_whitelisted');
   });
 
-  test('are 60 a minute by default', async () => {
+  test('are limited to 60 a minute by default', async () => {
     await using world = await open();
     const { app } = world;
     const key = await app.createKey();

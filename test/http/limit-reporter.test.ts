@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { LimitReporter } from '../../src/http/throttle.ts';
 import type { LimitStore } from '../../src/ports/index.ts';
 
-test('the number of unreported counts is bounded, even if callers make up networks while the store does not respond', async () => {
+test('the number of unreported counts is bounded, even if callers come from made-up networks while the store is down', async () => {
   let isThere = false;
   const names = new Set<string>();
   const spend = vi.fn<LimitStore['spend']>(async (spent) => {

@@ -118,7 +118,7 @@ describe.each(listeners)('$name', ({ most, path, open }) => {
   });
 
   test.each([
-    ['bytes that are no HTTP', () => 'nonsense\r\n\r\n', 400],
+    ['bytes that are not HTTP', () => 'nonsense\r\n\r\n', 400],
     [
       'headers that are too large',
       (url: string) => get(url).replace('\r\n\r\n', `\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`),
@@ -186,7 +186,7 @@ test('createListener is the only way to create a listener', () => {
   ]);
 });
 
-test('the table in SECURITY.md has a figure for each listener and limit, and an existing test', () => {
+test('each limit in the table in SECURITY.md has a figure for each listener, and a test that exists', () => {
   const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
   const [, section = ''] = read('SECURITY.md').split('## Limits of every listener');
   const [heading = [], , ...rows] = [...(section.split('\n## ')[0] ?? '').matchAll(/^\|(.+)\|$/gm)].map(

@@ -19,7 +19,7 @@ test.each([
   ['010.0.0.1', '010.0.0.1'],
   ['7', '7'],
   ['fe80::1%eth0.2', 'fe80:0:0:0::/64'],
-])('%s belongs to %s', (address, network) => {
+])('%s belongs to the network %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });
 

@@ -62,10 +62,10 @@ test('CONNECT is refused with a list of allowed methods', async () => {
   expect(answer.headers['allow']).toBe('GET, HEAD, POST');
 });
 
-describe('unusual but valid requests', () => {
+describe('unusual but valid HTTP is answered:', () => {
   test.each([
     ['a body announced with Expect: 100-continue', post('Expect: 100-continue'), [100, 200]],
-    ['an expectation nobody knows', post('Expect: the-unexpected'), [200]],
+    ['an unknown expectation', post('Expect: the-unexpected'), [200]],
     ['no Host', post(''), [200]],
     ['HTTP/1.0', post('', { version: '1.0' }), [200]],
     ['an Upgrade that is ignored', post('Upgrade: h2c').replace('close', 'close, Upgrade'), [200]],
@@ -76,7 +76,7 @@ describe('unusual but valid requests', () => {
     expect(answers.at(-1)?.json).toMatch(/^ws_/);
   });
 
-  test('the wrong method on an address in absolute form', async () => {
+  test('a wrong method on an address in absolute form', async () => {
     const answer = await answerTo('GET http://rank.example/v1/ranker?x=1 HTTP/1.1\r\nConnection: close\r\n\r\n');
     expectError(answer, wrongMethod);
     expect(answer.headers['allow']).toBe('POST');
@@ -88,27 +88,27 @@ test('a caller that half-closes after complete requests gets all responses befor
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
 });
 
-test('the connection is closed after an ignored Upgrade, because no later request would be read', async () => {
+test('the connection is closed after an ignored Upgrade, and the response announces it', async () => {
   const upgrade = post('Upgrade: websocket').replace('Connection: close', 'Connection: Upgrade');
   const answer = await answerTo(upgrade + post(''));
   expect([answer.status, answer.headers['connection']]).toEqual([200, 'close']);
 });
 
-describe('an invalid request gets one JSON response, and the connection is closed', () => {
+describe('an invalid request gets one JSON response, and the connection is closed:', () => {
   const chunked = post('').replace(/Content-Length: \d+/, 'Transfer-Encoding: chunked');
   test.each([
     ['garbage', 'what is this\r\n\r\n'],
     ['binary garbage', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['a method that does not exist', 'RANK /v1/ranker HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['an address without a slash', 'GET v1/apikey HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an address without a leading slash', 'GET v1/apikey HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a negative length', post('').replace(/Content-Length: \d+/, 'Content-Length: -1')],
     ['two lengths', post('Content-Length: 5')],
     ['a length and chunks', post('Transfer-Encoding: chunked')],
     ['a chunk without a size', chunked],
     ['a header without a name', post(': value')],
-    ['two lines that name a host', post('Host: x\r\nHost: y')],
-    ['the same host twice', post('Host: x\r\nHost: x')],
+    ['two different Host headers', post('Host: x\r\nHost: y')],
+    ['the same Host header twice', post('Host: x\r\nHost: x')],
     ['a bad escape in the address', post('', { target: '/v1/%zz' })],
   ])('%s', async (_name, bytes) => {
     const answer = await answerTo(bytes);
@@ -150,7 +150,7 @@ test('pipelined requests on one connection are answered in order', async () => {
   ]);
 });
 
-test('requests that arrive together are handled together, in order, with a single check for key changes', async () => {
+test('requests that arrive together are handled in order, with a single check for key changes', async () => {
   const asked = isOnPostgres
     ? vi.spyOn(app.store, 'freshen')
     : vi.spyOn(SqliteDatabase.prototype, 'changeToken', 'get');
@@ -161,13 +161,13 @@ test('requests that arrive together are handled together, in order, with a singl
   expect(asked).toHaveBeenCalledTimes(1);
 });
 
-describe('invalid data after a change does not replace its response, after which the connection is closed:', () => {
+describe('invalid data after a change does not replace its response, and the connection is closed after that response:', () => {
   const chunkless = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ngarbage\r\n';
   test.each([
-    ['garbage after a request in the queue', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 'garbage\r\n\r\n', 2],
+    ['garbage after a queued request', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 'garbage\r\n\r\n', 2],
     ['a request whose body is garbage', '', chunkless, 1],
     ['CONNECT', '', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n', 1],
-    ['such a request after one in the queue', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', chunkless, 2],
+    ['such a request after a queued one', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', chunkless, 2],
   ])('%s', async (_name, waiting, broken, answers) => {
     const { platform, begun, release } = holdWrites();
     await using held = await openTestApp({ platform });
@@ -185,9 +185,9 @@ describe('invalid data after a change does not replace its response, after which
   });
 });
 
-describe('no state of a request remains after its answer, and a later error is reported:', () => {
+describe('an answered request leaves no state, and a later error is reported:', () => {
   test.each([
-    ['requests sent ahead', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 200],
+    ['pipelined requests', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 200],
     ['bad addresses', 'GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n', 400],
   ])('%s', async (_name, request, status) => {
     const server = createServer(app.live, { trustedProxies: [], maxConnections: 1 });
@@ -233,7 +233,7 @@ test('a caller that disconnects before its request is handled leaves no state', 
   expect(await settled()).toBe(0);
 });
 
-test('a response that ends the connection is its last one, whatever follows the request', async () => {
+test('no response follows one that closes the connection, whatever the caller sends next', async () => {
   const socket = connectTo(app.url);
   socket.write('HEAD /v1/apikey HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\nnot HTTP at all\r\n\r\n');
   expect((await text(socket)).match(/^HTTP\/1\.1 \d{3}/gm)).toEqual(['HTTP/1.1 400']);

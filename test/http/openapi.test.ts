@@ -21,13 +21,13 @@ beforeAll(async () => {
 
 afterAll(() => app.close());
 
-test('the document is valid OpenAPI 3.1', async () => {
+test('the OpenAPI document is valid for version 3.1', async () => {
   const validator = new Validator();
   expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
   expect(validator.version).toBe('3.1');
 });
 
-test('every reference leads somewhere, and every operation has a distinct name', () => {
+test('every reference has a target, and every operation has a unique name', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/(.+?)"/g)].map(([, path = '']) => path);
   for (const path of new Set(references)) {
     const found = path.split('/').reduce<unknown>((node, step) => Object(node)[step], document);
@@ -60,7 +60,7 @@ test('the example request bodies are accepted', async () => {
   }
 });
 
-test("the response to a health check is described, including the daemon's proof", async () => {
+test("the response to a health check matches its description, including the daemon's proof", async () => {
   const answers = ['/healthz', '/readyz'].map((path) =>
     send(app.url + path, { headers: { 'x-rankd-question': 'who' } }),
   );
@@ -68,7 +68,7 @@ test("the response to a health check is described, including the daemon's proof"
     expect([status, headers['x-rankd-proof']]).toEqual([200, expect.stringMatching(/^[\w-]{43}$/)]);
 });
 
-describe('an undescribed answer fails these tests', () => {
+describe('these tests reject a response with', () => {
   const good: Given = {
     method: 'POST',
     url: '/v1/ranker?placeid=1',
@@ -78,13 +78,17 @@ describe('an undescribed answer fails these tests', () => {
   };
 
   test.each<[string, Partial<Given>, RegExp]>([
-    ['a status', { status: 201 }, /not described/],
-    ['a path', { url: '/v2/ranker' }, /not described/],
-    ['a content type', { headers: { ...good.headers, 'content-type': 'text/html' } }, /the type text\/html/],
-    ['a field', { text: good.text.replace('}', ',"more":1}') }, /additional properties/],
-    ['a field that is missing', { text: '{"success":true}' }, /required property 'message'/],
-    ['a header', { headers: { ...good.headers, 'x-more': '1' } }, /x-more, which is not described/],
-    ['a header of another form', { headers: { ...good.headers, 'x-rank-change': 'none' } }, /x-rank-change .*pattern/],
+    ['an undescribed status', { status: 201 }, /not described/],
+    ['an undescribed path', { url: '/v2/ranker' }, /not described/],
+    [
+      'an undescribed content type',
+      { headers: { ...good.headers, 'content-type': 'text/html' } },
+      /the type text\/html/,
+    ],
+    ['an undescribed field', { text: good.text.replace('}', ',"more":1}') }, /additional properties/],
+    ['a missing field', { text: '{"success":true}' }, /required property 'message'/],
+    ['an undescribed header', { headers: { ...good.headers, 'x-more': '1' } }, /x-more, which is not described/],
+    ['a malformed header', { headers: { ...good.headers, 'x-rank-change': 'none' } }, /x-rank-change .*pattern/],
     ['no request id', { headers: { 'content-type': 'application/json' } }, /no x-request-id/],
   ])('%s', (_what, change, problem) => {
     expect(() => expectDescribed(good)).not.toThrow();
@@ -105,7 +109,7 @@ describe('an undescribed answer fails these tests', () => {
   });
 });
 
-describe('described answers occur', () => {
+describe('described responses occur:', () => {
   const verify =
     (key: string | undefined, body: unknown = { placeid: place }) =>
     (app: TestApp) =>
@@ -136,7 +140,7 @@ describe('described answers occur', () => {
     },
   };
 
-  test('each code of the key verification', async () => {
+  test('each code of key verification', async () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 1 } } });
     for (const [code, provoke] of Object.entries(verifyCases)) expect(codeOf(await provoke(app))).toBe(code);
     // A single request cannot provoke the last two, which need a bug in rankd and a slow sender.
@@ -155,7 +159,7 @@ describe('described answers occur', () => {
     },
   );
 
-  test('changes can end with every code except those of wrong addresses, and other tests provoke each of them', () => {
+  test('changes can end with every code except those for wrong addresses, and another test provokes each of them', () => {
     const others = publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed');
     const holds = ['already_suspended', 'not_suspended', 'suspended_by_operator'];
     const names = ['ambiguous_name', 'user_not_found', 'user_renamed'];
@@ -168,7 +172,7 @@ describe('described answers occur', () => {
     expect(Object.keys(cases)).toEqual(expect.arrayContaining(others.filter((code) => code !== 'request_timeout')));
   });
 
-  test('the answers above had the statuses of the error table', async () => {
+  test('the responses above had the statuses of the error table', async () => {
     await rank({ newRankId: 255 })(app);
     for (const entry of met) {
       const [, status, code] = /^.+ (\d{3})(?: (\w+))?$/.exec(entry) ?? []; // the path can contain spaces

@@ -26,8 +26,8 @@ async function codes(requests: Array<[path: string, sent: Sent]>): Promise<unkno
   return answers.map(codeOf);
 }
 
-describe('of several problems of a request, the first in this order is reported', () => {
-  test('on the rank operation: size, place id, header, key, scope, whitelist, body, rank', async () => {
+describe('of several problems with a request, the first in this order is reported', () => {
+  test('for the rank operation: size, place id, header, key, scope, whitelist, body, rank', async () => {
     const at = (placeid: number | string) => `/v1/ranker?placeid=${placeid}`;
     expect(
       await codes([
@@ -62,7 +62,7 @@ describe('of several problems of a request, the first in this order is reported'
     ]);
   });
 
-  test('on key verification: size, place id, header, key, scope, whitelist', async () => {
+  test('for key verification: size, place id, header, key, scope, whitelist', async () => {
     const body = { placeid: elsewhere };
     const requests: Sent[] = [
       { body: huge },

@@ -43,7 +43,7 @@ async function serve({ live } = app) {
   return { connect, sockets, taken: () => taken };
 }
 
-test('sixteen are answered in order, then the connection ends', async () => {
+test('sixteen pipelined requests are answered in order, then the connection ends', async () => {
   const { connect } = await serve();
   const socket = await connect();
   socket.write(Array.from({ length: 20 }, (_, index) => get(index === 15 ? '/docs/last' : '/healthz')).join(''));
@@ -52,7 +52,7 @@ test('sixteen are answered in order, then the connection ends', async () => {
   expect(answers.map((answer) => /connection: close/i.test(answer))).toEqual([...Array(15).fill(false), true]);
 });
 
-test('a change among the first requests is answered, although too many others follow it', async () => {
+test('a change among the first sixteen pipelined requests is answered, although too many others follow it', async () => {
   const { platform, begun, release } = holdWrites();
   await using held = await openTestApp({ platform });
   const body = JSON.stringify(rankBody());
@@ -68,7 +68,7 @@ test('a change among the first requests is answered, although too many others fo
   expect(answered).toContain('"success":true');
 });
 
-test('one after another, any number of requests is answered on one connection', async () => {
+test('any number of requests is answered on one connection if each is sent after the previous response', async () => {
   const { connect } = await serve();
   const socket = await connect();
   for (let count = 0; count < 50; count += 1) {
@@ -78,7 +78,7 @@ test('one after another, any number of requests is answered on one connection', 
 });
 
 test.each(['/openapi.json', '/docs', '/%zz'])(
-  'callers that send %s hundreds of times at once, and never read, cost no more than the first few',
+  'if callers that never read send %s hundreds of times at once, only the first few requests are processed',
   async (path) => {
     const { connect, sockets, taken } = await serve();
     for (let count = 0; count < 50; count += 1) (await connect()).pause().write(get(path).repeat(400));
@@ -125,7 +125,7 @@ test('callers that do not read a response for half a minute are cut off, and oth
   expect(String(await once(other, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test.each(['/openapi.json', '/docs'])('all answers to %s are the same bytes, not copies', async (path) => {
+test.each(['/openapi.json', '/docs'])('all responses to %s share one buffer', async (path) => {
   const end = vi.spyOn(ServerResponse.prototype, 'end');
   onTestFinished(() => end.mockRestore());
   await send(app.url + path, {});

@@ -37,7 +37,7 @@ test('at worst, with privileged roles left to the operator, a stolen key gives a
   expect((await system.rank(sampleUsers.trainee, { newRankId: 20 })).status).toBe(200);
 });
 
-test('a key that is marked as privileged, and the operator, may still give privileged roles', async () => {
+test('the operator and keys marked as privileged may still give and take privileged roles', async () => {
   await using system = await onOwnersKey('operator');
   const id = (await system.app.store.findKey('main'))?.id ?? '';
   await operate(system.app).setRules({ keyId: id, rules: { isPrivileged: true } }, 'cli:ann@host');
@@ -51,20 +51,20 @@ test('a key that is marked as privileged, and the operator, may still give privi
   expect(system.fake.group.held(thief)).toEqual([officer]);
 });
 
-test('a list adds privileged roles', async () => {
+test('roles in the list are privileged in addition to those that Roblox shows as such', async () => {
   await using system = await onOwnersKey([20]);
   expect(codeOf(await system.rank(sampleUsers.trainee, { newRankId: 20 }))).toBe('rank_not_allowed');
   expect(codeOf(await system.rank(sampleUsers.trainee, { newRankId: 50 }))).toBe('rank_not_allowed');
 });
 
-test('permissions that Roblox does not show are not guessed: such a role is given, unless the list names it', async () => {
+test('a role whose permissions Roblox does not show counts as privileged only if the list names it', async () => {
   await using system = await openCloudApp({ policy: { privilegedRoles: 'operator' } });
   expect((await system.rank(thief, { newRankId: 50 })).status).toBe(200);
   await using listed = await openCloudApp({ policy: { privilegedRoles: [captain] } });
   expect(codeOf(await listed.rank(thief, { newRankId: 50 }))).toBe('rank_not_allowed');
 });
 
-test('the breaker counts members with a privileged role, whatever the direction, if no high rank is set', async () => {
+test('if no high rank is set, the breaker counts members who get or lose a privileged role', async () => {
   const members = Array.from({ length: 7 }, (_, index) => 20_001 + index);
   await using system = await openCloudApp({
     prepare: ({ credential, group }) => {

@@ -93,7 +93,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
 });
 
-test('a raid that only takes lower ladder roles, by requesting the current rank of members, also reaches ten', async () => {
+test("a raid that requests members' current rank to take their lower ladder roles also reaches ten", async () => {
   await using app = await openGroup({ held: [10, 20], ladder: [10, 20] });
   const key = await app.createKey();
   const answers = await Promise.all(
@@ -105,7 +105,7 @@ test('a raid that only takes lower ladder roles, by requesting the current rank 
   expect(answers.map(codeOf)).toContain('key_paused');
 });
 
-test('an undo of a key restores every member whom a raid reached', async () => {
+test("an undo of a key's changes restores every member whom a raid reached", async () => {
   await using app = await openGroup();
   const key = await app.createKey();
   const raid = officers.slice(0, 100).map((rankeeId) => app.rank(key, { rankeeId, newRankId: 1 }));

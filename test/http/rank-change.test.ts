@@ -12,7 +12,7 @@ import { openTestApp, place, roles } from '../support/open-test-app.ts';
 import { holdReads, holdWrites, platformWith } from '../support/platform-with.ts';
 import { startPost } from '../support/send.ts';
 
-test('a change answers with exactly four fields once the member holds the rank', async () => {
+test('the response to a change has exactly four fields, and is sent once the member holds the rank', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey());
   expect(answer.status).toBe(200);
@@ -27,7 +27,7 @@ test('a change answers with exactly four fields once the member holds the rank',
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
 });
 
-test('the x-rank-change header names the change in the history', async () => {
+test('the X-Rank-Change header has the id of the change in the history', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey());
   const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
@@ -35,7 +35,7 @@ test('the x-rank-change header names the change in the history', async () => {
   expect(kept).toMatchObject({ state: 'applied', rankeeId: 1001, keyId, placeId: place, by: `key:${keyId}` });
 });
 
-test('a refused change is in the history, too, and its response contains the id', async () => {
+test('a refused change is also in the history, and its response has the id', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey(), { newRankId: 21 });
   const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
@@ -43,14 +43,14 @@ test('a refused change is in the history, too, and its response contains the id'
   expect(messageOf(answer)).toBe(`${kept?.message} (simulated group)`);
 });
 
-test('a rank can be named by its role id, and ids may need more than 32 bits', async () => {
+test('a rank can be given by its role id, and ids may need more than 32 bits', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey(), { rankeeId: '8589935601', newRankId: '8589934642' });
   expect(answer.json).toMatchObject({ success: true, rankeeId: 8_589_935_601, newRankId: roles.captain });
   expect(await app.heldBy(8_589_935_601)).toEqual([roles.captain, roles.base]);
 });
 
-test('a lower extra role stays when the highest one is replaced', async () => {
+test('a lower role stays when the highest one is replaced', async () => {
   await using app = await openTestApp();
   await app.rank(await app.createKey(), { rankeeId: 1003, newRankId: 20 });
   expect(await app.heldBy(1003)).toEqual([roles.trainee, roles.officer, roles.base]);
@@ -62,7 +62,7 @@ test("a change to the base role's id takes all other roles", async () => {
   expect(await app.heldBy(1001)).toEqual([roles.base]);
 });
 
-test('a change to the current rank gets 200 without any write', async () => {
+test('a change to the current rank gets 200 without a write', async () => {
   const mustNot = () => Promise.reject(new Error('a write'));
   const readOnly = (group: Platform) => platformWith(group, { assignRole: mustNot, unassignRole: mustNot });
   await using app = await openTestApp({ platform: readOnly });
@@ -73,7 +73,7 @@ test('a change to the current rank gets 200 without any write', async () => {
   });
 });
 
-test('a test key gets the response of a real change, and changes nothing', async () => {
+test('a test key gets the outcome of a real change, marked as a test, and changes nothing', async () => {
   await using app = await openTestApp();
   const key = await app.createKey({ mode: 'test' });
   const [yes, no] = [await app.rank(key), await app.rank(key, { newRankId: 0 })];
@@ -91,7 +91,7 @@ test('a test key gets the response of a real change, and changes nothing', async
   ]);
 });
 
-test('a change that the platform accepts and drops is not reported as success', async () => {
+test('a change that the platform accepts but does not make is not reported as success', async () => {
   const deaf = (group: Platform) =>
     platformWith(group, { assignRole: async ({ userId }) => ({ userId, roleIds: [roles.trainee] }) });
   await using app = await openTestApp({ platform: deaf });
@@ -125,7 +125,7 @@ test("the deadline counts from the arrival of the request headers, regardless of
 });
 
 describe('while a change is under way', () => {
-  test('other members can be ranked, and the same member in order of arrival', async () => {
+  test('other members can be ranked, and changes of the same member wait in order of arrival', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -163,7 +163,7 @@ describe('while a change is under way', () => {
     });
   });
 
-  test('it finishes under its initial rules, even if a reload changes them', async () => {
+  test('a reload does not change the rules that apply to it', async () => {
     const { platform, begun, release } = holdReads();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -183,7 +183,7 @@ describe('while a change is under way', () => {
     expect(codeOf(await app.rank(key, { rankeeId: 1008 }))).toBe('rank_not_allowed');
   });
 
-  test('invalid bytes after it do not replace its response', async () => {
+  test('invalid data after its request does not replace its response', async () => {
     const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -218,7 +218,7 @@ describe('while a change is under way', () => {
   });
 });
 
-test('a burst for many members is answered in full', async () => {
+test('every change in a burst for many members succeeds', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 8_589_935_601];
@@ -229,7 +229,7 @@ test('a burst for many members is answered in full', async () => {
   expect(await app.heldBy(1007)).toEqual([roles.captain, roles.base].sort((a, b) => a - b));
 });
 
-test('if the platform has no room for the write, the error has the time to retry, and nothing is changed', async () => {
+test('if the platform is too busy for the write, the error has the retry time, and nothing is changed', async () => {
   const busy = new RankdError('platform_busy', 'No room.', { retryAfterMs: 2_400 });
   await using app = await openTestApp({
     platform: (group) => platformWith(group, { assignRole: () => Promise.reject(busy) }),

@@ -24,7 +24,7 @@ async function withPolicy(policy: Partial<Config['policy']>, rules: KeyRules = {
   return { app, rank, [Symbol.asyncDispose]: () => app.close() };
 }
 
-describe("with policy.ranker_check verify, the ranker's own rank is read from the platform", () => {
+describe("with policy.ranker_check: verify, which reads the ranker's rank from the platform,", () => {
   test('a ranker above the old and the new rank may make the change, with any names in the request', async () => {
     await using world = await withPolicy(verify);
     expect((await world.rank({ rankerName: 'Nobody' })).status).toBe(200);
@@ -34,9 +34,9 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
     ['as high as the new rank', { rankerId: officer }, /1002 has rank 20, which is not above Officer \(rank 20\)/],
     ['as high as the member', { rankerId: officer, rankeeId: 1006, newRankId: 10 }, /not above member 1006/],
     ['below the member', { rankeeId: admin, newRankId: 10 }, /not above member 1010, who holds Admin \(rank 200\)/],
-    ['no member of the group', { rankerId: stranger, rankerName: 'Owner' }, /4242 is not a member/],
+    ['not a member of the group', { rankerId: stranger, rankerName: 'Owner' }, /4242 is not a member/],
     ['the member themselves', { rankerId: admin, rankeeId: admin, newRankId: 20 }, /same player/],
-    ['nobody', { rankerId: 0 }, /names no player/],
+    ['not named', { rankerId: 0 }, /names no player/],
   ])('a ranker who is %s is refused', async (_who, request, why) => {
     const acting = platformActingAs(owner);
     await using world = await withPolicy(verify, {}, { platform: acting });
@@ -61,14 +61,14 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
     expect(codeOf(answer)).toBe('ranker_not_allowed');
   });
 
-  test("a system key can rank without a ranker and in the member's name, but not for a ranker who is too low", async () => {
+  test("a system key can rank without a ranker or in the member's name, but not for a ranker who is too low", async () => {
     await using world = await withPolicy(verify, { isSystem: true });
     expect((await world.rank({ rankerId: 0 })).status).toBe(200);
     expect((await world.rank({ rankerId: trainee, newRankId: 50 })).status).toBe(200);
     expect(codeOf(await world.rank({ rankerId: officer, newRankId: 20 }))).toBe('ranker_not_allowed');
   });
 
-  test('a change that is refused anyway, or has no effect, does not read the ranker', async () => {
+  test('the ranker is not read for a change that is refused anyway or has no effect', async () => {
     const read: number[] = [];
     const platform = (group: Platform) =>
       platformWith(group, {
@@ -86,14 +86,14 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
   });
 });
 
-test('with policy.ranker_check claimed, the request must name another player, and that player is not read', async () => {
+test('with policy.ranker_check: claimed, the request must name another player, who need not be a member', async () => {
   await using world = await withPolicy({ rankerCheck: 'claimed' });
   expect(codeOf(await world.rank({ rankerId: 0 }))).toBe('ranker_not_allowed');
   expect(codeOf(await world.rank({ rankerId: trainee }))).toBe('ranker_not_allowed');
   expect((await world.rank({ rankerId: stranger })).status).toBe(200);
 });
 
-test('a key that denies self-rank refuses it even if the policy allows it', async () => {
+test('a key can deny self-rank even if the policy allows it', async () => {
   await using world = await withPolicy({}, { selfRank: 'deny' });
   expect(codeOf(await world.rank({ rankerId: trainee }))).toBe('ranker_not_allowed');
   expect((await world.rank({})).status).toBe(200);
@@ -107,7 +107,7 @@ test('a key for promotions refuses demotions', async () => {
 describe("a ranker's cooldown", () => {
   const minute = { rankerCooldownMs: 60_000 };
 
-  test('applies to all members they change, until it is over; other rankers are not affected', async () => {
+  test('applies to all their changes until it ends, and to no other ranker', async () => {
     const clock = new ManualClock();
     await using world = await withPolicy(minute, {}, { clock });
     expect((await world.rank({})).status).toBe(200);
@@ -120,7 +120,7 @@ describe("a ranker's cooldown", () => {
     expect((await world.rank({ rankeeId: 1005 })).status).toBe(200);
   });
 
-  test('is not started by a refusal, nor by a change to the current rank', async () => {
+  test('is not started by a refusal or by a change to the current rank', async () => {
     await using world = await withPolicy(minute);
     expect((await world.rank({ newRankId: 10 })).status).toBe(200);
     expect((await world.rank({ newRankId: 21 })).status).toBe(400);

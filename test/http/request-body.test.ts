@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { readBody } from '../../src/http/request-body.ts';
 
-test('a body that is too large and continues is reported once', async () => {
+test('a body that is too large is reported once, even if more of it arrives', async () => {
   const request = new IncomingMessage(new Socket());
   const then = vi.fn();
   readBody(request, then);

@@ -56,35 +56,38 @@ describe('ids', () => {
     expect(messageOf(answer)).toMatch(/^The body is not JSON/);
   });
 
-  test('0 is not a member id, but can be a ranker id: the game server itself', async () => {
+  test('0 is not a member id, but as a ranker id it means the game server', async () => {
     expect(messageOf(await rank(rankText('0')))).toBe('rankeeId must be above 0.');
     expect((await rank(rankBody({ rankerId: 0 }))).status).toBe(200);
   });
 
-  test('the largest possible id is looked up in the group', async () => {
+  test('the largest possible id is accepted as a member id and looked up in the group', async () => {
     expect(codeOf(await rank(rankText(String(largest))))).toBe('member_not_found');
   });
 });
 
 describe('the place id', () => {
   test.each(['', '{}', '[]', '{"placeid":null}', '"42"', '42', 'null', '{"PLACEID":42}'])(
-    'is missing from the body %s',
+    'is reported as missing from the body %s',
     async (body) => {
       expectError(await verify(body), { status: 400, code: 'missing_placeid', error: 'Missing placeid' });
     },
   );
 
-  test.each(['', 'placeid', 'placeid=', 'place=42', 'placeid[]=42'])('is missing from the query %j', async (query) => {
-    const answer = await rank(rankBody(), {}, query);
-    expectError(answer, { status: 400, code: 'missing_placeid', error: 'Missing placeid' });
-  });
+  test.each(['', 'placeid', 'placeid=', 'place=42', 'placeid[]=42'])(
+    'is reported as missing from the query %j',
+    async (query) => {
+      const answer = await rank(rankBody(), {}, query);
+      expectError(answer, { status: 400, code: 'missing_placeid', error: 'Missing placeid' });
+    },
+  );
 
   test.each(['placeid=x', 'placeid=42.0', 'placeid=-42', 'placeid=42&placeid=42', 'placeid=%zz', 'placeid=%2042'])(
-    'is not a whole number in the query %s',
+    'is refused if it is not one whole number in the query: %s',
     async (query) => expectError(await rank(rankBody(), {}, query), invalid),
   );
 
-  test('with two different values is refused, because one of them is a mistake', async () => {
+  test('is refused if it has two different values', async () => {
     const answer = await verify({ placeid: place, placeId: place + 1 });
     expect([answer.status, messageOf(answer)]).toEqual([
       400,
@@ -94,7 +97,7 @@ describe('the place id', () => {
     expect((await rank(rankBody(), {}, `placeid=${place}&placeId=7`)).status).toBe(400);
   });
 
-  test('may be spelled placeId in both places', async () => {
+  test('may be spelled placeId in the body and in the query', async () => {
     expect((await verify({ placeId: place })).status).toBe(200);
     expect((await rank(rankBody(), {}, `placeId=${place}`)).status).toBe(200);
     expect((await rank(rankBody(), {}, `placeid=&placeId=${place}`)).status).toBe(200);
@@ -103,7 +106,7 @@ describe('the place id', () => {
 });
 
 describe('the rank request', () => {
-  test('names every field that is missing', async () => {
+  test('is refused with the name of every missing field', async () => {
     const answer = await rank({});
     expectError(answer, invalid);
     expect(messageOf(answer)).toBe(
@@ -111,29 +114,32 @@ describe('the rank request', () => {
     );
   });
 
-  test.each(['rankerId', 'rankeeId'])('names a Studio test player in %s', async (field) => {
-    const message = messageOf(await rank(rankBody({ [field]: -1 })));
-    expect(message).toMatch(new RegExp(`^${field} must be a whole number .*; -1 is a Studio test player\\.`));
-  });
+  test.each(['rankerId', 'rankeeId'])(
+    'is refused if %s is a Studio test player, and the error gives that reason',
+    async (field) => {
+      const message = messageOf(await rank(rankBody({ [field]: -1 })));
+      expect(message).toMatch(new RegExp(`^${field} must be a whole number .*; -1 is a Studio test player\\.`));
+    },
+  );
 
-  test.each(['rankerName', 'rankerId', 'rankeeName', 'rankeeId', 'newRankId'])('needs %s', async (field) => {
+  test.each(['rankerName', 'rankerId', 'rankeeName', 'rankeeId', 'newRankId'])('must have %s', async (field) => {
     expect(messageOf(await rank(rankBody({ [field]: undefined })))).toBe(`${field} is missing.`);
   });
 
-  test('names every field of the wrong type', async () => {
+  test('is refused with the name of every field of the wrong type', async () => {
     const wrong = { rankerName: 5, rankeeName: null, newRankId: [20], command: {}, webhookUrl: 1 };
     expect(messageOf(await rank(rankBody(wrong)))).toBe(
       `rankerName must be a string; rankeeName must be a string; newRankId must be a rank number or a role id; command must be a string; webhookUrl must be a string.`,
     );
   });
 
-  test.each(['', '[]', '"text"', '5', 'null'])('is an object, not %j', async (body) => {
+  test.each(['', '[]', '"text"', '5', 'null'])('must be an object, not %j', async (body) => {
     const answer = await rank(body);
     expectError(answer, invalid);
     expect(messageOf(answer)).toBe('The body must be a JSON object.');
   });
 
-  test('stores the other fields of the reference client, and only the host of the webhook', async () => {
+  test('may have the other fields of the reference client; of the webhook, only the host is stored', async () => {
     const webhookUrl = 'https://user:pass@discord.example/api/webhooks/1/token-of-it?wait=1';
     const extra = { command: 'promote', oldRankName: 'Trainee', prefix: ';', webhookUrl, somethingElse: { a: 1 } };
     const answer = await rank(rankBody({ ...extra, rankeeId: 1002, newRankId: 10 }));
@@ -148,14 +154,17 @@ describe('the rank request', () => {
     expect(JSON.stringify(kept)).not.toMatch(/token-of-it|pass@|somethingElse/);
   });
 
-  test.each(['', 'not an address', null])('treats the webhook address %j as missing', async (webhookUrl) => {
-    const answer = await rank(rankBody({ webhookUrl, command: null }));
-    expect(answer.status).toBe(200);
-    const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
-    expect(kept).not.toHaveProperty('webhookHost');
-  });
+  test.each(['', 'not an address', null])(
+    'may have the webhook address %j, which counts as missing',
+    async (webhookUrl) => {
+      const answer = await rank(rankBody({ webhookUrl, command: null }));
+      expect(answer.status).toBe(200);
+      const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
+      expect(kept).not.toHaveProperty('webhookHost');
+    },
+  );
 
-  test('may have any text in its names, of which rankd stores a hundred characters, and the response stays small', async () => {
+  test('may have any text of at most 1000 characters as a name, of which rankd stores a hundred', async () => {
     for (const name of ['', 'Zoë 👩‍🚀', `"'\\\n`, '\u0001'.repeat(1000), '€'.repeat(1000)]) {
       const answer = await rank(rankBody({ rankeeId: 1005, rankeeName: name, rankerName: name, newRankId: 10 }));
       expect(answer.status).toBe(200);
@@ -183,7 +192,7 @@ test.each([
   ['the key twice', (good: string) => [good, good]],
   ['the key first', (good: string) => [good, `rk_live_${'0'.repeat(40)}`]],
   ['the key last', (good: string) => ['nothing', good]],
-])('two Authorization headers are refused, even on a connection with an accepted request: %s', async (_what, both) => {
+])('two Authorization headers are refused, even on a connection with an accepted key: %s', async (_what, both) => {
   const request = (lines: string[]) =>
     `POST /v1/apikey HTTP/1.1\r\nhost: rankd\r\n${lines.map((line) => `${line}\r\n`).join('')}content-length: 14\r\n\r\n{"placeid":${place}}`;
   const doubled = both(key).map((one) => `authorization: Bearer ${one}`);

@@ -20,22 +20,25 @@ const other: Array<[string, Record<string, string>, RegExp]> = [
   ['missing', {}, /no Roblox-Id header/],
 ];
 
-test.each(other)('enforced, a Roblox-Id %s is refused on both operations', async (_what, headers, why) => {
-  await using app = await openWith('enforce');
-  const key = await app.createKey();
-  for (const send of Object.values(ask)) {
-    const answer = await send(app, key, headers);
-    expectError(answer, { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' });
-    expect(messageOf(answer)).toMatch(why);
-    expect(messageOf(answer)).toContain('security.roblox_id is enforce');
-  }
-  expect((await app.heldBy(1001))?.includes(roles.officer)).toBe(false);
-  await app.app.refused.flush(app.app);
-  const [refused] = await app.store.listAudit({ action: 'caller.refused', limit: 1 });
-  expect(refused?.detail).toEqual({ reason: 'roblox_id_mismatch', placeId: place, from: '127.0.0.1', count: 2 });
-});
+test.each(other)(
+  'with security.roblox_id: enforce, a Roblox-Id %s is refused on both operations',
+  async (_what, headers, why) => {
+    await using app = await openWith('enforce');
+    const key = await app.createKey();
+    for (const send of Object.values(ask)) {
+      const answer = await send(app, key, headers);
+      expectError(answer, { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' });
+      expect(messageOf(answer)).toMatch(why);
+      expect(messageOf(answer)).toContain('security.roblox_id is enforce');
+    }
+    expect((await app.heldBy(1001))?.includes(roles.officer)).toBe(false);
+    await app.app.refused.flush(app.app);
+    const [refused] = await app.store.listAudit({ action: 'caller.refused', limit: 1 });
+    expect(refused?.detail).toEqual({ reason: 'roblox_id_mismatch', placeId: place, from: '127.0.0.1', count: 2 });
+  },
+);
 
-test("enforced, the place's own Roblox-Id passes; a problem with the key is reported first", async () => {
+test("with security.roblox_id: enforce, the place's own Roblox-Id passes, and a wrong key is reported first", async () => {
   await using app = await openWith('enforce');
   const key = await app.createKey();
   for (const send of Object.values(ask)) {
@@ -44,7 +47,7 @@ test("enforced, the place's own Roblox-Id passes; a problem with the key is repo
   }
 });
 
-test.each(other)('as a warning, a Roblox-Id %s passes and is logged', async (_what, headers) => {
+test.each(other)('with security.roblox_id: warn, a Roblox-Id %s passes and is logged', async (_what, headers) => {
   await using app = await openWith('warn');
   const key = await app.createKey();
   expect((await ask['/v1/ranker'](app, key, headers)).status).toBe(200);
@@ -54,7 +57,7 @@ test.each(other)('as a warning, a Roblox-Id %s passes and is logged', async (_wh
     .toMatchObject([{ placeId: place, keyId: (await app.store.findKey('main'))?.id }]);
 });
 
-test('as a warning, it is logged at most 20 times a minute', async () => {
+test('with security.roblox_id: warn, a wrong one is logged 20 times, then once a minute', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, config: { security: { robloxId: 'warn' } } });
   const key = await app.createKey();
@@ -65,7 +68,7 @@ test('as a warning, it is logged at most 20 times a minute', async () => {
   await expect.poll(() => warningsOf(app)).toHaveLength(21);
 });
 
-test('as a warning, it is not logged for requests over a limit', async () => {
+test('with security.roblox_id: warn, a wrong one is not logged for requests over a limit', async () => {
   await using app = await openTestApp({ config: { security: { robloxId: 'warn' }, limits: { verifyPerMinute: 2 } } });
   const key = await app.createKey();
   const answers = [];
@@ -74,7 +77,7 @@ test('as a warning, it is not logged for requests over a limit', async () => {
   expect(warningsOf(app)).toHaveLength(2);
 });
 
-test('by default, the header is ignored', async () => {
+test('by default, Roblox-Id is ignored', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   expect((await ask['/v1/ranker'](app, key, { 'roblox-id': '43' })).status).toBe(200);

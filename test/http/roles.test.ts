@@ -17,7 +17,7 @@ async function openScene() {
 const newest = async ({ store }: TestApp) => (await store.listChanges({ limit: 1 }))[0];
 
 describe('an extra role', () => {
-  test('is given and taken by name, number or id, while the rank and every other role stay', async () => {
+  test('is given and taken by name, number or id, and the rank and all other roles stay', async () => {
     await using scene = await openScene();
     const { app, ask } = scene;
     for (const role of ['Captain', 50, String(roles.captain)]) {
@@ -40,14 +40,14 @@ describe('an extra role', () => {
     expect(messageOf(await ask('roles/remove', { role: 50 }))).toMatch(/^Member 1001 does not hold Captain/);
   });
 
-  test('stays when the rank changes, and is not part of that change', async () => {
+  test('stays when the rank changes, and is not part of the reported change', async () => {
     await using scene = await openScene();
     await scene.ask('roles/add', { role: 'Captain' });
     expect((await scene.ask('rank', { rank: 20 })).json).toMatchObject({ oldRank: 10, newRank: 20 });
     expect(await scene.app.heldBy(1001)).toEqual([roles.officer, roles.captain, roles.base]);
   });
 
-  test('is refused if it is not an extra role', async () => {
+  test('cannot be a ladder role, the base role, the owner role or an unknown role', async () => {
     await using scene = await openScene();
     const refusals = [
       ['Officer', 403, 'rank_not_allowed', '"Officer" is a rank of the ladder in group.ladder. Choose one of '],
@@ -70,7 +70,7 @@ describe('an extra role', () => {
     expect(await scene.app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
   });
 
-  test('needs a ladder, and a member who is not suspended', async () => {
+  test('requires a ladder, and a member who is not suspended', async () => {
     await using plain = await openTestApp();
     const key = await plain.createKey({ scopes: ['roles'] });
     const body = { robloxUserId: 1001, role: 'Captain' };
@@ -84,7 +84,7 @@ describe('an extra role', () => {
     expect(codeOf(await scene.ask('roles/add', { role: 'Captain' }))).toBe('member_suspended');
   });
 
-  test('is given once by a repeat with the same Idempotency-Key', async () => {
+  test('is given only once if the request is repeated with the same Idempotency-Key', async () => {
     await using scene = await openScene();
     const once = { 'idempotency-key': 'purchase 1' };
     const first = await scene.ask('roles/add', { role: 'Captain' }, once);

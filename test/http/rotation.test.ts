@@ -28,7 +28,7 @@ async function uses({ store }: TestApp) {
 describe('while a rotation overlaps', () => {
   const announced = [`@${Date.UTC(2026, 0, 1, 12) / 1000}`, 'Thu, 01 Jan 2026 13:00:00 GMT'];
 
-  test('responses to the old secret, including refusals, have the times of the rotation and the expiry', async () => {
+  test('responses to the old secret, including refusals, have the times of its rotation and expiry', async () => {
     await using system = await rotated();
     const { app, old } = system;
     const ranked = await app.rank(old);
@@ -43,7 +43,7 @@ describe('while a rotation overlaps', () => {
     expect(retirement(await system.app.verify(system.current))).toEqual([undefined, undefined]);
   });
 
-  test('a key that expires before the overlap ends is announced with its own expiry', async () => {
+  test('a key that expires before the overlap ends is announced with the earlier time', async () => {
     await using system = await rotated({ expiresAt: Date.UTC(2026, 0, 1, 12, 30) });
     expect(retirement(await system.app.verify(system.old))[1]).toBe('Thu, 01 Jan 2026 12:30:00 GMT');
   });
@@ -82,7 +82,7 @@ describe('the last use of each secret', () => {
     ]);
   });
 
-  test('counts only accepted requests', async () => {
+  test('does not include refused requests', async () => {
     await using system = await rotated();
     const { app, clock, old } = system;
     await app.verify(old, 43);
@@ -98,7 +98,7 @@ describe('the last use of each secret', () => {
     expect((await uses(next))?.[1]).toEqual([system.clock.now(), place]);
   });
 
-  test('that could not be saved is saved next time', async () => {
+  test('is saved later if it could not be saved', async () => {
     await using system = await rotated();
     const { app, clock, old } = system;
     const { recordKeyUses } = app.store;

@@ -192,7 +192,7 @@ test.each(Object.entries(routeRules))(
   },
 );
 
-test('every one of these requests is allowed if no rule forbids it', async () => {
+test('every request of these tests is allowed if no rule forbids it', async () => {
   const found: string[] = [];
   for (const isAlongside of [false, true]) {
     const scene = await Scene.open({ answer: () => '' }, isAlongside);
@@ -204,14 +204,14 @@ test('every one of these requests is allowed if no rule forbids it', async () =>
   expect(found.filter((answer) => !answer.includes(' became '))).toEqual([]);
 });
 
-test('every check of a change has a column', () => {
+test('every check of a change has a column in the table of rules', () => {
   const checks = [...accessChecks, ...checkNames.map((name) => ({ name }))].map(({ name }) => name);
   // `key` has several columns, and the other three check the group rather than the key
   const others = ['key', 'platform', 'rank', 'member'];
   expect(Object.keys(routeRules)).toEqual(expect.arrayContaining(checks.filter((name) => !others.includes(name))));
 });
 
-test('every route of the server that can change a rank by a key is checked against every rule', async () => {
+test('every route of the server by which a key can change a rank is in these tests', async () => {
   const registered = new Set<string>();
   const watch = (message: unknown) => {
     const { fastify } = message as { fastify: FastifyInstance };

@@ -15,7 +15,7 @@ const notFound = { status: 404, code: 'not_found', error: 'Not found' };
 const wrongMethod = { status: 405, code: 'method_not_allowed', error: 'Method not allowed' };
 
 test.each(['/v1', '/v1/apikey/x', '/V1/apikey', '/v2/ranker', '/favicon.ico', '/v1/ranker%00', '/..%2f..%2fetc'])(
-  '%s does not exist, whatever the method',
+  '%s gets 404, whatever the method',
   async (path) => {
     for (const method of ['GET', 'POST', 'PUT', 'OPTIONS'])
       expectError(await send(app.url + path, { method }), notFound);
@@ -44,7 +44,7 @@ test('HEAD gets the same headers and no body', async () => {
   expect(healthy).toMatchObject({ status: 200, text: '' });
 });
 
-test('health and readiness are JSON too', async () => {
+test('health and readiness are JSON', async () => {
   expect(await send(`${app.url}/healthz`, {})).toMatchObject({ status: 200, json: { status: 'ok' } });
   expect(await send(`${app.url}/readyz`, {})).toMatchObject({ status: 200, json: { status: 'ready' } });
 });

@@ -31,7 +31,7 @@ function ask(operation: string, body: unknown, secret = key, headers = {}): Prom
 
 const told = (answer: Answer) => [answer.status, codeOf(answer)];
 
-test('a key that may suspend takes all roles and later gives exactly those back; until then, no game can rank the member', async () => {
+test('a key with the scope suspend takes all roles and later gives exactly those back; in between, no game can rank the member', async () => {
   const before = await app.heldBy(ann);
   const suspended = await ask('suspend', { robloxUserId: ann, duration: '3d', reason: 'spam' });
   const inThreeDays = Math.floor(Date.now() / 1_000) + 3 * 86_400;
@@ -68,7 +68,7 @@ test('a key that may suspend takes all roles and later gives exactly those back;
   expect(told(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
 });
 
-test('a suspension that the operator extended belongs to the operator: no key ends it', async () => {
+test('no key can end a suspension that the operator has extended', async () => {
   const { suspensionId } = (await ask('suspend', { robloxUserId: 1005, duration: '1h' })).json as {
     suspensionId: string;
   };
@@ -77,7 +77,7 @@ test('a suspension that the operator extended belongs to the operator: no key en
   expect(told(await ask('unsuspend', { robloxUserId: 1005 }))).toEqual([403, 'suspended_by_operator']);
 });
 
-test('if two keys suspend a member at once, one of them succeeds, and either may lift the suspension', async () => {
+test('if two keys suspend a member at the same time, one succeeds, and either may lift the suspension', async () => {
   const before = await app.heldBy(bob);
   const other = await app.createKey({ name: 'other', scopes: ['suspend'] });
   const body = { robloxUserId: bob, duration: '1h' };
@@ -88,7 +88,7 @@ test('if two keys suspend a member at once, one of them succeeds, and either may
   expect(await app.heldBy(bob)).toEqual(before);
 });
 
-test('a repeat with the same Idempotency-Key gets the first answer again, even if the suspension has ended', async () => {
+test('a repeat with the same Idempotency-Key gets the first response again, even after the suspension has ended', async () => {
   const twice = async (operation: string, body: object) => {
     const headers = { 'idempotency-key': `try-${operation}` };
     const answers = [await ask(operation, body, key, headers), await ask(operation, body, key, headers)];
@@ -103,13 +103,13 @@ test('a repeat with the same Idempotency-Key gets the first answer again, even i
   expect(told(other)).toEqual([422, 'idempotency_mismatch']);
 });
 
-test('a key without the scope suspends no member and ends no suspension', async () => {
+test('a key without the scope suspend can neither suspend a member nor end a suspension', async () => {
   const ranker = await app.createKey({ name: 'ranker' });
   for (const operation of ['suspend', 'unsuspend'])
     expect(told(await ask(operation, { robloxUserId: ann, duration: '1h' }, ranker))).toEqual([403, 'key_not_allowed']);
 });
 
-test('a test key gets the hypothetical result, and changes nothing', async () => {
+test('a test key gets the outcome of a real suspension, and changes nothing', async () => {
   const trial = await app.createKey({ name: 'rehearsal', mode: 'test', scopes: ['suspend'] });
   const before = await app.heldBy(bob);
   const answer = await ask('suspend', { robloxUserId: bob, duration: '1h' }, trial);
@@ -173,7 +173,7 @@ const comebacks: Record<
 };
 
 test.each(Object.entries(comebacks))(
-  'a suspension that ends a temporary rank must pass the rules of a promotion to the previous roles: %s',
+  'a suspension that ends a temporary rank must pass the rules for a promotion to the previous roles: %s',
   async (_, { from = 50, rules = {}, policy = {}, asked, second, answer }) => {
     await using other = await openTestApp();
     const give = async (rankeeId: number, newRankId: number, forMs?: number) => {

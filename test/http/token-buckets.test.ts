@@ -9,7 +9,7 @@ function bucketsAt(clock: { ms: number }, most = 10): TokenBuckets {
   return new TokenBuckets({ monotonic: () => clock.ms }, most);
 }
 
-test('no period allows more than a burst plus its refill', () => {
+test('in any period, a bucket allows at most a burst plus the refill of that period', () => {
   fc.assert(
     fc.property(rates, waits, (rate, pauses) => {
       const clock = { ms: 0 };
@@ -27,7 +27,7 @@ test('no period allows more than a burst plus its refill', () => {
   );
 });
 
-test('a caller is allowed again exactly after the reported wait, not a millisecond earlier', () => {
+test('a caller is admitted exactly after the reported wait, and not a millisecond earlier', () => {
   fc.assert(
     fc.property(rates, (rate) => {
       const clock = { ms: 0 };
@@ -43,7 +43,7 @@ test('a caller is allowed again exactly after the reported wait, not a milliseco
   );
 });
 
-test('an idle period refills at most one burst, and names do not affect each other', () => {
+test('an idle period refills at most one burst, and buckets do not affect each other', () => {
   const clock = { ms: 0 };
   const buckets = bucketsAt(clock);
   const rate = { perMinute: 60, burst: 3 };
@@ -54,7 +54,7 @@ test('an idle period refills at most one burst, and names do not affect each oth
   expect(pass('a')).toHaveLength(3);
 });
 
-test('any number of names uses bounded memory, and names in use are not dropped', () => {
+test('any number of callers uses bounded memory, and buckets in use are not dropped', () => {
   const buckets = bucketsAt({ ms: 0 }, 100);
   const rate = { perMinute: 1, burst: 1 };
   for (let count = 0; count < 10_000; count += 1) {

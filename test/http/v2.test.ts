@@ -26,7 +26,7 @@ function ask(operation: string, body: unknown, sent: Sent = {}): Promise<Answer>
 }
 
 describe('POST /v2/rank', () => {
-  test('gives the rank by number, role id or name, and returns the earlier one', async () => {
+  test('gives the rank by number, role id or name, and returns the previous one', async () => {
     const answer = await ask('rank', {
       ...{ robloxUserId: 1001, rank: 20, reason: 'passed the training', rankeeName: 'Sam', command: ':rank' },
       ...{ rankerId: 1003, rankerName: 'Builder' },
@@ -57,7 +57,7 @@ describe('POST /v2/rank', () => {
     expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
   });
 
-  test('finds the member only by the current name', async () => {
+  test('accepts only the current name of a member', async () => {
     expect((await ask('rank', { username: 'newCOMER', rank: 10 })).json).toMatchObject({
       message: expect.stringMatching(/^Newcomer \(1001\) is now Trainee/),
       robloxUserId: 1001,
@@ -70,7 +70,7 @@ describe('POST /v2/rank', () => {
     expect(await app.heldBy(1001)).toContain(roles.trainee);
   });
 
-  test('stores 200 characters of the reason, and no key in it', async () => {
+  test('stores 200 characters of the reason, and masks a key in it', async () => {
     const answer = await ask('rank', { robloxUserId: 1001, rank: 20, reason: `${key} ${'x'.repeat(400)}` });
     const change = await app.store.findChange(String(answer.headers['x-rank-change']));
     expect([...(change?.reason ?? '')].length).toBe(200);
@@ -95,7 +95,7 @@ describe('POST /v2/rank', () => {
     expect([answer.status, codeOf(answer), messageOf(answer)]).toEqual([400, 'invalid_request', message]);
   });
 
-  test('an unknown role is reported with a list of the existing ones', async () => {
+  test('reports an unknown role with a list of the existing ones', async () => {
     const answer = await ask('rank', { robloxUserId: 1001, rank: 'Offizer' });
     expectError(answer, { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
     expect(messageOf(answer)).toMatch(/no role "Offizer". Did you mean Officer \(rank 20\)\? Choose one of /);
@@ -346,7 +346,7 @@ describe('reads', () => {
   });
 });
 
-test('the key can be in x-api-key alone', async () => {
+test('the key can be in X-Api-Key, which takes precedence over Authorization', async () => {
   const asked = (headers: Record<string, string>) =>
     send(`${app.url}/v2/rank?placeid=${place}`, { method: 'POST', headers, body: { robloxUserId: 1001, rank: 20 } });
   expect((await asked({ 'x-api-key': key })).status).toBe(200);
@@ -355,7 +355,7 @@ test('the key can be in x-api-key alone', async () => {
   expect(codeOf(await asked({ authorization: key }))).toBe('missing_authorization');
 });
 
-test('a repeat with the same Idempotency-Key gets the first answer again; on another operation it is a mismatch', async () => {
+test('a repeat with the same Idempotency-Key gets the first response again; on another operation, it is a mismatch', async () => {
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   const headers = { 'idempotency-key': 'v2' };
   const first = await ask('promote', { robloxUserId: 1001 }, { headers });
@@ -366,7 +366,7 @@ test('a repeat with the same Idempotency-Key gets the first answer again; on ano
   expect(await app.heldBy(1001)).toContain(roles.officer);
 });
 
-test('an Idempotency-Key belongs to one request of one key: with another body it is a mismatch, and nothing is changed', async () => {
+test('an Idempotency-Key belongs to one request of one key; another body is a mismatch and changes nothing', async () => {
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   const headers = { 'idempotency-key': 'one-request' };
   const first = await ask('rank', { robloxUserId: 1001, rank: 20 }, { headers });
@@ -386,7 +386,7 @@ test('an Idempotency-Key belongs to one request of one key: with another body it
   expect(await app.heldBy(1001)).toContain(roles.captain);
 });
 
-test('a key changes nothing outside its scopes, and gets no information about the member', async () => {
+test('outside its scopes, a key changes nothing and learns nothing about the member', async () => {
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   for (const [scopes, operations] of [
     [['verify'], ['rank', 'promote', 'demote', 'suspend', 'unsuspend']],
@@ -403,7 +403,7 @@ test('a key changes nothing outside its scopes, and gets no information about th
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('oversized names and texts are refused before any lookup', async () => {
+test('oversized or malformed names and texts are invalid requests', async () => {
   for (const body of [
     { username: 'x'.repeat(60_000), rank: 20 },
     { username: 'Newcomer\u0000', rank: 20 },
@@ -423,7 +423,7 @@ test('oversized names and texts are refused before any lookup', async () => {
   expect(codeOf(inherited)).toBe('invalid_request');
 });
 
-test('a test key gets the hypothetical result', async () => {
+test('a test key gets the outcome of a real change, and changes nothing', async () => {
   const trial = await app.createKey({ name: 'trial', mode: 'test' });
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   expect((await ask('promote', { robloxUserId: 1001 }, { key: trial })).json).toMatchObject({

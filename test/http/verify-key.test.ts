@@ -53,7 +53,7 @@ describe('invalid keys', () => {
       void (await operate(app.app).updateWorkspace({ plan: 'free' }, 'cli:a@h')),
   };
 
-  test.each(Object.entries(spoiled))('%s are refused with the same text', async (_name, spoil) => {
+  test.each(Object.entries(spoiled))('%s get the same refusal', async (_name, spoil) => {
     const clock = new ManualClock();
     await using app = await openTestApp({ clock });
     const secret = await app.createKey({ expiresAt: clock.now() + 60_000 });
@@ -76,7 +76,7 @@ describe('the Authorization header', () => {
   });
 
   test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearer one two', 'rk_live_x'])(
-    'is missing or invalid as %j',
+    'is refused as missing or invalid if it is %j',
     async (authorization) => {
       await using app = await openTestApp();
       const answer = await app.post('/v1/apikey', { headers: { authorization }, body: { placeid: place } });
@@ -95,7 +95,7 @@ describe('the whitelist', () => {
     expectError(await app.verify(here, 43), notWhitelisted);
   });
 
-  test('refuses an entry that is disabled, and names the place', async () => {
+  test('refuses a disabled place by name, and accepts the others', async () => {
     await using app = await openTestApp();
     const key = await app.createKey({ places: [place, 9007199254740991] });
     const keyId = (await app.store.findKey('main'))?.id ?? '';
@@ -107,7 +107,7 @@ describe('the whitelist', () => {
   });
 });
 
-test('a change of a key by another process applies from the next request', async () => {
+test("another process's changes to a key apply from the next request", async () => {
   await using app = await openTestApp();
   const cli = await secondEngine(app.dataDir, app.app.clock).openStore();
   const { key, secret } = await createKey(

@@ -39,7 +39,7 @@ describe('a store with asynchronous key lookups', () => {
     return app;
   }
 
-  test('verifies and ranks, and refuses the same requests as a synchronous one', async () => {
+  test('accepts and refuses the same requests as a synchronous one', async () => {
     await using app = await openWaiting();
     const key = await app.createKey();
     const testKey = await app.createKey({ name: 'test', mode: 'test' });
@@ -55,7 +55,7 @@ describe('a store with asynchronous key lookups', () => {
     expect(codeOf(await app.verify(key, 43))).toBe('place_not_whitelisted');
   });
 
-  test('that fails causes a 503', async () => {
+  test('causes a 503 if a lookup fails', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     const failure = new RankdError('store_unavailable', 'The database does not answer.');
@@ -63,7 +63,7 @@ describe('a store with asynchronous key lookups', () => {
     for (const ask of [app.verify, app.rank]) expectError(await ask(key), unavailable);
   });
 
-  test('changes a member in order of arrival, even if the key of a later request is found first', async () => {
+  test('preserves the order of arrival of changes, even if the key of a later request is found first', async () => {
     await using app = await openTestApp();
     const [slow, quick] = [await app.createKey(), await app.createKey({ name: 'quick' })];
     const { lookUpKey } = app.app.store;
@@ -86,7 +86,7 @@ describe('a store with asynchronous key lookups', () => {
   });
 });
 
-describe('a store that must check for changes by others', () => {
+describe('a store that must be checked for changes by others', () => {
   /** Opens an app that records its store calls in order. The test decides when each check ends. */
   async function openAsking() {
     const app = await openTestApp();
@@ -109,7 +109,7 @@ describe('a store that must check for changes by others', () => {
     return { app, key, asked, questions, isAsked, [Symbol.asyncDispose]: app.close };
   }
 
-  test('is checked once for all requests of a turn, before any of their keys is looked up', async () => {
+  test('is checked once for all requests of an event loop turn, before any of their keys is looked up', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const answers = sendTogether(app, Array(3).fill(verification(key)));
@@ -156,7 +156,7 @@ describe('a store that must check for changes by others', () => {
     expect(asked).toEqual(['changes', 'key']);
   });
 
-  test('and fails causes a 503 for each request of that turn, and for no later one', async () => {
+  test('causes a 503 for each request of that turn, and for no later one, if the check fails', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const answers = sendTogether(app, [verification(key), verification(key)]);
@@ -170,7 +170,7 @@ describe('a store that must check for changes by others', () => {
     expect((await next).status).toBe(200);
   });
 
-  test('and fails synchronously also causes a 503', async () => {
+  test('causes a 503 if the check fails synchronously', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     vi.spyOn(app.app.store, 'freshen').mockImplementationOnce(() => {
