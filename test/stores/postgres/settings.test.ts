@@ -51,7 +51,7 @@ test.each([
   expect(rows.filter(({ hash }) => String(hash).includes('evil'))).toEqual([]);
 });
 
-test('transactions that conflict with others are retried, and never reported as slow', async () => {
+test('transactions that conflict with others or are canceled are retried, and conflicts are never reported as slow', async () => {
   const { address } = await postgresDatabase();
   const failing = (table: string, code: string) => `
     CREATE SEQUENCE rankd.tries_${table}; CREATE FUNCTION rankd.collide_${table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -59,6 +59,7 @@ test('transactions that conflict with others are retried, and never reported as 
     CREATE TRIGGER collide BEFORE INSERT ON rankd.${table} FOR EACH ROW EXECUTE FUNCTION rankd.collide_${table}()`;
   await onServer(address, failing('rank_changes', '40001'));
   await onServer(address, failing('member_queue', '40P01'));
+  await onServer(address, failing('audit_events', '57014'));
   await using app = await daemonAt(address);
   expect(await app.rank(await app.createKey())).toMatchObject({ status: 200 });
   expect(await app.store.enqueue(7)).toMatch(/^\d+$/);

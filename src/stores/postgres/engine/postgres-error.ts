@@ -38,9 +38,12 @@ export function isLost(error: unknown): boolean {
 
 const lostCodes = new Set(['', '57P01', '57P02', '57P03', '57P05', '08006', '08003', '25P03', '25P04']);
 
-/** True for a serialization failure or a deadlock: the server has rolled the transaction back. */
+/**
+ * True if the server rolled the transaction back because of a serialization failure, a deadlock, or a canceled
+ * statement. A user's `statement_timeout` can cancel BEGIN on a busy server, before rankd overrides it.
+ */
 export function isCollision(error: unknown): boolean {
-  return ['40001', '40P01'].includes(codeOf(error));
+  return ['40001', '40P01', '57014'].includes(codeOf(error));
 }
 
 const byCode: Record<string, Wording> = {
