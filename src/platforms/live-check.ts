@@ -96,8 +96,8 @@ const checks: Record<string, Check> = {
     const found: string[] = [];
     let token: string | undefined;
     for (let page = 1; page <= 2; page += 1) {
-      seen.hasSecondPage = page > 1;
       const { json } = await platform.read(`/roles?maxPageSize=20${token === undefined ? '' : `&pageToken=${token}`}`);
+      seen.hasSecondPage = page > 1;
       found.push(...departures(json, 'ListGroupRolesResponse'));
       const { items, next } = readable(json, 'ListGroupRolesResponse', parseRolePage);
       const isNew = ({ id }: ListedRole) => seen.roles.every((role) => role.id !== id);

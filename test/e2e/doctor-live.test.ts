@@ -173,6 +173,16 @@ test('a check without a response FAILs, and the others continue', async () => {
   ]);
 });
 
+test('if the second page of roles cannot be read, the pages are still checked', async () => {
+  const { found, roblox } = await differing(({ group, faults }) => {
+    const more = Array.from({ length: 25 }, (_, index) => ({ id: 9_001 + index, rank: 1, name: `Role ${index}` }));
+    group.roles.push(...more);
+    faults.add({ operation: 'roles', kind: 'status 404', skip: 1 });
+  });
+  expect(found).toContainEqual({ check: 'roles', result: 'FAIL', details: [expect.stringContaining('404')] });
+  expect(roblox.journal.requests('roles').length).toBeGreaterThan(3);
+});
+
 test('a name look-up that requires a login FAILs in --live, and as permanent in doctor', async () => {
   const { found } = await differing(({ faults }) => faults.add({ operation: 'userNames', kind: 'status 401' }));
   expect(found).toEqual([{ check: 'names', result: 'FAIL', details: [expect.stringContaining('no longer looks up')] }]);

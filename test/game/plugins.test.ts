@@ -206,6 +206,17 @@ describe('the replies to the caller', () => {
     expect(scene.game.requests).toEqual([]);
   });
 
+  test('a Cmdr script with an unknown name says which names it can have', async () => {
+    const cmdr = systemNamed('Cmdr');
+    const promote = cmdr.scripts().find(({ path }) => path.at(-1) === 'promote');
+    const path = [...(promote?.path ?? []).slice(0, -1), 'rankup'];
+    const scripts = [...cmdr.scripts(), { class: 'ModuleScript' as const, path, source: promote?.source ?? '' }];
+    await using scene = await openSystem(cmdr, { serve, scripts });
+    const registry = 'require(game:GetService("ServerScriptService").Cmdr).Registry';
+    const described = await scene.run(`return ${registry}:GetCommand("rankup").Description`);
+    expect(described).toBe('Rename this script: promote, demote, setrank, suspend or unsuspend.');
+  });
+
   test('the hook in docs/in-game.md lets callers in Config run these commands in Cmdr', async () => {
     const hook = blocksOf('docs/in-game.md', 'lua').find((block) => block.includes('RegisterHook')) ?? '';
     await using scene = await openSystem(systemNamed('Cmdr'), { serve, given: { isEmpty: true } });

@@ -117,6 +117,7 @@ export const webhookCommands = commandGroup({
       args: [name],
       options: {
         ...target,
+        urlFile: option('--url-file <file>', 'the file with the new address; - is standard input', filled),
         mention: option(
           '--mention <role>',
           'id of the Discord role that alarms mention; none: no role',

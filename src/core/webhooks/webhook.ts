@@ -144,7 +144,7 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
   if (url.username !== '' || url.password !== '') {
     return refused(
       'The address contains a user name or a password.',
-      'use an address without them; rankd signs its requests instead',
+      `use an address without them${discordHosts.has(url.host) ? '' : '; rankd signs its requests instead'}`,
     );
   }
   const isDiscord = discordHosts.has(url.host);
