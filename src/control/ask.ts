@@ -14,10 +14,10 @@ import {
   sessionHeader,
 } from './control.ts';
 
-/** A timeout that is much longer than a healthy daemon needs. */
+/** A healthy daemon responds much faster. */
 const answerTimeoutMs = 3_000;
 
-/** Requests the daemon's status; `undefined` if no daemon responds in time. */
+/** Resolves with `undefined` if no daemon responds in time. */
 export async function askStatus(dataDir: string): Promise<DaemonStatus | undefined> {
   return ask<DaemonStatus>({ dataDir, path: '/status' }, answerTimeoutMs);
 }
@@ -28,7 +28,7 @@ export async function askIdentity(dataDir: string): Promise<string | undefined> 
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
 }
 
-/** Makes the daemon reload its configuration; `undefined` if no daemon responds in time. */
+/** Resolves with `undefined` if no daemon responds in time. */
 export function askReload(
   { dataDir, by, relearns }: { dataDir: string; by: string; relearns: boolean },
   timeoutMs: number,
@@ -38,20 +38,20 @@ export function askReload(
   return ask<ReloadOutcome>({ dataDir, path, method: 'POST', headers }, timeoutMs);
 }
 
-/** Makes the daemon verify a change with a late read. Resolves with false if no daemon accepts the task. */
+/** Asks the daemon to verify a change with a late read. Resolves with false if no daemon accepts the task. */
 export async function askLateRead(dataDir: string, changeId: string): Promise<boolean> {
   const headers = { [changeHeader]: changeId };
   const what = { dataDir, path: '/late-read', method: 'POST', headers };
   return (await ask<LateReadOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
-/** Requests a dashboard link; `undefined` if no daemon responds in time. */
+/** Resolves with `undefined` if no daemon responds in time. */
 export function askDashboardLink({ isViewOnly, hours, ...asking }: AskedLink & { dataDir: string }) {
   const session = { [sessionHeader]: `${hours}${isViewOnly ? ' view' : ''}` };
   return askDashboard<LinkOutcome>(asking, '/dashboard', session);
 }
 
-/** Ends all dashboard sessions; `undefined` if no daemon responds in time. */
+/** Resolves with `undefined` if no daemon responds in time. */
 export function askDashboardLogout(asking: { dataDir: string; by: string }) {
   return askDashboard<{ sessions: number }>(asking, '/dashboard/logout');
 }
@@ -65,7 +65,7 @@ function askDashboard<Answer>(
   return ask<Answer>({ dataDir, path, method: 'POST', headers }, dashboardTimeoutMs);
 }
 
-/** The timeout for dashboard requests, the first of which loads the dashboard's code. */
+/** Longer than other timeouts, because the first dashboard request loads the dashboard's code. */
 const dashboardTimeoutMs = 10_000;
 
 interface Asking extends RequestOptions {
@@ -77,13 +77,13 @@ async function ask<Answer>(what: Asking, timeoutMs: number): Promise<Answer | un
   return answer?.status === 200 ? (JSON.parse(answer.body) as Answer) : undefined;
 }
 
-/** Sends a request to the daemon; `undefined` if no daemon responds in time. */
+/** Resolves with `undefined` if no daemon responds in time. */
 async function exchangeWithDaemon({ dataDir, ...what }: Asking, timeoutMs: number) {
   const socketPath = controlPath(dataDir);
   return socketPath === undefined ? undefined : exchange({ ...what, socketPath }, timeoutMs).catch(() => undefined);
 }
 
-/** Sends one request without a body. Rejects with a Node.js error if there is no response in time. */
+/** Sends a request without a body. Rejects with a Node.js error if there is no response in time. */
 export async function exchange(
   what: RequestOptions,
   timeoutMs: number,

@@ -23,17 +23,17 @@ import {
 
 export interface Place {
   dataDir: string;
-  /** Some of its variables name folders that can contain the socket. */
+  /** Includes the variables that name folders for the socket. */
   env: Record<string, string | undefined>;
 }
 
 /**
- * Listens for commands' requests on a socket in the data directory or, if that can't contain one, in a private
+ * Accepts requests from commands on a socket in the data directory or, if that can't contain one, in a private
  * temporary folder; on Windows, on a named pipe. Requires no key, because only rankd's user and administrators can
- * write to it (a pipe's default access list lets others at most read:
- * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). Replaces an existing socket:
- * the caller holds the daemon's lock, so an earlier daemon must have left the socket behind. Logs a warning if no
- * socket can be created.
+ * write to the socket. (A pipe's default access list allows others at most to read:
+ * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) Replaces an existing socket:
+ * the caller holds the daemon's lock, so a previous daemon must have left the socket behind. Logs a warning if it can't
+ * create a socket.
  */
 export async function listenForCommands(
   { log, ...place }: Place & { log: Logger },
@@ -68,7 +68,7 @@ function whyNotStored(dataDir: string, path: string): string | undefined {
 /** Returns the reason why a daemon can't create a socket; `undefined` if it can. Does not touch an existing socket. */
 export async function whyNoSocket(place: Place): Promise<string | undefined> {
   const server = createServer();
-  // as long as the real name, because paths have a maximum length
+  // as long as the real name, because the length of a socket's path is limited
   const { path, problem } = await listenSomewhere(server, { ...place, name: 'daemon.test' });
   if (path === undefined) return problem;
   server.close();
@@ -96,14 +96,14 @@ async function listenSomewhere(
   return { problem: `no socket can be created in ${tried.join(' or ')}` };
 }
 
-/** Returns the possible folders for the socket, best first. */
+/** Returns the folders that could contain the socket, best first. */
 function parentsOf(dataDir: string, env: Place['env']): string[] {
   if (!thisSystem.hasSocketFiles) return ['\\\\.\\pipe'];
   const others = [env['RUNTIME_DIRECTORY']?.split(':')[0], env['XDG_RUNTIME_DIR'], tmpdir()];
   return [dataDir, ...new Set(others.filter((folder) => folder !== undefined && isAbsolute(folder)))] as string[];
 }
 
-/** Returns a path for the socket. Outside the data directory, creates a private folder with a random name for it. */
+/** Outside the data directory, creates a private folder with a random name for the socket. */
 function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: string }): string {
   if (!thisSystem.hasSocketFiles) return `${parent}\\rankd-${crypto().randomBytes(16).toString('hex')}`;
   return join(parent === dataDir ? dataDir : mkdtempSync(join(parent, folderPrefix)), name);
@@ -111,9 +111,7 @@ function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: stri
 
 const folderPrefix = 'rankd-socket-';
 
-/**
- * The maximum length of a socket path on macOS; Linux allows 107 bytes. Node.js 22.14 silently truncates longer paths.
- */
+/** The limit of macOS; Linux allows 107 bytes. Node.js 22.14 silently truncates longer paths. */
 const maxPathBytes = 103;
 
 async function listenOn(server: Server, path: string): Promise<void> {
@@ -124,7 +122,7 @@ async function listenOn(server: Server, path: string): Promise<void> {
   if (thisSystem.hasSocketFiles) chmodSync(path, 0o600);
 }
 
-/** Removes the socket that an earlier, killed daemon left behind. */
+/** Removes the socket of a daemon that was killed. */
 function removeOld(dataDir: string): void {
   const address = addressIn(dataDir);
   rmSync(join(dataDir, socketName), { force: true });
@@ -132,7 +130,7 @@ function removeOld(dataDir: string): void {
   if (address !== undefined) removeFolderOf(address);
 }
 
-/** Removes the folder that `pathIn` created for a socket. */
+/** Removes the folder if `pathIn` created it. */
 function removeFolderOf(socket: string): void {
   if (!basename(dirname(socket)).startsWith(folderPrefix)) return;
   try {
@@ -159,13 +157,12 @@ function closing(server: HttpServer, path: string, dataDir: string): () => Promi
   };
 }
 
-/** Returns the file's inode number, to detect a replaced file; named pipes have none. */
+/** Returns the file's inode number, which reveals whether the file was replaced. Named pipes have none. */
 function numberOf(path: string): number | undefined {
   if (!thisSystem.hasSocketFiles) return undefined;
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
-/** The operation for each request. Reads use GET; all others use POST. */
 const operations = {
   'GET /status': { name: 'status', about: () => '' },
   'GET /identity': { name: 'identity', about: () => '' },
@@ -206,7 +203,7 @@ function linkOf(request: IncomingMessage): AskedLink | undefined {
 
 const maxOperatorLength = 200;
 
-/** Returns the requesting operator; `undefined` if the percent-encoding of the header is invalid. */
+/** Returns `undefined` if the percent-encoding of the header is invalid. */
 function operatorOf({ headers }: IncomingMessage): string | undefined {
   try {
     return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, maxOperatorLength);

@@ -3,12 +3,12 @@ import type { ErrorCode, RefusalReason } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { changeCodes, endState } from '../core/change-codes.ts';
 
-/** The histogram buckets in seconds, from an in-memory response to the longest usual deadline. */
+/** In seconds, from an in-memory response to the longest usual deadline. */
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 export type Meters = ReturnType<typeof createMeters>;
 
-/** Refusals caused by the caller rather than the request, with their reasons. */
+/** Refusals that the caller, rather than the request, caused, with their reasons. */
 export const callerRefusals: Partial<Record<ErrorCode, readonly RefusalReason[]>> = {
   missing_authorization: ['no_key'],
   invalid_key: [
@@ -30,8 +30,9 @@ const platformOutcomes = [
 ];
 
 /**
- * Creates the metrics that requests, platform calls and rank changes update. Callers cannot choose the value of any
- * label. Series with known labels start at 0, because `increase()` misses the event that creates a series.
+ * Creates the metrics that requests, platform calls and rank changes update. Callers can't choose the value of any
+ * label. Series whose labels are known in advance start at 0, because `increase()` misses the event that creates a
+ * series.
  */
 export function createMeters() {
   const meters = newMeters();

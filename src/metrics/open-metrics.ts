@@ -10,7 +10,7 @@ import { watchedStore } from './watched-store.ts';
 export interface Metrics {
   /** Wraps the application's ports. */
   watch: Instrumentation;
-  /** Watches the rest of the daemon and serves all metrics. */
+  /** Watches the rest of the daemon, and serves all metrics. */
   serve(
     daemon: { app: LiveContext; server: FastifyInstance },
     at: Pick<MetricsOptions, 'host' | 'port' | 'trustedProxies'>,

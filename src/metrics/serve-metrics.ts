@@ -15,7 +15,7 @@ export interface MetricsListener extends AsyncDisposable {
 export interface MetricsOptions {
   host: string;
   port: number;
-  /** Addresses and networks of reverse proxies. */
+  /** The addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
@@ -23,7 +23,7 @@ export interface MetricsOptions {
 }
 
 const section = 'metrics';
-/** More connections than Prometheus servers and people with curl need. */
+/** More than the Prometheus servers and people with curl ever need. */
 const maxConnections = 20;
 /** Requests within this time share one rendering, because rendering is the slowest part of a response. */
 const renderingLifeMs = 1_000;
@@ -61,8 +61,8 @@ export async function serveMetrics(
 }
 
 /**
- * Returns a function that renders only if the latest rendering is stale. All responses share the same bytes, so slow
- * clients need no copies.
+ * Renders only if the latest rendering is stale. All responses share the same bytes, so slow clients cost no extra
+ * memory.
  */
 function sharedRendering<T>(clock: Pick<Clock, 'monotonic'>, render: () => Promise<T>): () => Promise<T> {
   let rendering: Promise<T> | undefined;

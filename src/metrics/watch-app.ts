@@ -10,14 +10,12 @@ import { readyChecks, requireCheck } from '../usecases/upkeep/readiness.ts';
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import { callerRefusals, type Meters } from './meters.ts';
 
-/**
- * A scrape waits this long for the store and the platform, then omits their figures. Prometheus waits 10 s by default.
- */
+/** If the store or the platform takes longer, a scrape omits its metrics. Prometheus waits 10 s by default. */
 const readWithinMs = 3_000;
 
 /**
- * Registers metrics of the daemon's state. Returns a function that updates those from the store and the platform; call
- * it before each rendering.
+ * Registers metrics of the daemon's state. Returns a function that updates those that come from the store and the
+ * platform; call it before each rendering.
  */
 export function watchApp(live: LiveContext, { registry }: Meters): () => Promise<void> {
   const registers = [registry];
@@ -79,7 +77,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
       labelNames,
       registers,
       collect() {
-        this.reset(); // removes an earlier platform's operations
+        this.reset(); // removes the operations of a platform that was replaced
         for (const pace of live.current.platform.pace()) this.set({ operation: pace.operation }, pace[field]);
       },
     });
@@ -127,7 +125,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   };
 }
 
-/** Returns false if the work fails, or has not finished when the signal aborts. */
+/** Resolves with false if the work fails, or if the signal is aborted first. */
 async function isDoneBefore(signal: AbortSignal, work: Promise<unknown>): Promise<boolean> {
   const late = new Promise<boolean>((resolve) =>
     signal.addEventListener('abort', () => resolve(false), { once: true }),
@@ -139,7 +137,10 @@ async function isDoneBefore(signal: AbortSignal, work: Promise<unknown>): Promis
   return Promise.race([done, late]);
 }
 
-/** Gauges from the store. They are absent while it does not respond, because stale figures would look current. */
+/**
+ * Gauges with values from the store. They are absent while it does not respond, because stale values would look
+ * current.
+ */
 interface Stored {
   read(app: DaemonContext): Promise<void>;
   forget(): void;
@@ -192,7 +193,7 @@ function watchStore(registry: Meters['registry']): Stored {
 
 const deliveryOutcomes = ['delivered', 'failed', 'refused', 'busy', 'gone'] as const satisfies Array<Outcome['kind']>;
 
-/** The operator chooses webhook names, so they can be labels. */
+/** Webhook names can be labels, because only the operator chooses them. */
 function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored {
   const registers = [registry];
   const labelNames = ['webhook'];

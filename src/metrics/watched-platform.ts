@@ -3,7 +3,7 @@ import type { Credential } from '../core/model.ts';
 import type { Clock, Platform } from '../ports/index.ts';
 import type { Meters, platformOperations } from './meters.ts';
 
-/** Wraps a platform to count and time its calls, and to record the state of its credential. */
+/** Counts and times the platform's calls, and records the state of its credential. */
 export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<Clock, 'monotonic'>): Platform {
   const timed = async <T>(operation: (typeof platformOperations)[number], work: () => Promise<T>): Promise<T> => {
     const startedAt = clock.monotonic();

@@ -3,14 +3,14 @@ import type { ChangeState } from '../core/model.ts';
 import type { Store } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
-/** Wraps a store to count the outcomes of stored changes. */
+/** Counts the outcomes of stored changes. */
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });
   const watched: Pick<Store, 'beginChange' | 'recordChange' | 'updateChange' | 'reopenChange'> = {
     async beginChange(change, question, judge) {
       const verdict = await store.beginChange(change, question, judge);
-      // a change without writes is stored as ended
+      // a change that needs no writes is stored as already ended
       if (verdict.do === 'begin' && change.state !== 'pending') count(change.state, change.code, change.dryRun);
       return verdict;
     },

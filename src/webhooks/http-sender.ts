@@ -14,7 +14,7 @@ import type { TargetAnswer, WebhookRequest, WebhookSender } from '../ports/index
 const connectTimeoutMs = 10_000;
 const maxAnswerBytes = 2_048;
 
-/** Creates a sender over HTTP. It uses no proxy, follows no redirect and reuses no connection. */
+/** Uses no proxy, follows no redirects and reuses no connections. */
 export function httpWebhookSender(clock: Clock, lookup: Lookup = dnsLookup): WebhookSender {
   return {
     async send(request, signal) {
@@ -57,8 +57,8 @@ type Lookup = (
 class Forbidden extends Error {}
 
 /**
- * Sends a request, but only to an address that may be called. Checks a numeric address itself, because Node.js does not
- * call the lookup hook for it. Connects only to the addresses that were checked, even if DNS changes in the meantime.
+ * Connects only to an address that passed the check, even if DNS changes in the meantime. Checks a numeric address
+ * separately, because Node.js does not call the lookup hook for it.
  */
 async function exchange(
   request: WebhookRequest,
@@ -97,7 +97,7 @@ async function exchange(
   }
 }
 
-/** Returns the address check for this URL. Plain HTTP is allowed only to addresses that the operator permits. */
+/** Allows plain HTTP only to addresses that the operator permits. */
 function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: string) => boolean {
   return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
 }
@@ -119,7 +119,7 @@ function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
 }
 
-/** Returns a lookup that refuses a name with any forbidden address. */
+/** Rejects a name if any of its addresses is forbidden. */
 function judgedLookup(lookup: Lookup, mayCall: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
@@ -147,10 +147,7 @@ function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSig
   );
 }
 
-/**
- * Returns the beginning of the body. A body that is cut off or does not end in time is not a failure, because the
- * status has arrived.
- */
+/** A body that breaks off or does not end in time is not a failure, because the status has already arrived. */
 async function beginningOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -161,12 +158,12 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
       if (bytes >= maxAnswerBytes) break;
     }
   } catch {
-    // Continues with the data received so far.
+    // Use the data received so far.
   }
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** Returns the text on one line, without the parts of the address and the secrets, whether encoded or decoded. */
+/** Replaces every part of the address and every secret, encoded or decoded, and joins the text into one line. */
 function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');
@@ -182,7 +179,7 @@ function without(text: string, { address, secrets = [] }: WebhookRequest): strin
   return hidden.replaceAll(controlCharacters, ' ').trim();
 }
 
-/** Shorter parts are not removed, because they also occur in harmless text. */
+/** Shorter parts also occur in harmless text. */
 const minSecretLength = 8;
 
 function decoded(text: string): string {
@@ -193,21 +190,21 @@ function decoded(text: string): string {
   }
 }
 
-/** Describes an error without addresses, which Node.js error messages contain. */
+/** Omits the addresses that Node.js error messages contain. */
 function inWords(error: unknown): string {
   return connectionFailure(error, { at: 'the target' }).words;
 }
 
 /**
- * Returns a note if a proxy is configured. Webhooks don't use it: the proxy would resolve the name itself, so rankd
- * could not check the address.
+ * Webhooks do not use the configured proxy, because the proxy would resolve the name itself and rankd could not check
+ * the address.
  */
 function proxyNote({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
   const variable = proxyFor(address, proxy);
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
 }
 
-/** True for an address on the public internet, in any notation. */
+/** Accepts an address in any notation. */
 export function isPublic(address: string): boolean {
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.process(address);
@@ -215,16 +212,18 @@ export function isPublic(address: string): boolean {
   return parsed instanceof ipaddr.IPv6 ? parsed.match(globalUnicast) : parsed.toString() !== azureHost;
 }
 
-/** IANA has allocated no unicast addresses outside this block; private networks such as Yggdrasil use some of them. */
+/**
+ * IANA has allocated no unicast addresses outside this block, but private networks such as Yggdrasil use some of them.
+ */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * The address of Azure's internal services, which every Azure VM can reach. It is in a public range, so rankd refuses
- * it explicitly.
+ * Azure's internal services, which every Azure VM can reach. The address is in a public range, so rankd refuses it
+ * explicitly.
  */
 const azureHost = '168.63.129.16';
 
-/** Returns a check that accepts public addresses, and those that the operator allows. */
+/** Accepts public addresses, and those that the operator allows. */
 export function callableWith(allowPrivate: readonly string[]): (address: string) => boolean {
   const isAllowed = membershipOf(allowPrivate);
   return (address) => isPublic(address) || isAllowed(address);
@@ -236,7 +235,6 @@ export function literalIn({ hostname }: URL): string | undefined {
   return isIP(bare) > 0 ? bare : undefined;
 }
 
-/** Returns the message that rejects a non-public address, including the fix. */
 export function forbidden(address: string): string {
   return `its address ${address} is not public; if it is yours, add it to webhooks.allow_private`;
 }
