@@ -145,6 +145,10 @@ export function daemonFindings(daemon: DaemonStatus | undefined): Finding[] {
   if (daemon === undefined) return [];
   if (daemon.storeProblem === null) return [ok('daemon', `is using this database (pid ${daemon.pid})`)];
   return [
-    fail('daemon', daemon.storeProblem, 'stop the daemon, check the files in the data directory, then start it again'),
+    fail(
+      'daemon',
+      daemon.storeProblem,
+      "with PostgreSQL, check the daemon's connection to the server; otherwise stop the daemon, check the files in the data directory, then start it again",
+    ),
   ];
 }
