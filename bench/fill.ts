@@ -9,10 +9,10 @@ export interface Size {
   changes: number;
 }
 
-/** A nearly empty database, with just as many keys as `fill` returns secrets. */
+/** A nearly empty database. It needs ten keys, because `fill` returns ten secrets. */
 export const small: Size = { keys: 10, changes: 10 };
 
-/** The time between two changes. Five million of them span a month. */
+/** The time between two changes. At this rate, five million changes span a month. */
 const everyMs = 500;
 
 /** `addKeys` returns the secrets of this many keys. The other keys have random hashes. */
@@ -39,8 +39,7 @@ export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
 }
 
 /**
- * Adds `count` keys, each with a whitelisted place; their ids continue after `after`. Returns the secrets of ten of
- * them.
+ * Adds `count` keys, each with a whitelisted place, to the `after` existing ones. Returns the secrets of ten of them.
  */
 export function addKeys(rankd: Rankd, { after, count }: { after: number; count: number }): string[] {
   using db = openForFilling(fileOf(rankd));

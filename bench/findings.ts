@@ -2,7 +2,6 @@ import type { Spread } from './rounds.ts';
 
 export type Goal = { atLeast: number } | { atMost: number };
 
-/** A row of the table. */
 export interface Finding extends Spread {
   /** e.g. `rankd key list` */
   what: string;

@@ -9,7 +9,6 @@ const allKeys = 1_000_000;
 export class FullDatabase implements AsyncDisposable {
   #filled: Promise<Rankd> | undefined;
 
-  /** Fills the database on the first call. */
   filled(): Promise<Rankd> {
     this.#filled ??= openFilled();
     return this.#filled;

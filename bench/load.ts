@@ -24,7 +24,6 @@ export interface LoadReport {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** The number of responses, keyed by status. */
   statuses: Record<number, number>;
   failures: number;
   lastMember: number;

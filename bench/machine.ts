@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import { canPin } from './processes.ts';
 
-/** Returns the hardware and the software versions, on which the results depend. */
 export function machine(): Record<string, string> {
   const [first] = cpus();
   return {

@@ -59,7 +59,6 @@ export async function startServer(args: string[], { core = 'server', env = {}, l
   throw new Error(`${args.join(' ')} ended before it was listening`);
 }
 
-/** Returns the CPU time that all threads of a process have used so far. */
 export function cpuMs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) => {

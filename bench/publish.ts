@@ -3,9 +3,7 @@ import { type Finding, rowOf, tableHead } from './findings.ts';
 
 /** The contents of `results.json`. */
 export interface Results {
-  /** The hardware and software that the measurement used. */
   conditions: Record<string, string>;
-  /** The findings of each part of the bench, keyed by the part's name. */
   parts: Record<string, Finding[]>;
 }
 
@@ -24,7 +22,6 @@ const resultsFile = new URL('results.json', import.meta.url);
 const readmeFile = new URL('README.md', import.meta.url);
 const inReadme = /(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- end of bench -->)/;
 
-/** Writes the results to results.json, and their tables to the README. */
 export function publish(results: Results): void {
   writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
   const readme = readFileSync(readmeFile, 'utf8');
@@ -34,7 +31,6 @@ export function publish(results: Results): void {
   );
 }
 
-/** Returns the stored results, and the part of the README that contains their table. */
 export function published(): { results: Results; summary: string | undefined } {
   const results = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
   return { results, summary: inReadme.exec(readFileSync(readmeFile, 'utf8'))?.[0] };

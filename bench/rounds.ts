@@ -1,4 +1,3 @@
-/** Measures one side of a comparison once. */
 type Measure<Figures> = () => Promise<Figures>;
 
 /**

@@ -35,7 +35,6 @@ export async function commands({ rounds }: { rounds: number }): Promise<Finding[
   return findings;
 }
 
-/** Throws if the command fails. */
 export function runMs({ folder, dataDir, cwd }: CliHome, args: string[]): number {
   const [program, programArgs] = onCore('server', args);
   const env = { PATH: process.env['PATH'], HOME: folder, RANKD_DATA_DIR: dataDir };

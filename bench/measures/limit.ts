@@ -142,7 +142,6 @@ async function openRankd() {
   const closers = opened.move();
   return {
     clock,
-    /** Makes the next member a trainee again, and then requests a promotion. */
     async ask(key: string): Promise<Asked> {
       const rankeeId = members.first + (asked % members.count);
       asked += 1;

@@ -79,7 +79,7 @@ async function killOne(server: PostgresServer, database: string) {
     body: JSON.stringify(body),
   }).catch(() => undefined);
   await until("state = 'pending'");
-  await delay(100); // the write is in flight
+  await delay(100); // by now, the write is in flight
   await first.stop('SIGKILL');
   const killedAt = performance.now();
   await answered;

@@ -36,7 +36,7 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   ];
 }
 
-/** Creates a database with `settings`. Returns its URL, with `port`, and lines for `rankd.yaml` that contain it. */
+/** Creates a database. The returned URL and configuration use `port`. */
 export async function newStore(
   server: PostgresServer,
   name: string,

@@ -40,7 +40,6 @@ export class BuiltSession implements AsyncDisposable {
   readonly #ready: Promise<unknown>;
   readonly #exit: Promise<unknown>;
 
-  /** `main`: the entry point of the build to run. */
   constructor(home: CliHome, env: Record<string, string> = {}, main = built) {
     this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script(main)], {
       ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },

@@ -11,8 +11,8 @@ interface Wanted {
   /** Days until the certificate expires; negative if it already has. */
   endsInDays?: number;
   /**
-   * Days until the certificate becomes valid. By default, it became so a day ago or, if it has expired, a day before
-   * its expiry.
+   * Days until the certificate becomes valid. The default is in the past: a day ago, or a day before the certificate
+   * expired.
    */
   beginsInDays?: number;
 }

@@ -170,7 +170,6 @@ export class TerminalIo extends WatchedIo implements Io {
     return this.#stop.promise;
   }
 
-  /** Simulates Ctrl-C. */
   stop(): void {
     this.#stop.resolve('SIGINT');
   }

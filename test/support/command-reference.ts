@@ -77,7 +77,6 @@ function details(command: Command): string[] {
   ];
 }
 
-/** Wraps a paragraph at 140 characters. */
 export function wrapped(text: string, indent: string): string[] {
   const lines = [''];
   for (const word of text.split(' ')) {
@@ -98,7 +97,6 @@ function anchorOf(command: Command): string {
   return `rankd-${commandName(command).replaceAll(' ', '-')}`;
 }
 
-/** Escapes the characters that Markdown would interpret in a help text. */
 function inMarkdown(text: string): string {
   return text.replaceAll(/[|<*]/g, '\\$&');
 }

@@ -30,7 +30,6 @@ export class DaemonHere extends Serving {
     return this.#io.talk;
   }
 
-  /** The standard output so far. */
   get out(): string {
     return this.#io.out;
   }

@@ -11,7 +11,6 @@ const diesWithParent = process.platform === 'linux' ? ['setpriv', '--pdeathsig',
 /** Runs `rankd serve` of the built binary in a separate process. */
 export class DaemonProcess extends Serving {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
-  /** The log so far. */
   log = '';
 
   private constructor(child: ChildProcessByStdio<null, Readable, Readable>, greeting: string, stderr: string) {

@@ -3,7 +3,6 @@ import { openApiDocument } from '../../src/http/openapi/document.ts';
 import { pathOf } from '../../src/http/request-log.ts';
 import { routes } from '../../src/http/routes/all.ts';
 
-/** A response and its request. */
 export interface Given {
   method: string;
   /** Absolute, or relative to the root. */

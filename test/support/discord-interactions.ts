@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import type { DiscordConfig } from '../../src/config/discord.ts';
 
-/** The ids of the fake's application, server, roles and users. */
 export const discordIds = {
   application: '1100000000000000001',
   server: '2200000000000000002',
@@ -38,7 +37,6 @@ export function discordSection(apiBaseUrl: string): string {
 }
 
 export interface SentCommand {
-  /** e.g. `promote` */
   name: string;
   options?: Record<string, string>;
   /**

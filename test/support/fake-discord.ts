@@ -28,7 +28,6 @@ interface FakeAnswer {
 }
 
 const bucket = { size: 5, windowMs: 2_000 };
-/** The path of the fake's only webhook. */
 export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
 /** A reply to a command, with the token of the command's interaction. */
@@ -101,12 +100,10 @@ export class FakeDiscord {
     };
   }
 
-  /** Posts a command to rankd, as Discord does when a user runs it. */
   async interact(url: string, command: SentCommand): Promise<Acknowledged> {
     return this.post(url, JSON.stringify(interactionOf(command)));
   }
 
-  /** Posts a body to rankd, by default with a new signature. */
   async post(url: string, body: string, headers = signed(body)): Promise<Acknowledged> {
     const { token } = JSON.parse(body);
     const startedAt = performance.now();

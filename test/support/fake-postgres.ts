@@ -81,7 +81,6 @@ export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePost
   return { host: directory ?? '127.0.0.1', port, heard: () => Buffer.concat(heard).toString('latin1') };
 }
 
-/** Accepts a client's request for TLS. */
 export async function acceptTls(plain: Socket, credentials: Credentials): Promise<TLSSocket> {
   await once(plain, 'data');
   plain.write('S');

@@ -31,7 +31,6 @@ export function keepUp(url: string, count: number, begin: (socket: net.Socket) =
   };
 }
 
-/** Runs `work` now and at each interval; returns a function that stops it. */
 export function repeat(everyMs: number, work: () => unknown): () => void {
   work();
   const timer = setInterval(work, everyMs);

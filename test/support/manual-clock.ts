@@ -59,7 +59,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time forward until `done` settles: each time the process is idle, to the moment when the next sleeper is due.
+   * Moves time forward until `done` settles. Whenever the process is idle, the clock jumps to the time at which the
+   * next sleeper is due.
    */
   async passUntil<T>(done: Promise<T>): Promise<T> {
     let isDone = false;

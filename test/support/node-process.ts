@@ -14,7 +14,6 @@ export function startNode(code: string, options: { uid?: number } = {}): ChildPr
   return child;
 }
 
-/** Runs a module's source text in a separate Node.js process, and parses its output as JSON. */
 export async function runNode<T>(code: string, options: { uid?: number } = {}): Promise<T> {
   const child = startNode(code, options);
   if (child.stdout === null) throw new Error('no stdout');

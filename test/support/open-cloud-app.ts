@@ -82,7 +82,6 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   call(): CallContext;
   /** Re-applies the current configuration. */
   reload(): Promise<void>;
-  /** Stops the daemon and starts a new one on the same data. */
   restart(): Promise<void>;
   /** Opens the app as a command does while the daemon is running. */
   openShell(): Promise<RankingApp>;

@@ -36,7 +36,6 @@ export type ConfigOverrides = { [Section in keyof Config]?: Partial<Config[Secti
 
 export interface TestAppOptions {
   config?: ConfigOverrides;
-  /** Wraps the simulated group. */
   platform?: (simulated: Platform) => Platform;
   clock?: Clock;
   /** Used instead of the store in the directory. The caller must close it. */
@@ -64,7 +63,6 @@ export interface TestApp extends AsyncDisposable {
   metricsUrl: string | undefined;
   /** The daemon's current context; a reload replaces it. */
   readonly app: DaemonContext;
-  /** Holds the current context. */
   live: ServedApp;
   store: Store;
   dataDir: string;

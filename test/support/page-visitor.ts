@@ -111,9 +111,7 @@ export class PageVisitor {
 
 class EventReader implements Disposable {
   readonly status: number;
-  /** The names of the events received so far. */
   readonly events: string[] = [];
-  /** All text received so far. */
   text = '';
   isOver = false;
   readonly #response: IncomingMessage;
@@ -142,7 +140,7 @@ class EventReader implements Disposable {
   }
 }
 
-/** Checks the headers that protect the page. Only files with a hash in their name may be `immutable`. */
+/** Checks the headers that protect the page. `immutable` is for files with a hash in their name. */
 function expectSafe(headers: IncomingHttpHeaders): void {
   const { 'cache-control': _, ...rest } = safeHeaders;
   expect(headers).toMatchObject(rest);

@@ -31,14 +31,12 @@ export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migra
   return { address, url, authority: answer.authority, [Symbol.asyncDispose]: giveBack };
 }
 
-/** Creates a database that is disposed of at the end of the test. */
 export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<PostgresDatabase> {
   const database = await createPostgresDatabase(make);
   onTestFinished(() => database[Symbol.asyncDispose]());
   return database;
 }
 
-/** Returns a client that is not connected yet. */
 export function clientOf({ host, port, user, database, password }: ServerAddress): pg.Client {
   return new pg.Client({ host, port, user, database, password: password?.() });
 }

@@ -163,7 +163,7 @@ const emptyAgain = `
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';
   RESET session_replication_role`;
 
-/** Describes a database's schema. A database whose schema a test has altered is not reused. */
+/** Returns a description of a database's schema. A database whose schema a test has altered is not reused. */
 async function shapeSeenBy(client: pg.Client | undefined): Promise<string | undefined> {
   return (await client?.query(shape))?.rows[0]?.shape;
 }

@@ -179,7 +179,6 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   return { bin: join(home, 'bin'), env };
 }
 
-/** Makes the server's user the owner of a file or folder. */
 function changeOwner(folder: string): void {
   if (nobody.uid !== undefined) chownSync(folder, nobody.uid, nobody.gid);
 }

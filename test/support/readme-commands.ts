@@ -6,7 +6,6 @@ export const documentedPort = '7265';
 const root = new URL('../../', import.meta.url);
 const read = (page: string) => readFileSync(new URL(page, root), 'utf8');
 
-/** The pages for users and contributors. */
 export const pages: readonly string[] = [
   ...['README.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md', 'bench/README.md', 'test/support/README.md'],
   ...['docs', 'docs/commands'].flatMap((folder) => {

@@ -18,7 +18,6 @@ export function parseModel(xml: string): ModelItem[] {
   return items;
 }
 
-/** Returns the scripts among the items and their descendants. */
 export function scriptsOf(items: ModelItem[], above: string[] = []): GameScript[] {
   return items.flatMap(({ class: kind, properties: { Name = '', Source = '' }, children }) => {
     const path = [...above, Name];

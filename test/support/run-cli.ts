@@ -32,7 +32,6 @@ export class CliHome {
   readonly #dir: TempDir;
   readonly folder: string;
   readonly dataDir: string;
-  /** The working directory of the commands. */
   readonly cwd: string;
 
   constructor(dir = new TempDir()) {

@@ -6,7 +6,6 @@ export interface Sample {
   value: number;
 }
 
-/** Reads the metrics at a URL, as Prometheus does. */
 export async function scrape(url: string | undefined): Promise<Sample[]> {
   // uncompressed, because a manual clock does not wait for the threads that decompress
   const response = await fetch(url ?? '', { headers: { 'accept-encoding': 'identity' } });

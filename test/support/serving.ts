@@ -12,7 +12,6 @@ export abstract class Serving implements AsyncDisposable {
   readonly url: string;
   /** `null` if metrics are off. */
   readonly metricsUrl: string | null;
-  /** The log so far. */
   abstract readonly log: string;
 
   /** `greeting`: the document that the daemon printed once it was listening. */

@@ -32,7 +32,7 @@ export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress 
   return { store: place.database.address };
 }
 
-/** Returns a second handle on the same data. */
+/** Returns another engine on the same data, separate from that of the daemon. */
 export function secondEngine(dataDir: string, clock: Clock): StoreEngine {
   return engineOf({ dataDir, clock, server: stores.get(dataDir)?.database.address });
 }

@@ -23,7 +23,7 @@ export function tempDir(): string {
   return dir.path;
 }
 
-/** Returns a file's permission bits, e.g. `600`. */
+/** e.g. `600` */
 export function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 export interface Received {
   headers: Record<string, string>;
   body: string;
-  /** The body, parsed. */
+  /** The parsed body. */
   event: { type: string; timestamp: string; data: Record<string, unknown> & { sequence: number } };
   at: number;
 }
@@ -21,7 +21,6 @@ export interface WebhookSink extends AsyncDisposable {
   answers(answer: SinkAnswer | ((received: Received) => SinkAnswer)): void;
 }
 
-/** Starts a server that accepts webhooks and records them. */
 export async function startWebhookSink({ port = 0 }: { port?: number } = {}): Promise<WebhookSink> {
   const received: Received[] = [];
   let answer: (received: Received) => SinkAnswer = () => 204;

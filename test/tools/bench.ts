@@ -20,7 +20,6 @@ export interface Bench extends AsyncDisposable {
   members: number[];
   /** The initial roles of each member (ids, without the base role). */
   rolesAtFirst: Map<number, number[]>;
-  /** `env`: additional variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Returns all rank changes, oldest first. */
   history(): Promise<StoredChange[]>;

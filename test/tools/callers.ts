@@ -32,7 +32,6 @@ export class Callers {
     this.#random = random;
   }
 
-  /** Returns the number of requests answered with 200. */
   get acknowledged(): number {
     return this.answers.get(200) ?? 0;
   }

@@ -9,7 +9,6 @@ export interface SourceFile {
   /** Relative to the repository's root. */
   path: string;
   lines: number;
-  /** The files in `src` that import it. */
   importers: string[];
 }
 

@@ -15,7 +15,6 @@ export interface CrashOptions {
   /** The number of kills before the remaining changes are reconciled and compared. */
   killsPerRound: number;
   seed: number;
-  /** Prints a line of the report. */
   say: (line: string) => void;
 }
 

@@ -141,7 +141,6 @@ function expectEffect(
   agree(show(ask), [...problems, ...changedSince(model, world)]);
 }
 
-/** Returns a sentence for each member whose roles differ from the model. */
 function changedSince(model: Model, world: ModelWorld): string[] {
   return [...heldIn(world)].flatMap(([userId, held]) => {
     const expected = model.held.get(userId) ?? [];

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The resources that a process uses, as reported by Linux. */
 export interface ProcessFigures {
   residentMiB: number;
   /** The virtual size of private data, including JavaScript's heap and native heaps. */

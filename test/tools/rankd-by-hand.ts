@@ -117,7 +117,6 @@ interface Home {
   env?: Record<string, string>;
 }
 
-/** Returns a function that returns the output so far. */
 function collect(child: ChildProcessWithoutNullStreams): () => string {
   let told = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -50,7 +50,6 @@ async function run(command: string, index: number): Promise<string> {
   return stdout.replaceAll(home.dataDir, '~/.local/share/rankd');
 }
 
-/** Requests a rank change as a game would. Resolves with the message in the response. */
 async function askAsAGame(): Promise<string> {
   const answer = await daemon.post('/v1/ranker?placeid=920587237', {
     key: readFileSync(home.path('my-game.key'), 'utf8').trim(),

@@ -7,7 +7,6 @@ import { documentedPort } from '../support/readme-commands.ts';
 
 /** Runs commands in a shell, without this project's own programs on the PATH. */
 export class Shell {
-  /** The last command's output. */
   lastOutput = '';
   readonly #folder: string;
   readonly #port: string;

@@ -13,7 +13,6 @@ export function json(status: number, body: unknown, headers: Record<string, stri
   };
 }
 
-/** Thrown to end a request with an error response. */
 export class Refused extends Error {
   readonly answer: FakeAnswer;
 

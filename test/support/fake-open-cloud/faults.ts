@@ -31,9 +31,7 @@ export interface Fault {
   times?: number;
   /** The number of matching requests to let through before the fault occurs. */
   skip?: number;
-  /** If set, the fault affects only requests about this user. */
   userId?: number;
-  /** If set, the fault affects only writes of this role. */
   roleId?: number;
   /** The delay for `slow`. */
   delayMs?: number;

@@ -14,7 +14,6 @@ export interface FakeRole {
 export interface FakeGroup {
   id: number;
   name: string;
-  /** Absent if the group has no owner. */
   ownerId?: number | undefined;
   locked: boolean;
   roles: FakeRole[];
@@ -108,7 +107,6 @@ export class GroupState {
     return this.#members.get(userId)?.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Returns the highest of these roles, or else the base role. */
   highest(roleIds: number[]): FakeRole {
     const held = this.roles.filter((role) => roleIds.includes(role.id));
     return held.reduce((top, role) => (role.rank > top.rank ? role : top), this.base);

@@ -42,7 +42,6 @@ export class Journal {
   readonly #hangUpMs: number;
   readonly #neverWritten = new Set<number | undefined | 'anybody'>();
 
-  /** `hangUpMs`: the longest delay until the fake notices that a client has given up. */
   constructor({ hangUpMs }: { hangUpMs: number }) {
     this.#hangUpMs = hangUpMs;
   }
@@ -51,12 +50,10 @@ export class Journal {
     return [...this.#violations, ...this.#overlaps.filter((one) => !this.#wasGivenUp(one)).map(({ what }) => what)];
   }
 
-  /** From now on, a write that leaves this member with only the base role is a violation. */
   expectNeverWithoutRole(userId: number): void {
     this.#neverWithoutRole.add(userId);
   }
 
-  /** From now on, every write is a violation; with `userId`, only writes for that member are. */
   expectNoWrites(userId: number | 'anybody' = 'anybody'): void {
     this.#neverWritten.add(userId);
   }

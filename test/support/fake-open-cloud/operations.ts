@@ -42,11 +42,8 @@ export interface World {
   assignReplaces: boolean;
   /** If set, a write within `ms` of the member's previous change is refused. */
   membershipLock: { ms: number; status: number; text: string } | undefined;
-  /** The response to a write: the membership, an empty object, or no body at all (204). */
   writeAnswer: 'membership' | 'empty object' | 'no content';
-  /** Fields to add to every Open Cloud resource. */
   addedFields: Record<string, unknown>;
-  /** The names of fields to omit from every Open Cloud resource. */
   removedFields: string[];
   /** True if the last page has an empty `nextPageToken`; false if it omits the field. */
   endsWithEmptyToken: boolean;
@@ -56,7 +53,6 @@ export interface World {
   hasPublicRoles: boolean;
   /** The state of the group's migration to unified roles, as the legacy host reports it. */
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
-  /** The users that look-ups by name or by id can find. */
   users: FakeUser[];
   /** Place names, keyed by universe id, then by place id. */
   experiences: Record<number, Record<number, string>>;
@@ -206,7 +202,6 @@ function writeRole(world: World, request: FakeRequest, entry: JournalEntry): unk
   return membershipResource(group, userId, after, world.rolesField);
 }
 
-/** Refuses a write too soon after the member's previous change. */
 function lockMembership({ group, membershipLock, now }: World, userId: number): void {
   if (membershipLock === undefined || now() - group.changedAt(userId) >= membershipLock.ms) return;
   throw v2Error(membershipLock.status, 'UNKNOWN', membershipLock.text);

@@ -81,7 +81,6 @@ export function publicRoleList(group: GroupState): unknown {
   return { groupId: group.id, roles: roles.sort((a, b) => a.rank - b.rank) };
 }
 
-/** Encodes the decimal user id in unpadded base64url. */
 function membershipId(userId: number): string {
   return Buffer.from(String(userId)).toString('base64url');
 }

@@ -9,7 +9,6 @@ export interface FakeRequest {
   query: URLSearchParams;
   /** The group in the path: an id, or `-` for all groups. */
   groupId: string;
-  /** The experience in the path. */
   universeId: number;
   userId: number | undefined;
   /** The role in the path. */

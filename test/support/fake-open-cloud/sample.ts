@@ -26,7 +26,6 @@ export const sampleUsers = {
   recruit: 1_006,
   /** Holds the role `officer`. The id is above 2^33. */
   bigId: 10_784_666_975,
-  /** Not in the group. */
   stranger: 5_555,
 };
 
@@ -48,8 +47,8 @@ export function sampleNames(): FakeUser[] {
 }
 
 /**
- * A `new` group was created in March 2026 or later. To an `old` group, Roblox has added a base role besides the group's
- * own lowest role.
+ * A `new` group was created in March 2026 or later. An `old` group is older: Roblox has added a base role to it, in
+ * addition to its own lowest role.
  */
 export type GroupAge = 'old' | 'new';
 
