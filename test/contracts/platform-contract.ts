@@ -59,7 +59,7 @@ export function platformContract(name: string, open: () => Promise<PlatformUnder
 }
 
 function describeGroup(under: () => PlatformUnderTest): void {
-  test('the group has its id, name, size and owner', async () => {
+  test('the group is read with its id, name, size and owner', async () => {
     const { platform, call, ids } = under();
     const group = await platform.group(call());
     expect(group.id).toBeGreaterThan(0);
@@ -68,7 +68,7 @@ function describeGroup(under: () => PlatformUnderTest): void {
     expect(group.ownerId).toBe(ids.owner);
   });
 
-  test('every role of the group is listed once, ascending by rank, the base role before others of its rank, and then by id', async () => {
+  test('every role is listed once, by ascending rank and then by id, with the base role before others of its rank', async () => {
     const { platform, call, roles } = under();
     const listed = await platform.roles(call());
     const listedIds = listed.map((role) => role.id);
@@ -79,7 +79,7 @@ function describeGroup(under: () => PlatformUnderTest): void {
     for (const role of listed) expect(role.name).not.toBe('');
   });
 
-  test('guest, base and owner role are distinguished from the custom ones', async () => {
+  test('the guest, base and owner roles are distinguished from custom roles', async () => {
     const { platform, call, roles } = under();
     const listed = await platform.roles(call());
     const idsOf = (kind: RoleKind) => listed.filter((role) => role.kind === kind).map((role) => role.id);
@@ -117,14 +117,14 @@ function describeMembers(under: () => PlatformUnderTest, readers: () => GroupRea
     }
   });
 
-  test('a user who is not in the group is undefined', async () => {
+  test('a read of a user who is not in the group returns undefined', async () => {
     const { platform, call, ids } = under();
     expect(await platform.getMember(ids.stranger, call())).toBeUndefined();
   });
 }
 
 function describeLists(under: () => PlatformUnderTest): void {
-  test('a list has every member with the role, or all members if no role is given', async () => {
+  test('a list contains every member with the role, or all members if no role is given', async () => {
     const { platform, call, ids, roles } = under();
     const { items, next } = await platform.membersWith({ roleId: roles.trainee }, call());
     expect(items).toEqual(expect.arrayContaining([ids.member, ids.veteran]));
@@ -219,12 +219,15 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
 }
 
 function describeRefusals(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
-  test.each(['owner', 'actor', 'peer'] as const)('the roles of the %s are above the acting account', async (who) => {
-    const { ids, roles } = under();
-    const before = await readers().held(ids[who]);
-    await expectBothRefused(under(), { userId: ids[who], roleId: roles.trainee }, 'above_acting_account');
-    expect(await readers().held(ids[who])).toEqual(before);
-  });
+  test.each(['owner', 'actor', 'peer'] as const)(
+    'a write to the %s is refused as above the acting account',
+    async (who) => {
+      const { ids, roles } = under();
+      const before = await readers().held(ids[who]);
+      await expectBothRefused(under(), { userId: ids[who], roleId: roles.trainee }, 'above_acting_account');
+      expect(await readers().held(ids[who])).toEqual(before);
+    },
+  );
 
   test('the acting account cannot give its own highest role', async () => {
     const { platform, call, ids, roles } = under();
@@ -233,20 +236,20 @@ function describeRefusals(under: () => PlatformUnderTest, readers: () => GroupRe
     expect(await readers().held(ids.member)).toEqual([roles.trainee]);
   });
 
-  test.each(['base', 'guest', 'owner'] as const)('the %s role is neither given nor taken', async (kind) => {
+  test.each(['base', 'guest', 'owner'] as const)('the %s role can be neither given nor taken', async (kind) => {
     const { ids, roles } = under();
     const change = { userId: ids.member, roleId: roles[kind] };
     await expectBothRefused(under(), change, 'platform_rejected', 'above_acting_account');
     expect(await readers().held(ids.member)).toEqual([roles.trainee]);
   });
 
-  test('a write to a user who is not in the group is member_not_found', async () => {
+  test('a write to a user who is not in the group fails with member_not_found', async () => {
     const { platform, call, ids, roles } = under();
     await expectBothRefused(under(), { userId: ids.stranger, roleId: roles.trainee }, 'member_not_found');
     expect(await platform.getMember(ids.stranger, call())).toBeUndefined();
   });
 
-  test('a role that the group does not have is platform_rejected', async () => {
+  test('a write of a role that the group does not have fails with platform_rejected', async () => {
     const { ids, roles } = under();
     const unknown = Math.max(...Object.values(roles)) + 1;
     await expectBothRefused(under(), { userId: ids.member, roleId: unknown }, 'platform_rejected');
@@ -283,7 +286,7 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(userId, others);
   });
 
-  test('ids that differ only above 32 bits are different ids', async () => {
+  test('ids that differ only above 32 bits are distinguished', async () => {
     const { platform, call, ids, roles } = under();
     expect(await platform.getMember(ids.member + 2 ** 32, call())).toBeUndefined();
     const change = { userId: ids.member, roleId: roles.trainee + 2 ** 32 };

@@ -168,7 +168,7 @@ export function storeOperationsContract(
       ]);
     });
 
-    test('only one daemon has the lock, and every process can see it', async () => {
+    test('only one daemon can hold the lock, and every process can see whether it is held', async () => {
       const { operations } = engine;
       const lock = await operations.lockDaemon();
       expect(await operations.isDaemonRunning()).toBe(true);

@@ -85,7 +85,7 @@ test('a key is valid to the last millisecond before it expires, and so is the ol
 });
 
 describe('a known key', () => {
-  test('from place 0 gets the advice to publish the game, not to whitelist the place', () => {
+  test('from place 0 is refused with the advice to publish the game, not to whitelist place 0', () => {
     const { entry: _, ...offWhitelist } = accepted;
     expect(refusalOf(offWhitelist, { ...question, placeId: 0 })).toMatchObject({
       code: 'place_not_whitelisted',
@@ -94,14 +94,14 @@ describe('a known key', () => {
     });
   });
 
-  test('from a place that is not whitelisted gets the number of that place', () => {
+  test('from a place that is not whitelisted is refused with the id of that place', () => {
     const { entry: _, ...offWhitelist } = accepted;
     for (const placeId of [43, 44, 43]) {
       expect(refusalOf(offWhitelist, { ...question, placeId })?.message).toContain(`Place ${placeId} is not`);
     }
   });
 
-  test('without the scope is refused with the name of the scope', () => {
+  test('without the required scope is refused with the name of that scope', () => {
     const verifyOnly: KeyRecord = { ...accepted, key: { ...key, scopes: ['verify'] } };
     expect(refused(verifyOnly)).toMatchObject({
       code: 'key_not_allowed',
@@ -139,7 +139,7 @@ describe('a known key', () => {
   });
 });
 
-test('the first failed condition decides: workspace, key, scope, whitelist, breaker', () => {
+test('the first failed check decides the refusal: workspace, key, scope, whitelist, breaker', () => {
   expect(accessChecks.map(({ name }) => name)).toEqual(['workspace', 'key', 'scope', 'whitelist', 'breaker']);
   const { entry: _, ...nothingRight } = {
     ...accepted,

@@ -35,15 +35,18 @@ const arbitraryKey = fc
   .map(({ mode, random }) => withChecksum(`rk_${mode}_${random}`));
 
 describe('a new key', () => {
-  test.each(modes)('of mode %s is rk_, its mode, 30 random base62 characters and 6 of checksum: 44 in all', (mode) => {
-    for (let round = 0; round < 100; round++) {
-      const { secret } = mintKey(mode);
-      expect(secret).toMatch(new RegExp(`^rk_${mode}_[0-9A-Za-z]{30}[0-9A-Za-z]{6}$`));
-      expect(secret).toHaveLength(44);
-      expect(secret).toBe(withChecksum(secret.slice(0, 38)));
-      expect(keyMode(secret)).toBe(mode);
-    }
-  });
+  test.each(modes)(
+    'of mode %s consists of rk_, its mode, 30 random base62 characters and a 6-character checksum: 44 in all',
+    (mode) => {
+      for (let round = 0; round < 100; round++) {
+        const { secret } = mintKey(mode);
+        expect(secret).toMatch(new RegExp(`^rk_${mode}_[0-9A-Za-z]{30}[0-9A-Za-z]{6}$`));
+        expect(secret).toHaveLength(44);
+        expect(secret).toBe(withChecksum(secret.slice(0, 38)));
+        expect(keyMode(secret)).toBe(mode);
+      }
+    },
+  );
 
   test('stores only the SHA-256 and a mask of the secret', () => {
     const { secret, stored } = mintKey('live');
@@ -53,7 +56,7 @@ describe('a new key', () => {
     });
   });
 
-  test('never repeats, and every character is as likely as any other', () => {
+  test('is unique, and all base62 characters are equally likely in it', () => {
     const keys = Array.from({ length: 2_000 }, () => mintKey('live').secret);
     expect(new Set(keys).size).toBe(keys.length);
     const counts = new Map<string, number>();
@@ -66,22 +69,22 @@ describe('a new key', () => {
   });
 });
 
-describe('a key in a text', () => {
+describe('in any text', () => {
   const secret = known.live;
   const forms = {
-    'as it is': `!rank ${secret} x`,
+    'in plain form': `!rank ${secret} x`,
     'without its prefix': secret.slice(8),
-    'cut off': secret.slice(0, 30),
-    'within a longer run': `x${secret.slice(8)}y`,
+    'cut short': secret.slice(0, 30),
+    'inside a longer run of characters': `x${secret.slice(8)}y`,
     'with its prefix in capitals': secret.replace('rk_live_', 'RK_LIVE_'),
     'percent-encoded': secret.replaceAll('_', '%5F'),
-    'wholly percent-encoded': [...secret].map((c) => `%${c.charCodeAt(0).toString(16)}`).join(''),
+    'entirely percent-encoded': [...secret].map((c) => `%${c.charCodeAt(0).toString(16)}`).join(''),
     'in base64': Buffer.from(secret).toString('base64'),
     'in base64 after a scheme': Buffer.from(`Bearer ${secret}`).toString('base64url'),
-    'broken by a space': `${secret.slice(0, 20)} ${secret.slice(20)}`,
-    'broken by a line break': `${secret.slice(0, 30)}\n${secret.slice(30)}`,
+    'split by a space': `${secret.slice(0, 20)} ${secret.slice(20)}`,
+    'split by a line break': `${secret.slice(0, 30)}\n${secret.slice(30)}`,
   };
-  test.each(Object.entries(forms))('%s is masked', (_form, text) => {
+  test.each(Object.entries(forms))('a key %s is masked', (_form, text) => {
     const left = withoutKeys(text);
     for (let from = 12; from + 6 <= secret.length; from += 1) expect(left).not.toContain(secret.slice(from, from + 6));
     for (const run of left.match(/[\w+/-]{30,}/g) ?? []) {
@@ -89,14 +92,14 @@ describe('a key in a text', () => {
     }
   });
 
-  test('is masked, and so is the secret part of a Discord webhook address', () => {
+  test('the secret part of a Discord webhook address is masked', () => {
     const address = `https://discord.com/api/webhooks/1487000000000000857/${'aB3_-'.repeat(13)}aB3`;
     for (const form of [address, `${address}?wait=true`, address.replace('/api/', '/api/v10/')]) {
       expect(withoutSecrets(`There is no webhook named ${form}.`)).not.toContain('aB3');
     }
   });
 
-  test('is masked, and other text is not changed', () => {
+  test('everything that contains no key is left unchanged', () => {
     for (const text of [
       'passed the exam 100%',
       maskKey(secret),
@@ -128,7 +131,7 @@ describe('the checksum', () => {
     );
   });
 
-  test('detects swapped neighbors, and one extra character', () => {
+  test('detects two swapped adjacent characters, and one extra character', () => {
     fc.assert(
       fc.property(arbitraryKey, fc.nat(42), fc.constantFrom(...base62, '\n', ' '), (key, at, more) => {
         const swapped =
@@ -151,7 +154,7 @@ describe('the checksum', () => {
     expect(keyMode(known.live.replace('live', 'test'))).toBeUndefined();
   });
 
-  test('finds no mode in any text that is not a key', () => {
+  test('rejects every text that is not a key', () => {
     expect(keyMode(withChecksum(`rk_prod_${'0'.repeat(30)}`))).toBeUndefined();
     expect(keyMode(withChecksum(`rk_live_${'0'.repeat(29)}`))).toBeUndefined();
     expect(keyMode(withChecksum(`rk_live_${'0'.repeat(31)}`))).toBeUndefined();
@@ -185,14 +188,14 @@ describe('a key', () => {
   });
 });
 
-test('a public id is its prefix and 12 base62 characters, and never repeats', () => {
+test('a public id consists of its prefix and 12 base62 characters, and is unique', () => {
   for (const prefix of ['key', 'undo', 'req'] as const) {
     expect(newId(prefix)).toMatch(new RegExp(`^${prefix}_[0-9A-Za-z]{12}$`));
   }
   expect(new Set(Array.from({ length: 1_000 }, () => newId('key'))).size).toBe(1_000);
 });
 
-test('the id of a change sorts by the time of the request, and never repeats', () => {
+test('change ids sort by the time of the request and are unique', () => {
   const ids = [0, 1, Date.UTC(2026, 0), Date.UTC(2026, 0) + 1, Date.UTC(2080, 0)].map(newChangeId);
   expect(ids).toEqual(ids.toSorted());
   for (const id of ids) expect(id).toMatch(/^chg_[0-9A-Za-z]{16}$/);

@@ -23,14 +23,14 @@ function described(held: Role[], target: Role, ladder?: Role[]): string {
   return successMessage(request, plan);
 }
 
-test('the message names the role that was held before, not another role of its rank', () => {
+test('the message names the previous role, not another role of the same rank', () => {
   expect(described([trainee], officer)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
   expect(described([helper], officer)).toBe('Bob (7) is now Officer (rank 20), was Helper (rank 10).');
   expect(described([], officer)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
   expect(described([muted], officer)).toBe('Bob (7) is now Officer (rank 20), was Muted (rank 1).');
 });
 
-test('with a ladder, the role before is the one on the ladder, whatever other roles are held', () => {
+test('with a ladder, the message names the previous role on the ladder, whatever other roles the member holds', () => {
   const ladder = [trainee, officer];
   expect(described([trainee, patron], officer, ladder)).toBe(
     'Bob (7) is now Officer (rank 20), was Trainee (rank 10).',
@@ -41,14 +41,14 @@ test('with a ladder, the role before is the one on the ladder, whatever other ro
   );
 });
 
-test('the message for a member who has the rank already reports the loss of lower roles of the ladder', () => {
+test('the message for a member who already has the rank reports the removal of lower ladder roles', () => {
   const still = "Bob (7) is still Officer (rank 20), without the ladder's lower roles.";
   expect(described([trainee, officer], officer, [trainee, officer])).toBe(still);
   expect(described([trainee, officer, vip], officer, [trainee, officer])).toBe(still);
   expect(described([officer], officer, [trainee, officer])).toBe('Bob (7) is already Officer (rank 20).');
 });
 
-test('the message names a lost role of the same rank', () => {
+test('the message names a removed role of the same rank', () => {
   expect(described([muted], member)).toBe('Bob (7) is now Member (rank 1), was Muted (rank 1).');
   expect(described([vip], officer)).toBe('Bob (7) is now Officer (rank 20), was VIP (rank 20).');
 });
@@ -64,7 +64,7 @@ test('the message of an undo names the restored roles, highest first, and the la
   );
 });
 
-test('a name of up to 40 characters is shown in full, a longer one is cut to 40', () => {
+test('a name of up to 40 characters is shown in full; a longer one is cut to 40', () => {
   const title = (length: number) => memberTitle({ rankeeName: 'x'.repeat(length), rankeeId: 7 });
   expect(title(40)).toBe(`${'x'.repeat(40)} (7)`);
   expect(title(41)).toBe(`${'x'.repeat(39)}… (7)`);

@@ -9,7 +9,7 @@ import { arbitraryRankCase } from '../support/arbitrary-group.ts';
 const actor = { by: 'daemon', at: 0 };
 
 test.each([true, false])(
-  'in any group and for any roles, a suspension restores exactly the previous roles (ladder: %s)',
+  'the end of a suspension restores exactly the previous roles, in any group and for any roles (ladder: %s)',
   (ladder) => {
     fc.assert(
       fc.property(arbitraryRankCase({ ladder }), ({ scheme, member, target }) => {
@@ -46,7 +46,7 @@ test.each([-30, 0, 5, 30, 59])(
   },
 );
 
-test('a member who joined just before a suspension without a role gets the previous roles back', () => {
+test('a member who joined just before a suspension that gives no role gets the previous roles back', () => {
   const hold = { ...holdOf([1, 20], [1]), beginsAt: 1_000_000 };
   const member = { userId: 7, roleIds: [1], joinedAt: hold.beginsAt - 10_000 };
   const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: true }, actor);

@@ -46,7 +46,7 @@ const cases: fc.Arbitrary<PolicyCase> = fc
 
 const passes = (rule: PolicyRule, of: PolicyCase) => rule.refusal(of) === undefined;
 
-test('a key never lets a change pass that the policy refuses; only a system key needs no ranker', () => {
+test('no key allows a change that the policy refuses, except that a system key needs no ranker', () => {
   fc.assert(
     fc.property(cases, (of) => {
       for (const rule of policyRules) if (!passes(rule, { ...of, key: {} })) expect(passes(rule, of)).toBe(false);
@@ -58,7 +58,7 @@ test('a key never lets a change pass that the policy refuses; only a system key 
   );
 });
 
-test('a change that passes the ceilings and floors of policy and key begins, ends and touches only roles between them', () => {
+test('a change that passes the ceilings and floors of the policy and the key involves only ranks between them', () => {
   fc.assert(
     fc.property(cases, (of) => {
       fc.pre(passes(ceiling, of) && passes(floor, of));
@@ -74,7 +74,7 @@ test('a change that passes the ceilings and floors of policy and key begins, end
   );
 });
 
-test('with adjacent steps, there is no unlocked rank in between', () => {
+test('with adjacent steps, a change passes if and only if every rank in between is locked', () => {
   fc.assert(
     fc.property(cases, (of) => {
       const adjacent = { ...of, policy: { ...of.policy, steps: 'adjacent' as const } };
@@ -107,7 +107,7 @@ test('no change passes both a key for promotions and one for demotions', () => {
   );
 });
 
-test('a verified ranker is above every role of the rankee and above the target, and high enough', () => {
+test('a verified ranker outranks the target and every role of the rankee, and has the minimum rank', () => {
   const withRanker = cases.chain((of) =>
     fc.record({ of: fc.constant(of), rankers: fc.subarray(customsOf(of.scheme.roles)) }),
   );

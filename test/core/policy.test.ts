@@ -21,7 +21,7 @@ const rankeeId = 7;
 const acting: ActingAccount = { userId: 500, ownerId: 900, rank: 200 };
 
 describe('the ceiling', () => {
-  test('lets a change up to and including it pass', () => {
+  test('allows changes up to and including it', () => {
     expect(refusal('ceiling', { to: 50, policy: { maxRank: 50 } })).toBeUndefined();
     expect(refusal('ceiling', { to: 50, key: { maxRank: 50 } })).toBeUndefined();
   });
@@ -47,14 +47,14 @@ describe('the ceiling', () => {
     );
   });
 
-  test('ignores a higher role off the ladder, which is kept', () => {
+  test('ignores a higher role off the ladder, which the change does not touch', () => {
     const change = { from: [100, 10], to: 50, ladder: [10, 50], policy: { maxRank: 50 } };
     expect(refusal('ceiling', change)).toBeUndefined();
   });
 });
 
 describe('the floor', () => {
-  test('lets changes from it and to it pass', () => {
+  test('allows changes from it and to it', () => {
     expect(refusal('floor', { from: [50], to: 10, policy: { minRank: 10 } })).toBeUndefined();
     expect(refusal('floor', { from: [10], to: 50, key: { minRank: 10 } })).toBeUndefined();
   });
@@ -74,7 +74,7 @@ describe('the floor', () => {
     });
   });
 
-  test('leaves members below it as they are', () => {
+  test('refuses to rank members below it', () => {
     expect(refusal('floor', { from: [10], to: 50, policy: { minRank: 20 } })?.message).toContain('Cadet (rank 10)');
     expect(refusal('floor', { to: 50, policy: { minRank: 20 } })).toMatchObject({
       code: 'rank_not_allowed',
@@ -82,7 +82,7 @@ describe('the floor', () => {
     });
   });
 
-  test('ignores a lower role that is kept', () => {
+  test('ignores a lower role that the change does not touch', () => {
     expect(refusal('floor', { from: [10, 50], to: 100, policy: { minRank: 50 } })).toBeUndefined();
   });
 });
@@ -91,7 +91,7 @@ describe('the direction of a key', () => {
   test.each<[Direction, Change, Change]>([
     ['promote', { from: [10], to: 50 }, { from: [50], to: 10 }],
     ['demote', { from: [50], to: 1 }, { to: 10 }],
-  ])('%s allows only that', (direction, right, wrong) => {
+  ])('if set to %s, allows only such changes', (direction, right, wrong) => {
     const key = { direction };
     expect(refusal('direction', { ...right, key })).toBeUndefined();
     expect(refusal('direction', { ...wrong, key })).toMatchObject({
@@ -115,7 +115,7 @@ describe('steps', () => {
     expect(refusal('steps', { to: 100 })).toBeUndefined();
   });
 
-  test('go only to the next rank, up and down, with the base role as the bottom', () => {
+  test('that must be adjacent go only to the next rank up or down, with the base role at the bottom', () => {
     expect(refusal('steps', { to: 10, policy })).toBeUndefined();
     expect(refusal('steps', { from: [10], to: 1, policy })).toBeUndefined();
     expect(refusal('steps', { from: [100], to: 50, policy })).toBeUndefined();
@@ -126,7 +126,7 @@ describe('steps', () => {
     expect(refusal('steps', { from: [50], to: 1, policy })?.message).toContain('Cadet');
   });
 
-  test('are those of the ladder, if there is one', () => {
+  test('follow the ladder, if there is one', () => {
     expect(refusal('steps', { from: [10], to: 100, ladder: [10, 100], policy })).toBeUndefined();
     expect(refusal('steps', { to: 100, ladder: [10, 100], policy })?.message).toContain('Cadet');
   });
@@ -151,7 +151,7 @@ describe('locked roles', () => {
     expect(refusal('locked roles', { from: [50], to: 1, policy })).toMatchObject(refused);
   });
 
-  test('are refused as a target even if nothing is given: the base role, or a lower role that is held', () => {
+  test('are refused as a target even if no role would be given: the base role, or a lower role already held', () => {
     expect(refusal('locked roles', { from: [50], to: 1, policy: { lockedRoles: [1] } })?.message).toContain('Member');
     expect(refusal('locked roles', { from: [50, 100], to: 50, policy: { lockedRoles: [50] } })?.message).toContain(
       'Officer',
@@ -164,7 +164,7 @@ describe('locked roles', () => {
 });
 
 describe('protected members', () => {
-  test('are refused by user id', () => {
+  test('listed by user id are never ranked', () => {
     expect(refusal('protected members', { to: 50, policy: { protectedMembers: [rankeeId] } })).toMatchObject({
       code: 'member_protected',
       message: expect.stringContaining(`Member ${rankeeId} is listed in policy.protected_members`),
@@ -174,7 +174,7 @@ describe('protected members', () => {
   test.each([
     ['rank', 10],
     ['role id', 1_010],
-  ])('are refused by the %s of any role they hold', (_, named) => {
+  ])('listed by the %s of any role they hold are never ranked', (_, named) => {
     expect(
       refusal('protected members', { from: [10, 50], to: 100, policy: { protectedRoles: [named] } }),
     ).toMatchObject({
@@ -183,7 +183,7 @@ describe('protected members', () => {
     });
   });
 
-  test('do not include members who only gain a protected role, or others', () => {
+  test('do not include members who are not listed, or who would only gain a protected role', () => {
     const policy = { protectedMembers: [rankeeId + 1], protectedRoles: [50] };
     expect(refusal('protected members', { from: [10], to: 50, policy })).toBeUndefined();
   });
@@ -197,7 +197,7 @@ describe('self-rank', () => {
     });
   });
 
-  test('is allowed if the policy allows it; ranking another player always is', () => {
+  test('is allowed if the policy allows it, and the rule never applies to another player', () => {
     expect(refusal('self-rank', { to: 50, rankerId: rankeeId, policy: { selfRank: 'allow' } })).toBeUndefined();
     expect(refusal('self-rank', { to: 50, rankerId: 0, policy: { selfRank: 'deny' } })).toBeUndefined();
   });
@@ -244,7 +244,7 @@ describe('the ranker check', () => {
     expect(mustVerifyRanker(policyCase(asked({ key, rankerId })))).toBe(true);
   });
 
-  test('allows the operator to rank, unless a ranker is named', () => {
+  test('allows the operator to rank without a ranker, and applies if one is named', () => {
     const { key: _, ...operator } = asked({});
     expect(refusal('ranker', { ...operator, rankerId: 0 })).toBeUndefined();
     expect(mustVerifyRanker(policyCase({ ...operator, rankerId: 0 }))).toBe(false);
@@ -276,7 +276,7 @@ describe('the ranker check', () => {
     expect(verdict([1, 100], { from: [50], to: 10, ladder: [10, 50] })).toBeUndefined();
   });
 
-  test("verify requires the policy's minimum rank of the ranker", () => {
+  test("verify requires the ranker to have the policy's minimum rank", () => {
     const least = policy('verify', { minRankerRank: 60 });
     expect(verdict([1, 50], { policy: least })?.message).toBe(
       'Ranker 9 has rank 50, below 60, the minimum set by policy.min_ranker_rank.',
@@ -291,7 +291,7 @@ describe('the ranker check', () => {
   });
 });
 
-test("a ranker's cooldown refuses until it is over, and never delays a change without a ranker", () => {
+test("a ranker's cooldown refuses changes until it ends, and never delays a change without a ranker", () => {
   const change = { to: 50, rankerId: 9, policy: { rankerCooldownMs: 60_000 } };
   expect(refusal('ranker cooldown', { ...change, sinceRankersLastChangeMs: 59_001 })).toMatchObject({
     code: 'cooldown',
@@ -307,7 +307,7 @@ test("a ranker's cooldown refuses until it is over, and never delays a change wi
 describe('the cooldown', () => {
   const policy = { cooldowns: [{ from: 0, forMs: 60_000 }] };
 
-  test('refuses until it is over, and reports the remaining time', () => {
+  test('refuses changes until it ends, and reports the remaining time', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 59_001 })).toMatchObject({
       code: 'cooldown',
       retryAfterMs: 999,
@@ -322,7 +322,7 @@ describe('the cooldown', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: -1 })).toBeUndefined();
   });
 
-  test("can depend on the member's previous rank, and is written in words", () => {
+  test("can depend on the member's previous rank, and the refusal gives it in hours or days", () => {
     const hourMs = 3_600_000;
     const byRank = {
       cooldowns: [
@@ -345,7 +345,7 @@ describe('the cooldown', () => {
     expect(refusal('cooldown', { to: 50, policy: { cooldowns: [] }, sinceLastChangeMs: 0 })).toBeUndefined();
   });
 
-  test('names the setting that decides', () => {
+  test('is refused with the name of the setting', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 0 })?.message).toContain('policy.cooldown');
   });
 });
@@ -404,7 +404,7 @@ describe('the owner and the acting account', () => {
     expect(refusalOfUntouchable(900, { ...acting, userId: 900 })?.code).toBe('above_acting_account');
   });
 
-  test('are no other members, and can be unknown: a group may have no owner, and a platform may not report the account', () => {
+  test('never prevent changes to other members, and may be unknown', () => {
     expect(refusalOfUntouchable(rankeeId, acting)).toBeUndefined();
     expect(refusalOfUntouchable(rankeeId, { ...acting, ownerId: undefined })).toBeUndefined();
     expect(refusalOfUntouchable(500, undefined)).toBeUndefined();
@@ -426,7 +426,7 @@ describe('the reach of the acting account', () => {
     });
   });
 
-  test('is exceeded by a higher role off the ladder, although that is kept', () => {
+  test('excludes a member with a higher role off the ladder, although the change does not touch that role', () => {
     expect(aboveActing({ from: [100], to: 50, ladder: [10, 50], actingRank: 100 })?.code).toBe('above_acting_account');
   });
 

@@ -56,7 +56,7 @@ describe('the name of a role', () => {
     expect(rankOf('headadmin')).toMatch(/^ambiguous_name: .*70020 \(Head-Admin\), 70030 \(Head Admin\)/);
   });
 
-  test('of no role is refused, with the closest name and the list', () => {
+  test('of no role is refused, with the closest name and a list of the roles', () => {
     expect(rankOf('Trainie')).toMatch(
       /^unknown_rank: The group has no role "Trainie". Did you mean Trainee \(rank 10\)\? Choose one of 1 \(Member\)/,
     );
@@ -97,7 +97,7 @@ describe('the name of a role', () => {
     expect(rankOf(name, group)).toBe(rank);
   });
 
-  test('that is part of two names is refused with both, and part of a word matches none', () => {
+  test('that is part of two names is refused with both, and part of a word matches no name', () => {
     expect(rankOf('officer', group)).toMatch(
       /^ambiguous_name: .*70040 \(\[O-1\] Officer\), 70050 \(\[O-2\] Senior Officer\)/,
     );
@@ -120,7 +120,7 @@ describe('the name of a role', () => {
     expect(sergeant?.name).toBe('Sergeant');
   });
 
-  test('in a setting must be the whole name, so that a lock applies to no other role by chance', () => {
+  test('in a setting must be the whole name, so that a lock never applies to another role by accident', () => {
     const settings = { lockedRoles: ['officer'], privilegedRoles: 'allow', protectedRoles: [] } as const;
     expect(
       strayNames(group.roles, { ...settings, lockedRoles: [...settings.lockedRoles], protectedRoles: [] }),
@@ -137,7 +137,7 @@ describe('the name of a role', () => {
     expect(rankOf('Café', { ...scheme, ladder })).toMatch(/^rank_not_allowed: "Café" is not on the promotion ladder/);
   });
 
-  test('can be digits, but a number is a rank', () => {
+  test('can consist of digits, but a number is never a name', () => {
     expect(rankOf(42)).toMatch(/^unknown_rank/);
     expect(rankOf(70_090)).toBe(90);
   });
@@ -151,8 +151,8 @@ const settings: PolicySettings = {
   stale: 'ignore',
 };
 
-describe('a list of the policy', () => {
-  test('applies to every role with a listed name, and reports a name that two roles share', () => {
+describe('a role name that two roles share', () => {
+  test('applies to both in a policy list, and is reported', () => {
     const named: PolicySettings = { ...settings, lockedRoles: ['vip', 10], privilegedRoles: ['head admin'] };
     const found = resolveRoles(scheme, roleEntries({ ...named, ladder: undefined, suspensionRole: undefined }), []);
     expect(policyFor(found, named)).toMatchObject({
@@ -164,7 +164,7 @@ describe('a list of the policy', () => {
     ]);
   });
 
-  test('a ladder reports the name that two roles share', () => {
+  test('is reported in a ladder, with both role ids', () => {
     const { misfits } = resolveRoles(scheme, [{ setting: 'group.ladder', entry: 'vip' }], []);
     expect(misfits[0]?.message).toMatch(/"vip" is the name of both role 70080 and role 70081; use the role id/);
   });

@@ -48,7 +48,7 @@ describe.each([
   ['with a ladder', withLadder],
   ['without a ladder', withoutLadder],
 ])('a plan %s', (_, arbitrary) => {
-  test('ends with the target as highest role', () => {
+  test('leaves the target as the highest role', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
       const counted = managed(scheme).filter((role) => stateAfter(member, plan.steps).has(role.id));
@@ -57,7 +57,7 @@ describe.each([
     });
   });
 
-  test('takes away only if the member loses a role without rising', () => {
+  test('counts as taking away only if the member loses a role without rising', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
       const after = stateAfter(member, plan.steps);
@@ -67,7 +67,7 @@ describe.each([
     });
   });
 
-  test('can be undone exactly, whichever roles were held before; only exactly those count as restored', () => {
+  test('can be undone exactly, whatever roles were held before, and only exactly those count as restored', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -89,7 +89,7 @@ describe.each([
     });
   });
 
-  test('is reached with the rank, whatever other roles may be kept, and never with a role that does not exist', () => {
+  test('counts as reached at the target rank, whatever other roles may remain, and never for a role that does not exist', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -103,7 +103,7 @@ describe.each([
     });
   });
 
-  test('has the highest role before it: one that is held, or the base role if no other counts', () => {
+  test('reports the highest previous role: a held role that counts, or else the base role', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const counted = managed(scheme).filter((role) => member.roleIds.includes(role.id));
       const { highestBefore } = rolePlan(scheme, member, target);
@@ -140,7 +140,7 @@ describe.each([
     });
   });
 
-  test('never touches a role that the group does not list, and expects it to be kept', () => {
+  test('never touches a role that the group does not list, and expects it to remain', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const isUnknown = (id: number) => !scheme.roles.some((role) => role.id === id);
       const unlisted = ascending([...new Set(member.roleIds.filter(isUnknown))]);
@@ -151,7 +151,7 @@ describe.each([
     });
   });
 
-  test('is empty for its own result', () => {
+  test('is empty once it has been carried out', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { steps } = rolePlan(scheme, member, target);
       const result = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -189,7 +189,7 @@ describe.each([
 });
 
 describe('a plan with a ladder', () => {
-  test("leaves only the target of the ladder's roles", () => {
+  test('leaves no role on the ladder but the target', () => {
     holds(withLadder, ({ scheme, member, target }) => {
       const state = stateAfter(member, rolePlan(scheme, member, target).steps);
       const left = (scheme.ladder ?? []).filter((role) => state.has(role.id));
@@ -254,7 +254,7 @@ describe('a plan without a ladder', () => {
     });
   });
 
-  test('compares roles, not numbers: of two roles with the same rank, the other one is taken', () => {
+  test('compares roles, not ranks: a change between two roles of the same rank gives one and takes the other', () => {
     const plan = rolePlan(scheme(), member('twinA'), role('twinB'));
     expect(plan.steps).toEqual([assign('twinB'), unassign('twinA')]);
   });
@@ -279,8 +279,8 @@ describe('the roles held', () => {
   });
 });
 
-describe('the meaning of newRankId', () => {
-  test('is a rank up to 255 and a role id above, in any group', () => {
+describe('newRankId', () => {
+  test('is a rank up to 255 and a role id above that, in any group', () => {
     fc.assert(
       fc.property(arbitraryRoles, (all) => {
         for (const wanted of customsOf(all)) {
@@ -295,7 +295,7 @@ describe('the meaning of newRankId', () => {
     );
   });
 
-  test('role ids with the same lower 32 bits are different', () => {
+  test('distinguishes role ids with the same lower 32 bits', () => {
     expect(codeOf(() => resolveTarget(scheme(), role('mid').id - 2 ** 32))).toBe('unknown_rank');
   });
 
@@ -336,7 +336,7 @@ describe('the meaning of newRankId', () => {
     expect(codeOf(() => resolveTarget(scheme('low', 'mid'), 70))).toBe('rank_not_allowed');
   });
 
-  test('the base role can be requested with a ladder, too', () => {
+  test('the base role can be requested even with a ladder', () => {
     expect(resolveTarget(scheme('low'), 1)).toBe(role('Member'));
   });
 
@@ -379,7 +379,7 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
     ['Latin', 'n'],
     ['Thai', 'ก'],
     ['emoji', '🐢'],
-  ])('an unknown rank among %s names', (_, character) => {
+  ])('for an unknown rank among %s names', (_, character) => {
     const { message } = refusalOf(() =>
       resolveTarget(
         groupOf(hundred(character), (index) => 101 + index),
@@ -390,7 +390,7 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
     expect(message).toContain('more');
   });
 
-  test('a rank that all roles share, with no role id cut in two', () => {
+  test('for a rank that all roles share', () => {
     const { message } = refusalOf(() =>
       resolveTarget(
         groupOf(hundred('n'), () => 100),
@@ -400,7 +400,7 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
     expect(Buffer.byteLength(message)).toBeLessThan(1_200);
   });
 
-  test('no name is cut in the middle of a character', () => {
+  test('without cutting a name in the middle of a character', () => {
     const listed = listRoles([{ id: 300, name: hundred('🐢'), rank: 5, kind: 'custom' }]);
     expect(listed.isWellFormed()).toBe(true);
   });
@@ -449,7 +449,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     ...change,
   });
 
-  test('rank 1 is that role, or the base role if so configured; a role id names either', () => {
+  test('rank 1 means the custom role, or the base role if so configured, and a role id identifies either', () => {
     for (const [rankOne, meant] of [['custom', recruit] as const, ['base', member] as const]) {
       expect(resolveTarget(old({ rankOne }), 1)).toBe(meant);
       expect(resolveTarget(old({ rankOne }), member.id)).toBe(member);
@@ -480,12 +480,12 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect(message).toMatch(/Choose one of role id \d+ \(Member\), 1 \(Recruit\)\.$/);
   });
 
-  test('rank 1 is the base role if the other one is off the ladder', () => {
+  test('rank 1 means the base role if the custom role is off the ladder', () => {
     expect(resolveTarget(old({ ladder: [low] }), 1)).toBe(member);
     expect(resolveTarget(old({ ladder: [recruit, low] }), 1)).toBe(recruit);
   });
 
-  test('the ladder accepts that role by its rank or its id, with the base role below it', () => {
+  test('the ladder accepts the custom role by rank or id, with the base role below it', () => {
     for (const entries of [
       [1, 10],
       [recruit.id, 10],
@@ -495,7 +495,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect(readLadder(old({ rankOne: 'base' }), [1, 10]).ladder).toEqual([low]);
   });
 
-  test('the base role is the next step below it, and a change from it to the base role takes away', () => {
+  test('the base role is one step below the custom role, and moving down to it takes away', () => {
     expect(neighbor(old(), { height: 10, direction: 'down' })).toBe(recruit);
     expect(neighbor(old(), { height: 1, direction: 'down' })).toBe(member);
     expect(neighbor(old(), { height: 0, direction: 'up' })).toBe(recruit);

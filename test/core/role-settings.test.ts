@@ -65,21 +65,21 @@ const turns: Record<string, Turn> = {
     after: changed({ [id]: { rank: 125, name: 'Engineer' } }),
     misfits: ['number', 'name'],
   },
-  'written differently': { after: changed({ [id]: { name: ' DEVELOPER' } }), misfits: [] },
+  'respelled with other capitals and blanks': { after: changed({ [id]: { name: ' DEVELOPER' } }), misfits: [] },
   deleted: { after: without, misfits: ['number', 'name', 'id'] },
   'deleted, and replaced by another with its number and name': {
     after: sorted([...without, second({ rank: 120, name: 'Developer' })]),
     misfits: ['number', 'name', 'id'],
   },
-  'with its number swapped with another': {
+  'swapped with another by number': {
     after: changed({ [id]: { rank: 15 }, [otherId]: { rank: 120 } }),
     misfits: ['number'],
   },
-  'with its name swapped with another': {
+  'swapped with another by name': {
     after: changed({ [id]: { name: 'VIP' }, [otherId]: { name: 'Developer' } }),
     misfits: ['name'],
   },
-  'with its number and name swapped with another': {
+  'swapped with another by number and name': {
     after: changed({ [id]: { name: 'VIP', rank: 15 }, [otherId]: { name: 'Developer', rank: 120 } }),
     misfits: ['number', 'name'],
   },
@@ -110,7 +110,7 @@ function read(given: Partial<NamingSettings>, from: Role[], meanings: readonly R
 }
 
 describe('an entry means the role that it named when it was first resolved', () => {
-  test.each(cells)('$setting by $form, $turn', ({ setting, form, after, misfits }) => {
+  test.each(cells)('$setting by $form, after the role is $turn', ({ setting, form, after, misfits }) => {
     const given = settings[setting](forms[form]);
     const first = read(given, group);
     expect(first.misfits).toEqual([]);
@@ -192,18 +192,18 @@ describe('a change is refused only if it depends on a missing role', () => {
   };
 
   test.each<[string, Partial<NamingSettings>, string[]]>([
-    ['a lock', { lockedRoles: [120] }, []],
-    ['a protection', { protectedRoles: ['Developer'] }, []],
+    ['a locked role', { lockedRoles: [120] }, []],
+    ['a protected role', { protectedRoles: ['Developer'] }, []],
     ['one rung of several', { ladder: [50, 120] }, []],
     ['the only rung', { ladder: ['Developer'] }, ['ranks']],
     ['the role of suspended members', { suspensionRole: 'Developer' }, ['suspensions']],
     ['the ceiling', { maxRank: 'Developer' }, ['ranks', 'suspensions', 'everything']],
-  ])('%s', (_, given, kinds) => {
+  ])('the missing role is %s', (_, given, kinds) => {
     expect(refused(given, without)).toEqual(kinds);
     expect(refused(given, group)).toEqual([]);
   });
 
-  test('the refusal names the missing role and the line to write', () => {
+  test('the refusal names the missing role and recommends rankd doctor', () => {
     const given = { suspensionRole: 'Developer' };
     expect(refusalOfMisfit(read(given, without, read(given, group).learned), 'suspensions')).toMatchObject({
       code: 'configuration_misfit',
@@ -216,7 +216,7 @@ describe('the ladder', () => {
   const rungs = (given: Partial<NamingSettings>, after: Role[], meanings: readonly RoleMeaning[] = []) =>
     ladderOf(roleEntries({ ...none, ...given }), read(given, after, meanings))?.map(({ name }) => name);
 
-  test('is in the current order, without the base role and deleted rungs', () => {
+  test('follows the current order of ranks, without the base role and deleted rungs', () => {
     const given = { ladder: [1, 15, 50, 120] };
     const { learned } = read(given, group);
     expect(rungs(given, group)).toEqual(['VIP', 'Officer', 'Developer']);
@@ -225,7 +225,7 @@ describe('the ladder', () => {
     expect(rungs({}, group)).toBeUndefined();
   });
 
-  test('with two rungs that now share a rank is kept and reported', () => {
+  test('remains in effect if two rungs come to share a rank, and the clash is reported', () => {
     const given = { ladder: ['Officer', 'Developer'] };
     const after = changed({ [id]: { rank: 50 } });
     const { misfits } = read(given, after, read(given, group).learned);
@@ -234,7 +234,7 @@ describe('the ladder', () => {
     expect(read(given, after).misfits).toMatchObject([{ stops: 'ranks', isUnread: true }]);
   });
 
-  test('with two rungs that swapped numbers is reported, with ids to write', () => {
+  test('with two rungs that swapped numbers is reported, with the ids to write instead', () => {
     const given = { ladder: [50, 120] };
     const after = changed({ [id]: { rank: 50 }, 5050: { rank: 120 } });
     const { misfits, named } = read(given, after, read(given, group).learned);
@@ -254,7 +254,7 @@ describe('the ladder', () => {
   });
 });
 
-describe('the meanings that are stored', () => {
+describe('the stored meanings of entries', () => {
   const entries = roleEntries({ ...none, lockedRoles: [120, 50] });
   const { learned } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
   const otherwise = learned.map((one) => ({ ...one, roles: [{ id: otherId, name: 'VIP', rank: 15 }] }));
@@ -267,11 +267,11 @@ describe('the meanings that are stored', () => {
   const keep = (kept: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
     judged(judgeMeanings({ entries, learned, isRenewed, prunes }, actor), kept);
 
-  test('the first daemon to resolve an entry decides', () => {
+  test('the first daemon to resolve an entry decides its meaning', () => {
     expect(keep(otherwise, () => false, true).change).toEqual(otherwise);
   });
 
-  test('an entry that is resolved again replaces the stored one; others are kept', () => {
+  test('an entry that is resolved again replaces its stored meaning and no other', () => {
     const { change } = keep(otherwise, ({ entry }) => entry === '120', true);
     expect(new Map(change.map((one) => [one.entry, one.roles[0]?.id]))).toEqual(
       new Map([
@@ -281,14 +281,14 @@ describe('the meanings that are stored', () => {
     );
   });
 
-  test('a removed entry is forgotten, with an event if an alarm reported it, unless other daemons may have it', () => {
+  test('a removed entry is deleted, with an event if an alarm reported it, unless other daemons may still use it', () => {
     expect(keep([old], () => false, true)).toMatchObject({ events: [{ action: 'configuration.fit' }] });
     expect(keep([old], () => false, true).change).toEqual(learned);
     expect(keep([old], () => false, false)).toEqual({ change: [old, ...learned], events: [] });
   });
 });
 
-test('the missing role of a key’s bound is reported, and a number needs no role', () => {
+test("a missing role in a key's bound is reported, and a number as the bound needs no role", () => {
   const entries = keyEntries([{ name: 'game', maxRankRole: id }, { name: 'shop' }]);
   const { learned } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
   const after = (roles: Role[]) => resolveRoles({ roles, rankOne: 'custom' }, entries, learned).misfits;

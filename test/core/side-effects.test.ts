@@ -14,17 +14,17 @@ const steps = [
 const none = { vanished: [], appeared: [], kept: [] };
 
 test.each([
-  ['roles that its steps name', [2, 10], [2, 10, 20], none],
-  ['the base role, listed only before it', [2, 10], [20], none],
-  ['an unrelated role that is kept', [2, 10, 30], [20, 30], { ...none, kept: [30] }],
+  ['only the roles that its steps name', [2, 10], [2, 10, 20], none],
+  ['a base role that is listed only before it', [2, 10], [20], none],
+  ['an unrelated role that remains', [2, 10, 30], [20, 30], { ...none, kept: [30] }],
   ['an unrelated role that vanishes', [2, 10, 30], [20], { ...none, vanished: [30] }],
   ['an unrelated role that appears', [2, 10], [2, 20, 40], { ...none, appeared: [40] }],
   ['an unknown role that appears', [10], [20, 99], { ...none, appeared: [99] }],
-])('the side effects of a change with %s', (_what, before, after, effects) => {
+])('the side effects of a change are recognized: %s', (_what, before, after, effects) => {
   expect(sideEffects(roles, [...steps], { before, after })).toEqual(effects);
 });
 
-test('only a change that could have extended a streak ends it', () => {
+test('only a change that could have extended a streak can end it', () => {
   const gone = { ...none, vanished: [30] };
   const two = streaksAfter(streaksAfter({ vanished: 0, appeared: 0 }, gone), gone);
   expect(two.vanished).toBe(2);

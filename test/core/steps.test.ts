@@ -8,7 +8,7 @@ const arbitraryGoal: fc.Arbitrary<Goal> = fc.record({ from: fc.subarray(ids), to
 const arbitraryOthers = fc.subarray([1, 2 ** 40, 99]);
 
 describe('the steps from one set of roles to another', () => {
-  test('lead from one to the other, each role written at most once', () => {
+  test('lead from one to the other and write each role at most once', () => {
     fc.assert(
       fc.property(arbitraryGoal, (goal) => {
         const all = steps(goal);
@@ -31,7 +31,7 @@ describe('the steps from one set of roles to another', () => {
     expect(steps({ from: ids, to: [...ids].reverse() })).toEqual([]);
   });
 
-  test('reversing twice gives the same steps', () => {
+  test('lead back if reversed, and are the same if reversed twice', () => {
     fc.assert(
       fc.property(arbitraryGoal, (goal) => {
         expect(reversed(reversed(goal))).toEqual(goal);
@@ -40,7 +40,7 @@ describe('the steps from one set of roles to another', () => {
     );
   });
 
-  test('a step has taken effect exactly if its effect is seen', () => {
+  test('have taken effect exactly if their effect is seen', () => {
     expect(hasTakenEffect({ kind: 'assign', roleId: 11 }, [11])).toBe(true);
     expect(hasTakenEffect({ kind: 'assign', roleId: 11 }, [22])).toBe(false);
     expect(hasTakenEffect({ kind: 'unassign', roleId: 11 }, [22])).toBe(true);

@@ -28,19 +28,19 @@ function selectedBy(names: string, selected: string): unknown {
 }
 
 test.each([
-  ['the only change', 'a', 'a', ['before', 'a']],
-  ['several changes are undone to before the earliest', 'a b c', 'a b c', ['before', 'a']],
-  ['earlier changes are kept', 'x a b', 'a b', ['before', 'a']],
+  ['the only change is undone', 'a', 'a', ['before', 'a']],
+  ['several changes are undone back to the roles before the earliest', 'a b c', 'a b c', ['before', 'a']],
+  ['earlier changes are not undone', 'x a b', 'a b', ['before', 'a']],
   ['another change in between is undone with them and named', 'a x b', 'a b', ['before', 'a', 'x']],
   ['a newer change by another caller prevents the undo', 'a b x', 'a b', ['since', 'x']],
   ['undone changes are left alone', 'a b u<a', 'a b', ['already', 'undo_u']],
   [
-    'the reported undo is the one that did it, not a newer one of another change',
+    'the reported undo is the one of this change, not a newer undo of another',
     'a u<a x v<x',
     'a',
     ['already', 'undo_u'],
   ],
-  ['that undo is reported even if the member was changed since', 'a u<a x', 'a', ['already', 'undo_u']],
+  ['an undo is reported even if the member was changed since', 'a u<a x', 'a', ['already', 'undo_u']],
   ['a partial undo leaves the rest to be undone', 'a b u<b', 'a b', ['before', 'a']],
   ['a change after an undo is undone, but not the undo', 'a u<a b', 'a b', ['before', 'b']],
   ['an undo of a newer unselected change cancels out with it', 'a x u<x', 'a', ['before', 'a']],

@@ -37,7 +37,7 @@ test('an unknown key is cached too', () => {
   expect(lookUp).toHaveBeenCalledTimes(1);
 });
 
-test('made-up secrets do not fill the memory: a full cache is cleared', () => {
+test('invented secrets cannot fill the memory, because a full cache is cleared', () => {
   const { lookUp, store } = open();
   const isLookedUp = (placeId: number) => {
     const before = store.lookUps;

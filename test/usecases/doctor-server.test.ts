@@ -10,7 +10,7 @@ const sound: ServerFacts = {
   ...{ connections: { most: 97, used: 12 }, lacks: undefined, aheadMs: 900 },
 };
 
-test('a sound server is one finding, and a store without a server has none', () => {
+test('a sound server yields one finding, and a store without a server yields none', () => {
   expect(serverFindings(sound)).toEqual([{ check: 'server', grade: 'ok', text: 'PostgreSQL 18.4, over TLS' }]);
   const here = { isEncrypted: false, isOnThisMachine: true };
   expect(serverFindings({ ...sound, ...here })[0]?.text).toBe('PostgreSQL 18.4, on this machine, without TLS');

@@ -14,7 +14,7 @@ export function auditContract(at: StoreCase): void {
       detail: { text: awkwardText, count: 3 },
     });
 
-  describe('audit', () => {
+  describe('the audit', () => {
     test('an event is read as it was written, with its number and time', async () => {
       await append('a');
       expect(await at.other.listAudit({ limit: 9 })).toStrictEqual([

@@ -15,26 +15,26 @@ export function beginContract(at: StoreCase): void {
   const declare = (rest: Partial<NewDeclaration>) =>
     operate({ ...at, store: at.other }).declareKeys([{ ...declaration, ...rest }], 'daemon');
 
-  describe('a permission that was withdrawn or narrowed since a change was decided', () => {
+  describe('a change does not begin if, since it was decided,', () => {
     beforeEach(async () => {
       await operate({ ...at, store: at.other }).declareKeys([declaration], 'daemon');
     });
 
     const whitelist = { placeIds: [], declaredIn: 'rankd.yaml:5' };
     test.each([
-      ['the key lost the scope rank', () => declare({ scopes: ['verify'] }), 'key_not_allowed'],
+      ['the key lost the rank scope', () => declare({ scopes: ['verify'] }), 'key_not_allowed'],
       ['the key became a test key', () => declare({ mode: 'test' satisfies KeyMode }), 'invalid_key'],
       ['the key got a lower ceiling', () => declare({ rules: { maxRank: 19 } }), 'rank_not_allowed'],
       ['the key got a higher floor', () => declare({ rules: { minRank: 11 } }), 'rank_not_allowed'],
       ['the key got a different direction', () => declare({ rules: { direction: 'demote' } }), 'key_not_allowed'],
-      ['the key expires earlier', () => declare({ expiresAt: at.clock.now() }), 'invalid_key'],
+      ['the key was given an earlier expiry', () => declare({ expiresAt: at.clock.now() }), 'invalid_key'],
       ['the key was revoked', () => operate({ ...at, store: at.other }).declareKeys([], 'daemon'), 'invalid_key'],
       [
         'the key was paused',
         () => operate({ ...at, store: at.other }).pauseKey({ keyId, paused: true, reason: 'x' }, operator),
         'key_paused',
       ],
-      ['the place was taken off the list', () => declare({ whitelist }), 'place_not_whitelisted'],
+      ['the place was taken off the whitelist', () => declare({ whitelist }), 'place_not_whitelisted'],
       [
         'the workspace was suspended',
         () => operate({ ...at, store: at.other }).updateWorkspace({ active: false }, operator),
@@ -45,7 +45,7 @@ export function beginContract(at: StoreCase): void {
         () => operate({ ...at, store: at.other }).updateWorkspace({ plan: 'free' }, operator),
         'invalid_key',
       ],
-    ] as const)('%s: the change does not begin', async (_what, narrow, code) => {
+    ] as const)('%s', async (_what, narrow, code) => {
       expect(await begin(at.store, newChange({ rankeeId: 1 }))).toBe(true);
       await narrow();
       const change = newChange({ rankeeId: 2 });
@@ -55,7 +55,7 @@ export function beginContract(at: StoreCase): void {
       expect(await begin(at.store, byOperator)).toBe(true);
     });
 
-    test('the place was disabled: the change does not begin', async () => {
+    test('the place was disabled', async () => {
       const own = { keyId, placeIds: [43] };
       await operate(at).addEntries(own, operator);
       const from = (rankeeId: number) => begin(at.store, newChange({ rankeeId, placeId: 43 }));
@@ -64,7 +64,7 @@ export function beginContract(at: StoreCase): void {
       await expect(from(2)).rejects.toMatchObject({ code: 'place_not_whitelisted' });
     });
 
-    test('the secret of the request was rotated out: the change begins only with the new secret', async () => {
+    test('its secret was rotated out, but it begins with the new secret', async () => {
       await operate(at).createKey(newKey('own'), operator);
       await operate(at).addEntries({ keyId: 'key_own', placeIds: [42] }, operator);
       const secretOf = async (text: string) => (await lookUp(at.store, text))?.secretId ?? expect.fail();

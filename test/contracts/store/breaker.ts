@@ -113,7 +113,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(beginHere(newDemotion(9))).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('does not apply to promotions and changes by operators, nor to any change if it is not set', async () => {
+    test('does not apply to promotions or changes by operators, or to any change if it is not set', async () => {
       await beginHere(newDemotion(1));
       await beginHere(newDemotion(2));
       expect(await beginHere(newChange({ rankeeId: 3 }))).toBe(true);

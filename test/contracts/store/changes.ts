@@ -68,7 +68,7 @@ export function changeContract(at: StoreCase): void {
       await expect(record(at.store, change)).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    test('counts changes by state since a time, without dry runs', async () => {
+    test('are counted by state since a time, without dry runs', async () => {
       for (const [rankeeId, rest] of [
         { state: 'applied', requestedAt: 999 } as const,
         { state: 'applied', requestedAt: 1_000 } as const,
@@ -85,7 +85,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.countChanges(1_000, newChange().group)).toMatchObject({ pending: 1, applied: 1 });
     });
 
-    test('lists are newest first by arrival, even if the clock was set back', async () => {
+    test('lists are ordered newest first by arrival, even if the clock was set back', async () => {
       const first = newChange({ state: 'applied', requestedAt: 9_000 });
       const second = newChange({ state: 'refused', requestedAt: 1_000, rankeeId: 8, keyId: 'key_other' });
       const third = newChange({ rankeeId: 9, requestedAt: 5_000 });
@@ -171,7 +171,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange(), finished.id)).toBe(true);
     });
 
-    test('if several handles begin a change of one member at once, exactly one succeeds', async () => {
+    test('if several handles begin a change to one member at once, exactly one succeeds', async () => {
       const stores = [at.store, at.other, at.store, at.other];
       const begun = await Promise.all(stores.map((store) => begin(store, newChange(), { after: undefined })));
       expect(begun.filter(Boolean)).toHaveLength(1);
@@ -354,7 +354,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange({ idempotencyKey: 'abc' }), change.id)).toBe(true);
     });
 
-    test('the audit has every step of a change, with actor, member, reason and roles', async () => {
+    test('the audit records every step of a change, with its actor, member, reason and roles', async () => {
       const change = newChange();
       const why = { code: 'platform_rejected', message: 'No.' } as const;
       await beginHere(change);

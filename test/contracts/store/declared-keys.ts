@@ -138,7 +138,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect((await found('a'))?.key).toMatchObject({ name: 'c' });
     });
 
-    test('never take over the name or a secret of a key that is not declared: all conflicts are reported, and nothing is changed', async () => {
+    test('never take over the name or a secret of an undeclared key: all conflicts are reported, and nothing is changed', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).createKey(newKey('gone'), operator);
       await operate(at).revokeKey('key_gone', operator);
@@ -159,7 +159,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await declare(declaration('gone', { id: 'key_2', hash: newSecret('anew').hash }))).toEqual([]);
     });
 
-    test('are changed only by the configuration, but can be paused and resumed', async () => {
+    test('can be changed only in the configuration, but can be paused and resumed', async () => {
       await declare(declaration('main'));
       const conflict = {
         code: 'conflict',

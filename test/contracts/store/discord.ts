@@ -74,7 +74,7 @@ export function discordContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toEqual([]);
     });
 
-    test('are forgotten with their linked user: id, link and Discord name leave history and audit', async () => {
+    test('are forgotten with their linked user: id, link and Discord name disappear from the history and the audit', async () => {
       await link(ann, 1001);
       await link(bob, 1002);
       const ended = { state: 'applied', finishedAt: at.clock.now(), rankeeId: 7 } as const;

@@ -52,7 +52,7 @@ export function holdContract(at: StoreCase): void {
       expect(await holds()).toEqual([]);
     });
 
-    test('prevents other changes of the member, in the transaction that would begin the change', async () => {
+    test('prevents other changes to the member, in the transaction that would begin the change', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await recordOutcome(at, change.id, applied);
@@ -132,7 +132,7 @@ export function holdContract(at: StoreCase): void {
       expect(await holds()).toEqual([['hold_2', 'active']]);
     });
 
-    test('of a forgotten person loses its id, name and reason, and restores no roles', async () => {
+    test('of a forgotten person loses the id, name and reason, and restores no roles', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await recordOutcome(at, change.id, applied);

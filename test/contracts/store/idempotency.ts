@@ -21,7 +21,7 @@ export function idempotencyContract(at: StoreCase): void {
       expect(await at.other.claimIdempotencyKey(claim)).toStrictEqual(claimed);
     });
 
-    test('of several concurrent claims of a key, one succeeds', async () => {
+    test('of several concurrent claims to a key, exactly one succeeds', async () => {
       const stores = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? at.store : at.other));
       const standings = await Promise.all(stores.map((store) => store.claimIdempotencyKey(claim)));
       expect(standings.filter(({ is }) => is === 'claimed')).toHaveLength(1);

@@ -56,7 +56,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.other.findKey(awkwardText)).toMatchObject({ id: 'key_main', name: awkwardText });
     });
 
-    test('the name of a valid key is rejected at every handle, and nothing is written', async () => {
+    test('the name of a valid key is rejected for another key at every handle, and nothing is written', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const again = newKey('main', { id: 'key_2', secret: newSecret('2') });
       await expect(operate({ ...at, store: at.other }).createKey(again, operator)).rejects.toMatchObject({
@@ -206,7 +206,7 @@ export function keyContract(at: StoreCase): void {
       expect(lifted).not.toHaveProperty('pausedAt');
     });
 
-    test('rules are set and removed one by one, and the audit has the change of each', async () => {
+    test('rules are set and removed one by one, and the audit records each change', async () => {
       await operate(at).createKey(newKey('main', { maxRank: 50, selfRank: 'deny' }), operator);
       const rules = { maxRank: null, minRank: 10, direction: 'demote', isSystem: true, ratePerMinute: null } as const;
       const changed = await operate(at).setRules({ keyId: 'key_main', rules }, operator);
@@ -241,7 +241,7 @@ export function keyContract(at: StoreCase): void {
       await expect(operate(at).setRules(change, operator)).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    test('changing a missing key is not_found', async () => {
+    test('changing a missing key fails with not_found', async () => {
       const missing = { code: 'not_found' };
       const rotation = { keyId: 'key_no', secret: newSecret('x'), oldExpiresAt: 0 };
       await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject(missing);
@@ -253,7 +253,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toEqual([]);
     });
 
-    test('the audit has every step of a key and never a secret or its hash', async () => {
+    test('the audit records every step of a key, but never a secret or its hash', async () => {
       const key = newKey('main', { maxRank: 50 });
       const rotated = newSecret('rotated');
       await operate(at).createKey(key, operator);

@@ -28,7 +28,7 @@ export function lateWriteContract(at: StoreCase): void {
   const audited = async () =>
     (await at.store.listAudit({ action: 'rank.late_write', limit: 9 })).map(({ subject }) => subject);
   describe('a late write', () => {
-    test('is in the audit, and its change is reopened with its target roles once the new holder has finished', async () => {
+    test('is audited, and its change is reopened with its target roles once the new holder has finished', async () => {
       const change = newChange();
       await begin(at.other, change);
       const { settled, reportLateWrite } = await settle(change);

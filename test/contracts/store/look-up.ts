@@ -6,7 +6,7 @@ export function lookUpContract(at: StoreCase): void {
   const found = (text: string, placeId?: number) => lookUp(at.store, text, placeId);
 
   describe('the record of a key', () => {
-    test('is returned with workspace and key; without an entry if the place is not listed', async () => {
+    test('includes the workspace and the key, but no entry if the place is not listed', async () => {
       const key = await operate(at).createKey(newKey('main'), operator);
       expect(await found('main')).toStrictEqual({
         workspace: await at.store.getWorkspace(),
@@ -15,7 +15,7 @@ export function lookUpContract(at: StoreCase): void {
       });
     });
 
-    test('has the entry of the requested place and key, even a disabled one', async () => {
+    test('includes the entry of the requested place and key, even a disabled one', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).createKey(newKey('other'), operator);
       await operate(at).addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: 'lobby' }, operator);
@@ -40,7 +40,7 @@ export function lookUpContract(at: StoreCase): void {
       expect((await found('main'))?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
     });
 
-    test('has the start and end of the overlap for a rotated-out secret, even after the end', async () => {
+    test('includes the start and end of the overlap for a rotated-out secret, even after the end', async () => {
       const oldExpiresAt = at.clock.now() + 1_000;
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
@@ -71,7 +71,7 @@ export function lookUpContract(at: StoreCase): void {
       expect((await found('main'))?.key).toHaveProperty('revokedAt');
     });
 
-    test('matches the database even after more made-up secrets than the cache holds', async () => {
+    test('matches the database even after more invented secrets than the cache holds', async () => {
       await operate(at).createKey(newKey('main'), operator);
       for (let from = 0; from < 10_001; from += 500) {
         const made = await Promise.all(Array.from({ length: 500 }, (_, index) => found(`made up ${from + index}`)));

@@ -9,7 +9,7 @@ export function memberQueueContract(at: StoreCase): void {
       expect(await at.store.queueStanding({ rankeeId })).toMatchObject({ isNext: true });
     });
 
-    test('makes a change wait for all earlier ones of other nodes', async () => {
+    test('makes a change wait for all earlier ones from other nodes', async () => {
       const first = await at.store.enqueue(rankeeId);
       await at.other.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);
@@ -21,7 +21,7 @@ export function memberQueueContract(at: StoreCase): void {
       expect(await at.other.queueStanding({ rankeeId, position })).toStrictEqual({ position, isNext: true });
     });
 
-    test('makes no change wait for later ones, for its own node, or for changes of other members', async () => {
+    test('makes no change wait for later ones, for its own node, or for changes to other members', async () => {
       const { position: earlier } = await at.other.queueStanding({ rankeeId });
       const first = await at.store.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);

@@ -28,7 +28,7 @@ export function personContract(at: StoreCase): void {
       await record(at.store, newChange({ ...ended, id: 'chg_other', rankeeId: 2002, rankeeName: 'Other' }));
     });
 
-    test('removes id, names and texts from every change that names the person, and from no other', async () => {
+    test('removes the id, names and free text from every change that names the person, and from no other change', async () => {
       const other = await at.store.findChange('chg_other');
       expect(await forget()).toEqual({ changes: 2, events: 1, isOpen: false, isNamed: true });
       expect(await at.other.findChange('chg_rankee')).toMatchObject({ rankeeId: -77, rankeeName: '' });
@@ -46,7 +46,7 @@ export function personContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toHaveLength(length);
     });
 
-    test('writes the pseudonym into the audit, whose chain stays intact, and is itself an event', async () => {
+    test('writes the pseudonym into the audit, whose chain stays intact, and is itself audited', async () => {
       const before = await verifyAudit({ store: at.store });
       await forget();
       const events = await at.other.listAudit({ limit: 10, oldestFirst: true });
@@ -79,7 +79,7 @@ export function personContract(at: StoreCase): void {
       return at.store.recordErasure(request, judgeErasure(request, { by: 'roblox', at: receivedAt, pseudonym: -88 }));
     };
 
-    test('are stored once per notification, and done in the transaction that forgets the person', async () => {
+    test('are stored once per notification, and completed in the transaction that forgets the person', async () => {
       await record(at.store, newChange({ id: 'chg_1', rankeeId: 1001, state: 'applied', finishedAt: at.clock.now() }));
       await ask('b', 1001, 20);
       await ask('a', 1001, 10);
@@ -92,7 +92,7 @@ export function personContract(at: StoreCase): void {
       expect((await verifyAudit({ store: at.other })).isIntact).toBe(true);
     });
 
-    test('about a user without records are done at once, and do not store the user', async () => {
+    test('about a user without records are completed at once, without storing the user id', async () => {
       expect(await ask('a', 1001)).toMatchObject({ userId: -88, doneAt: at.clock.now() });
       expect(await at.other.waitingErasures()).toEqual([]);
       const events = await at.other.listAudit({ limit: 10, oldestFirst: true });
@@ -103,7 +103,7 @@ export function personContract(at: StoreCase): void {
   });
 
   describe('names from the platform', () => {
-    test('are missing for unnamed members of new changes until they are stored, and expire', async () => {
+    test('are reported as missing for unnamed members of recent changes until they are stored, and expire', async () => {
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));
       await record(at.store, newChange({ ...ended, id: 'chg_2', rankeeId: 1002, rankeeName: '' }));

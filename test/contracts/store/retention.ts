@@ -11,7 +11,7 @@ export function retentionContract(at: StoreCase): void {
   describe('retention of changes', () => {
     const left = async () => (await at.other.listChanges({ limit: 99 })).map(({ rankeeId }) => rankeeId).reverse();
 
-    test('removes changes that ended before the time, oldest first, in steps with a cursor', async () => {
+    test('removes changes that ended before the given time, oldest first, in steps with a cursor', async () => {
       for (let rankeeId = 1; rankeeId <= 5; rankeeId += 1) {
         await record(at.store, newChange({ rankeeId, state: 'refused', requestedAt: rankeeId * 1_000 }));
       }
@@ -25,7 +25,7 @@ export function retentionContract(at: StoreCase): void {
       expect(await at.store.pruneChanges({ before: 4_000, limit: 2 })).toEqual({ removed: 0 });
     });
 
-    test('never removes an open change, or one that ended at or after the time', async () => {
+    test('never removes an open change, or one that ended at or after the given time', async () => {
       const [pending, unconfirmed, slow] = [1, 2, 3].map((rankeeId) => newChange({ rankeeId, requestedAt: 1_000 }));
       for (const change of [pending, unconfirmed, slow]) {
         if (change !== undefined) expect(await begin(at.store, change, { after: undefined })).toBe(true);

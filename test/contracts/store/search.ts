@@ -27,7 +27,7 @@ export function searchContract(at: StoreCase): void {
     (await at.store.pageChanges({ ...selection, limit: 1_000 })).changes.map(({ id }) => id);
 
   describe('searching the history', () => {
-    test('the pages of any search have the same changes as a list, once each and in order', async () => {
+    test('the pages of any search contain the same changes as a list, once each and in order', async () => {
       const states = ['applied', 'refused', 'failed', 'applied', 'applied'] as const;
       const { keyId: _key, placeId: _place, ...byHand } = newChange({ by: operator, state: 'applied' });
       for (let n = 0; n < 30; n += 1) {
@@ -114,7 +114,7 @@ export function searchContract(at: StoreCase): void {
       expect(await search({ rankeeName: 'ann' })).toEqual(ids.toReversed());
     });
 
-    test('an invalid cursor gets an empty page', async () => {
+    test('an invalid cursor returns an empty page', async () => {
       await recordAll(newChange({ state: 'applied' }));
       for (const cursor of ['x', '-1', "1' OR 1=1", 'nothing.1.1.1', '\u0000', '9'.repeat(400)])
         for (const since of [undefined, 0])
@@ -123,7 +123,7 @@ export function searchContract(at: StoreCase): void {
   });
 
   describe('counting a period', () => {
-    test('changes are counted by key, state, direction and effect, without dry runs and other groups', async () => {
+    test('changes are counted by key, state, direction and effect, excluding dry runs and other groups', async () => {
       const {
         keyId: _key,
         placeId: _place,

@@ -26,7 +26,7 @@ export function webhookContract(at: StoreCase): void {
     at.store.recordProgress({ webhookId: 'wh_a', sequences: [] }, () => ({ webhook: {}, put, events: [] }));
 
   describe('webhooks', () => {
-    test('are read as they were stored, begin at the newest event, and each change is in the audit without the address', async () => {
+    test('are read as they were stored and begin at the newest event, and the audit records them without the address', async () => {
       await operate(at).appendAudit({ by: 'daemon', action: 'x', subject: 'before', detail: {} });
       await add('a', { secret: 'whsec_s', mention: '77', isForGames: true, addressHash: 'h' });
       expect(await find('a')).toStrictEqual({

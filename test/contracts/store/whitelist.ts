@@ -5,7 +5,7 @@ import type { StoreCase } from './store-case.ts';
 export function whitelistContract(at: StoreCase): void {
   const keyId = 'key_main';
 
-  describe('whitelist', () => {
+  describe('the whitelist', () => {
     test('entries are added together, and the result shows which of them are new', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).addEntries({ keyId, placeIds: [42] }, operator);
@@ -29,7 +29,7 @@ export function whitelistContract(at: StoreCase): void {
       expect(again).toStrictEqual({ ...first, added: false });
     });
 
-    test('is listed by place, of one key or of all', async () => {
+    test('is listed by place, for one key or for all', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).createKey(newKey('other'), operator);
       await operate(at).addEntries({ keyId, placeIds: [30, 4] }, operator);
@@ -66,12 +66,12 @@ export function whitelistContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toEqual(events);
     });
 
-    test('adding entries to a missing key is not_found', async () => {
+    test('adding entries to a missing key fails with not_found', async () => {
       const adding = operate(at).addEntries({ keyId: 'key_no', placeIds: [1] }, operator);
       await expect(adding).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('key_no') });
     });
 
-    test('the audit has one event for each place', async () => {
+    test('the audit records one event for each place', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).addEntries({ keyId, placeIds: [1, 2], note: 'n' }, operator);
       await operate(at).setEntriesActive({ keyId, placeIds: [1], active: false }, operator);

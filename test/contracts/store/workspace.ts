@@ -3,7 +3,7 @@ import { newKey, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function workspaceContract(at: StoreCase): void {
-  describe('workspace', () => {
+  describe('the workspace', () => {
     test('exists from the start: active, on the top plan, the same for every handle', async () => {
       const workspace = await at.store.getWorkspace();
       expect(workspace).toEqual({
@@ -44,7 +44,7 @@ export function workspaceContract(at: StoreCase): void {
       });
     });
 
-    test('each of its changes is in the audit', async () => {
+    test('is audited on every change', async () => {
       const { id } = await at.store.getWorkspace();
       await operate(at).updateWorkspace({ active: false }, operator);
       await operate(at).updateWorkspace({ active: true, plan: 'free' }, operator);

@@ -6,7 +6,7 @@ import { newestSchema } from '../../../src/stores/postgres/schema/migrate.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
-test('a start does not migrate an older schema until every other node has had no heartbeat for 6 s', async () => {
+test('rankd does not migrate an older schema until no other node has sent a heartbeat for 6 s', async () => {
   const { address } = await postgresDatabase();
   const db = new Database(address);
   const [time, otherTime] = [new ManualClock(), new ManualClock()];

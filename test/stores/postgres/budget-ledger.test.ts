@@ -23,7 +23,7 @@ test('each platform key has a separate budget', async () => {
   expect(await elsewhere?.change(counted, ({ count }) => count)).toBe(0);
 });
 
-test('a new account is opened with the time of the last change before the ledger, if there was one', async () => {
+test('a new account is opened with the time of the last change before the ledger existed, if there was one', async () => {
   const { store, other, clock } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const open = (ledger: BudgetLedger | undefined, operation: string) =>
@@ -42,7 +42,7 @@ test('a new account is opened with the time of the last change before the ledger
 
 test.each([
   ['is gone', 'DELETE FROM rankd.platform_budget'],
-  ['is older than it was', `UPDATE rankd.platform_budget SET version = 1, set_by = 'then', account = '{"count":1}'`],
+  ['has an older version', `UPDATE rankd.platform_budget SET version = 1, set_by = 'then', account = '{"count":1}'`],
   ['was set by another process', `UPDATE rankd.platform_budget SET set_by = 'somebody', account = '{"count":1}'`],
 ])('an account that %s after a failover is reopened with the account that this process knows', async (_what, sql) => {
   const { store, other, address } = await twoStores();
@@ -86,7 +86,7 @@ test('a node that stalls between reading and writing an account blocks no other 
   expect(await added).toBe(6);
 });
 
-test('a change of an account takes one round trip, or two after a change by another node', async () => {
+test('a change to an account takes one round trip, or two after a change by another node', async () => {
   const { address, clock } = await twoStores();
   const db = new Database(address);
   onTestFinished(() => db.close());

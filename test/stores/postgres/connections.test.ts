@@ -6,7 +6,7 @@ import { openTestApp } from '../../support/open-test-app.ts';
 import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
-test('requests get 503 while the server has no free connection; heartbeats have their own, so the lease continues', async () => {
+test('requests get 503 while the server has no free connection; heartbeats use a separate one, so the lease stays valid', async () => {
   const { address } = await postgresDatabase();
   const { user, database, password } = address;
   const admin = clientOf(address);
@@ -54,7 +54,7 @@ test('requests get 503 while the server has no free connection; heartbeats have 
   await expect.poll(async () => (await app.rank(key)).status).toBe(200);
 });
 
-test('a request waits at most 2 s for its key on an unresponsive server, and requests recover with the server', async () => {
+test('a request waits at most 2 s to look up its key on an unresponsive server, and requests work again once it recovers', async () => {
   const { address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const through = { ...address, host: '127.0.0.1', port: proxy.port };

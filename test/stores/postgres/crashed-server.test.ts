@@ -7,7 +7,7 @@ import { startPostgres } from '../../support/postgres.ts';
 import { onServer } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
-test('a write that the server lost in a crash is not reported as stored, even if another write got its transaction id', async () => {
+test('a write that the server lost in a crash is not reported as stored, even if another write reuses its transaction id', async () => {
   // With a delay this long, uncommitted data exists only in the server's memory.
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);

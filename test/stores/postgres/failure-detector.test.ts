@@ -8,7 +8,7 @@ import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 const other = { id: 'node_b', beat: 4 };
 
-test('after the server stalled, no node is declared dead until three of the own heartbeats were answered', async () => {
+test('after the server stalls, a node declares no other node dead until three of its own heartbeats have been answered', async () => {
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   expect(detector.observe([other], 1)).toEqual([]);
@@ -18,7 +18,7 @@ test('after the server stalled, no node is declared dead until three of the own 
   expect(detector.observe([other], 1)).toEqual([other]);
 });
 
-test('a new connection or a new heartbeat of a node restarts its timeout', async () => {
+test('a new connection, or a new heartbeat from a node, restarts the timeout for that node', async () => {
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   /** Observes the node every second, and returns the second in which it is declared dead. */
@@ -35,7 +35,7 @@ test('a new connection or a new heartbeat of a node restarts its timeout', async
   expect(await lookFor(6, { beat: 5, session: 2 })).toBe(1);
 });
 
-test('a node whose heartbeat arrives just before it is declared dead continues', async () => {
+test('a node whose heartbeat arrives just before it is declared dead stays alive', async () => {
   const { address } = await postgresDatabase();
   const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: new ManualClock() });
   const db = new Database(address);

@@ -8,7 +8,7 @@ import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 import { CliHome } from '../../support/run-cli.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
-test('daemon and commands reject a different cluster on the same port until the operator accepts it', async () => {
+test('the daemon and commands reject a different cluster on the same port until the operator accepts it', async () => {
   const [{ address }] = [await postgresDatabase()];
   await using other = await startPostgres();
   await using proxy = await startStoreProxy(address.port);

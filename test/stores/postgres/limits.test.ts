@@ -62,7 +62,7 @@ test('tokens that a node spent locally are subtracted from the shared limit, as 
   ).toEqual([0, 9.5]);
 });
 
-test('a daemon that reports its use minutes late does not give back tokens that others took in the meantime', async () => {
+test('a daemon that reports its use minutes late does not restore tokens that others took in the meantime', async () => {
   const { clock, stores } = await twoNodes();
   const [one, other] = stores;
   const limit = { name: 'rank key_1', perMinute: 60, burst: 100 };

@@ -53,7 +53,7 @@ async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>
   return () => client.end();
 }
 
-test('a node without a heartbeat is declared dead after 6 s on the clock of another, which can take over its changes', async () => {
+test('once a node has sent no heartbeat for 6 s, another node declares it dead and can take over its changes', async () => {
   const [one, other] = await twoNodes();
   const change = newChange();
   await begin(one.store, change);
@@ -83,7 +83,7 @@ test('a node with a heartbeat is never declared dead', async () => {
   expect((await one.store.openChanges()).map(({ holder }) => holder)).toEqual(['this', 'other']);
 });
 
-test('without an answered heartbeat for 5 s, a node has no lease and begins no change, until the next answer', async () => {
+test('a node with no answered heartbeat for 5 s loses its lease and begins no change until one is answered again', async () => {
   const [one] = await twoNodes();
   const change = newChange();
   await begin(one.store, change);
@@ -336,7 +336,7 @@ test('when a daemon ends, the others are notified', async () => {
   await east.close();
 });
 
-test('a daemon that starts in the directory of a dead one ends its node at once', async () => {
+test('a daemon that starts in the directory of a dead one ends the dead node at once', async () => {
   const { address } = await postgresDatabase();
   using dir = new TempDir();
   const open = () =>
@@ -366,7 +366,7 @@ test('a task belongs to the first node that asks for it, until that node ends', 
   await other.close();
 });
 
-test('a daemon is not ready without a lease, or once a later rankd has migrated its database', async () => {
+test('a daemon is not ready without a lease, or once a newer rankd has migrated its database', async () => {
   const { address } = await postgresDatabase();
   const time = new ManualClock();
   const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: time });

@@ -41,7 +41,7 @@ test('a request that failed with its connection can be retried with its Idempote
   expect(repeated?.status).toBe(200);
 });
 
-test('claims and positions that a live node failed to release, or never got, are free after its next heartbeats', async () => {
+test('claims and queue positions that a live node could not release, or never received, are free after its next heartbeats', async () => {
   const { address } = await postgresDatabase();
   const open = async () => {
     const store = await openPostgresStore({ address, clock: systemClock });

@@ -85,23 +85,27 @@ interface Place {
 }
 
 const sockets: Array<[where: string, place: Place, isOpen: 'above' | 'directory' | undefined]> = [
-  ['in a directory of its own user', {}, undefined],
+  ["in a directory of rankd's own user is trusted", {}, undefined],
   [
-    'of another user, in a directory of that user below one that only root can write to',
+    'of another user is trusted in a directory of that user below one that only root can write to',
     { foreign: ['directory', 'socket'] },
     undefined,
   ],
   [
-    'of another user, in a sticky directory of that user below one that only root can write to',
+    'of another user is trusted in a sticky directory of that user below one that only root can write to',
     { mode: 0o3777, foreign: ['directory', 'socket'] },
     undefined,
   ],
-  ['of its own user in a directory like /tmp', { mode: 0o1777 }, undefined],
-  ['of another user in a directory like /tmp', { mode: 0o1777, foreign: ['socket'] }, 'directory'],
-  ['in a directory that everyone can write to', { mode: 0o777 }, 'directory'],
-  ['in a directory of another user below one like /tmp', { above: 0o1777, foreign: ['directory', 'socket'] }, 'above'],
-  ['in a directory below one that everyone can write to', { above: 0o777 }, 'above'],
-  ['in a directory below one of another user', { foreign: ['above'] }, 'above'],
+  ["of rankd's own user is trusted in a directory like /tmp", { mode: 0o1777 }, undefined],
+  ['of another user is not trusted in a directory like /tmp', { mode: 0o1777, foreign: ['socket'] }, 'directory'],
+  ['in a directory that everyone can write to is not trusted', { mode: 0o777 }, 'directory'],
+  [
+    'in a directory of another user below one like /tmp is not trusted',
+    { above: 0o1777, foreign: ['directory', 'socket'] },
+    'above',
+  ],
+  ['in a directory below one that everyone can write to is not trusted', { above: 0o777 }, 'above'],
+  ['in a directory below one of another user is not trusted', { foreign: ['above'] }, 'above'],
 ];
 
 describe('a socket', () => {
@@ -135,7 +139,7 @@ test.runIf(process.getuid?.() === 0)('a socket is checked even for a user id wit
   });
 });
 
-test('without a password, a socket in an open directory is rejected before any statement; with SCRAM it is accepted', async () => {
+test('without a password, a socket in a world-writable directory is rejected before any statement; with SCRAM, it is accepted', async () => {
   const directory = tempDir();
   chmodSync(directory, 0o777);
   const { host, port, heard } = await startFakePostgres({ directory, refuses: '53100' });

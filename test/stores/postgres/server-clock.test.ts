@@ -24,7 +24,7 @@ async function asked() {
   return { own, clock, askAfter };
 }
 
-test("time is the server's, advanced by this process's clock between readings", async () => {
+test("the time is the server's, advanced by this process's clock between readings", async () => {
   const { own, clock } = await asked();
   expect(clock.now()).toBe(serverAt);
   await own.skip(1_234);
@@ -35,7 +35,7 @@ test("time is the server's, advanced by this process's clock between readings", 
   expect(new ServerClock(new ManualClock(7)).now()).toBe(7);
 });
 
-test('a jump of the server clock is followed and recorded; a slow response or drift is not a jump', async () => {
+test('a jump of the server clock is followed and recorded; a slow response or drift does not count as one', async () => {
   const { own, clock, askAfter } = await asked();
   await askAfter(60_000, { says: 60_100 });
   await askAfter(1_000, { tookMs: 3_000 });

@@ -37,7 +37,7 @@ const evil = `
 test.each([
   `default_transaction_isolation = 'serializable'; statement_timeout = 25; lock_timeout = 1; synchronous_commit = off`,
   `default_transaction_isolation = 'repeatable read'; default_transaction_read_only = on; search_path = evil, pg_catalog; idle_in_transaction_session_timeout = 1; standard_conforming_strings = off`,
-])('60 concurrent changes of five members by two daemons all return 200 if the user has %s', async (settings) => {
+])('60 concurrent changes to five members by two daemons all return 200, even if the user has %s', async (settings) => {
   const address = await databaseWith(settings);
   await using one = await daemonAt(address);
   await using other = await daemonAt(address);
@@ -164,7 +164,7 @@ test.each([
   await expect(opened).rejects.toMatchObject({ message: expect.stringMatching(says) });
 });
 
-test('doctor names the settings of the user that rankd overrides, and the one that it can’t', async () => {
+test("the doctor names the user's settings that rankd overrides, and the one that it can't", async () => {
   const address = await databaseWith('statement_timeout = 1000; idle_session_timeout = 60000');
   const clusters = { find: () => undefined, record: () => undefined };
   const facts = await postgresOperations({ address, clock: systemClock, clusters }).serverFacts();

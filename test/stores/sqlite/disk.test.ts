@@ -49,7 +49,7 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   expect(commitsIn(file) - before).toBe(2);
 });
 
-test('a slow disk delays changes, but from the third one on no key verifications', async () => {
+test('a slow disk delays changes but, from the third one on, no key verifications', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const { json } = await app.verify(key);
@@ -105,7 +105,7 @@ const damages: Array<[string, (file: string) => void]> = [
     },
   ],
   ['emptied', (file) => truncateSync(file)],
-  ['cut', (file) => truncateSync(file, statSync(file).size - 1)],
+  ['truncated', (file) => truncateSync(file, statSync(file).size - 1)],
 ];
 const parts = ['rankd.db', 'rankd.db-wal', 'rankd.db-shm'];
 const damagedParts = parts.flatMap((part) => damages.map(([what, damage]) => [part, what, damage] as const));

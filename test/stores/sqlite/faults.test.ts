@@ -47,7 +47,7 @@ test('a write fails on a full disk, stores nothing, and succeeds once there is s
   expect(await store.findChange(large.id)).toEqual(large);
 });
 
-test('a database that stays locked by another process is store_unavailable, with a time to retry', async () => {
+test('a database that stays locked by another process is reported as store_unavailable, with a retry time', async () => {
   const { store, db } = await openForFaults({ lockTimeoutMs: 10 });
   const holder = new Database(db.file);
   onTestFinished(() => void holder.close());
@@ -62,7 +62,7 @@ test('a database that stays locked by another process is store_unavailable, with
   expect(await operate({ store: store, clock }).createKey(newKey('main'), operator)).toMatchObject({ name: 'main' });
 });
 
-test('a damaged database is store_unavailable, with a hint to restore a backup', async () => {
+test('a damaged database is reported as store_unavailable, with a hint to restore a backup', async () => {
   const dataDir = tempDir();
   const store = await openSqliteStore({ dataDir, clock });
   await operate({ store: store, clock }).createKey(newKey('main'), operator);
@@ -77,7 +77,7 @@ test('a damaged database is store_unavailable, with a hint to restore a backup',
   });
 });
 
-test('a database without its workspace is store_unavailable, with a hint to restore a backup', async () => {
+test('a database without its workspace is reported as store_unavailable, with a hint to restore a backup', async () => {
   const { store, db } = await openForFaults();
   await db.work('DELETE FROM workspace');
   const lost = { code: 'store_unavailable', hint: expect.stringContaining('restore a backup') };
@@ -87,7 +87,7 @@ test('a database without its workspace is store_unavailable, with a hint to rest
   );
 });
 
-test('a write to a read-only database is store_unavailable', async () => {
+test('a write to a read-only database fails with store_unavailable', async () => {
   const { store, db } = await openForFaults();
   await db.work('PRAGMA query_only = ON');
   await expect(operate({ store: store, clock }).createKey(newKey('main'), operator)).rejects.toMatchObject({
@@ -97,7 +97,7 @@ test('a write to a read-only database is store_unavailable', async () => {
 });
 
 test.each(['SQLITE_IOERR_WRITE', 'SQLITE_FULL', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOMEM'])(
-  '%s is store_unavailable, with its cause but no path in the message',
+  '%s is reported as store_unavailable, with its cause but no path in the message',
   (code) => {
     const cause = new Database.SqliteError('inner words about /var/lib/rankd/rankd.db', code);
     const error = toStoreError(cause, '/var/lib/rankd/rankd.db');

@@ -104,7 +104,7 @@ test('a data directory that is a file, or a database that is a directory, is rej
   await expect(open(dataDir)).rejects.toMatchObject({ name: 'RankdError', code: 'store_unavailable' });
 });
 
-test('an unwritable directory is no_permission, and the error names it', async () => {
+test('an unwritable directory is reported as no_permission, and the error names it', async () => {
   const dataDir = tempDir();
   chmodSync(dataDir, 0o500);
   const code = `

@@ -9,7 +9,7 @@ interface Report {
   begun: number[];
 }
 
-test('processes that start at once in an empty directory create one database, and each change begins in one of them', async () => {
+test('processes that start at once in an empty directory create one database, and each change begins in only one of them', async () => {
   const dataDir = tempDir();
   const members = Array.from({ length: 25 }, (_, index) => index + 1);
   const startAt = Date.now() + 600;

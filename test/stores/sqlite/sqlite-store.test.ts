@@ -43,7 +43,7 @@ storeContract('SqliteStore', createMigrated);
 storeContract('SqliteStore of a daemon on a slow disk', createWithThread, { isServed: true });
 storeOperationsContract('SQLite', createDatabase);
 
-test('a handle does not write to a database that a later rankd has migrated', async () => {
+test('a handle does not write to a database that a newer rankd has migrated', async () => {
   const dataDir = tempDir();
   const store = await openSqliteStore({ dataDir, clock: new ManualClock(), isServed: true });
   onTestFinished(() => store.close());

@@ -16,7 +16,7 @@ import { storeOf } from '../../support/store-of-app.ts';
 const member = 1001;
 const { base, trainee, officer, captain } = roles;
 
-test('a change from the shell waits for earlier changes of the daemon, and later ones wait for it', async () => {
+test('a change from the shell waits for earlier changes from the daemon, and later ones wait for it', async () => {
   const written: number[] = [];
   const allAsked = Promise.withResolvers<void>();
   const shellClock = new CountingClock();
@@ -77,7 +77,7 @@ test('a change from the shell waits for earlier changes of the daemon, and later
   await group.close();
 });
 
-test('a change to a rank that the member already has is planned again if a different node changes the member in the meantime', async () => {
+test('a change to the current rank is planned again if a different node changes the member in the meantime', async () => {
   const read = Promise.withResolvers<void>();
   const changed = Promise.withResolvers<void>();
   await using daemon = await openTestApp({

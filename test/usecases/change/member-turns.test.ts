@@ -6,9 +6,9 @@ const calledOff = AbortSignal.abort(new Error('called off'));
 const { signal } = new AbortController();
 
 test.each([
-  ['behind another caller', true],
+  ['while behind another caller', true],
   ['as the first caller', false],
-])('a caller who gives up %s blocks no later caller, and lets none overtake', async (_, isBusy) => {
+])('a caller that gives up %s blocks no later caller and lets none overtake', async (_, isBusy) => {
   const turns = new MemberTurns();
   const before = isBusy ? turns.enqueue(member, 'a') : undefined;
   {
@@ -38,7 +38,7 @@ test('after all callers have finished, the next one is first', async () => {
   expect(turns.enqueue(member, 'a').isFirst).toBe(true);
 });
 
-test('a caller who arrives after the first has finished still waits for those in between', async () => {
+test('a caller that arrives after the first has finished still waits for those in between', async () => {
   const turns = new MemberTurns();
   const first = turns.enqueue(member, 'a');
   const second = turns.enqueue(member, 'a');
@@ -55,7 +55,7 @@ test('a caller who arrives after the first has finished still waits for those in
   await waiting;
 });
 
-test("a lane has a limit in a member's queue, and each caller that leaves frees one place", () => {
+test("a lane's share of a member's queue is limited, and each caller that leaves frees one slot", () => {
   const turns = new MemberTurns();
   const turnsTaken = Array.from({ length: maxPerLane }, () => turns.enqueue(member, 'a'));
   const isFull = () => turns.isFull(member, 'a');

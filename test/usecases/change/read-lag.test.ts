@@ -44,7 +44,7 @@ test.concurrent('a step up or down starts from the result of the last change, al
   expect(roblox.group.held(userId)).toEqual([trainee]);
 });
 
-test.concurrent('a later change by someone else is seen once reads can no longer lag', async () => {
+test.concurrent('a later change made outside rankd is seen once reads can no longer lag', async () => {
   await using world = await ModelWorld.open();
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
   world.fake.group.setMember(userId, [officer]);
@@ -52,7 +52,7 @@ test.concurrent('a later change by someone else is seen once reads can no longer
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test.concurrent('a change after a reverted one does not begin from an intermediate state', async () => {
+test.concurrent('a change after a reverted one does not start from an intermediate state', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 1_000;
   world.fake.faults.add({ operation: 'unassign', kind: 'status 403', roleId: trainee, times: 2 });

@@ -35,7 +35,7 @@ test(
 );
 
 test(
-  'if the acting account cannot be read, it is read again after 5 s, and Roblox decides in the meantime',
+  'if the acting account cannot be read, rankd retries after 5 s and lets Roblox decide in the meantime',
   onOpenCloud(async ({ app: { group }, fake, clock, call }) => {
     clock.skip(61_000);
     fake.faults.add({ operation: 'introspect', kind: 'status 500', times: 100 });

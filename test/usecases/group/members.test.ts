@@ -8,7 +8,7 @@ const { captain } = sampleRoles;
 const veteran = sampleUsers.traineeAndCaptain;
 
 test(
-  'a list of members has the names that rankd knows, retries a failed page, and gives up on endless empty pages',
+  'a member list includes the names that rankd knows, retries failed pages and gives up on endless empty pages',
   onOpenCloud(async ({ app, fake, clock }) => {
     using call = callWithin(clock, 10_000, 'operator');
     const list = (after?: string) => listMembers(app, { role: captain, limit: 100, after }, call);

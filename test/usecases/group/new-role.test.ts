@@ -26,7 +26,7 @@ test(
 );
 
 test(
-  'a rank that was created after the roles were cached is found, and requests for an unknown rank do not read the roles each time',
+  'a rank created after the roles were cached is found, and an unknown rank does not cause a read of the roles each time',
   onOpenCloud(async (system) => {
     const { fake, clock } = system;
     expect((await system.rank(bob)).status).toBe(200); // the roles are cached from here on

@@ -3,7 +3,7 @@ import { deadlineIn } from '../../../src/base/clock.ts';
 import { onOpenCloud } from '../../support/open-cloud-app.ts';
 
 test(
-  'a daemon whose readiness is polled reads the roles twice a minute, and the Roblox key, its account and the group once; every read counts against the budget',
+  'a daemon whose readiness is polled makes five reads of its own a minute, and each counts against the budget',
   onOpenCloud(async ({ app, fake, clock }) => {
     const counted = () => app.platform.pace().reduce((sum, { admitted }) => sum + admitted, 0);
     const read = async () => {

@@ -35,7 +35,7 @@ test('after a failed read, the waiting callers retry one at a time, and the firs
   expect(clock.asked).toBeLessThan(5 * 500);
 });
 
-test('a caller who gives up while waiting does not read, and does not delay the callers behind', async () => {
+test('a caller that gives up while waiting neither reads nor delays the callers behind it', async () => {
   const first = Promise.withResolvers<string>();
   const reads = [first.promise, Promise.resolve('second')];
   const roles = new Remembered(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { pickForSweep, sweepEveryMs } from '../../../src/usecases/holds/hold-rounds.ts';
 
 test.each([1, 20, 21, 40, 60, 100, 150, 300, 601])(
-  'sweeps read each of %i absent members in turn, so that one who came back is noticed',
+  'sweeps read each of %i absent members in turn, so that the return of any of them is noticed',
   (count) => {
     const missing = Array.from({ length: count }, (_, index) => index);
     const sweeps = Math.ceil(count / 20);

@@ -3,7 +3,7 @@ import { WallClock } from '../../../src/usecases/holds/wall-clock.ts';
 
 const minute = 60_000;
 
-test('a wall clock that jumps forward is trusted after ten steady minutes; one that is set back or slightly corrected is trusted at once', () => {
+test('a wall clock is trusted ten steady minutes after a jump forward, and at once if it was set back or slightly corrected', () => {
   const at = { wall: 0, monotonic: 0 };
   const clock = new WallClock({ now: () => at.wall, monotonic: () => at.monotonic });
   const pass = (ms: number, jumpedMs = 0) => {

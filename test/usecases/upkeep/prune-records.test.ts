@@ -43,7 +43,7 @@ async function openForPruning(pauses: Partial<Pick<Policy, 'cooldowns' | 'ranker
   return { dataDir, clock, store, stop, round, keep };
 }
 
-test('a round removes all old records in small steps, and the audit records it once', async () => {
+test('a round removes all old records in small steps, and the audit records the removal once', async () => {
   const { store, clock, round, keep } = await openForPruning();
   await keep(700, clock.now() - 40 * dayMs);
   await keep(3, clock.now() - dayMs);
@@ -163,7 +163,7 @@ test('events that wait for a webhook are retained for seven days, and no longer'
   expect((await store.listWebhooks())[0]).toMatchObject({ cursor: range[1] });
 });
 
-test('events for which a game chose a declared webhook are retained and counted, and a count includes earlier skipped events', async () => {
+test('events for a declared webhook that a game chose are retained and counted, and the count includes earlier skips', async () => {
   const { store, clock, round, keep } = await openForPruning();
   const webhook: NewWebhook = {
     ...{ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a', events: [], isForGames: true, addressHash: 'hash' },

@@ -25,7 +25,7 @@ test('the audit records refusals as totals by code and reason', async () => {
   );
 });
 
-test('a caller who keeps trying is counted again after each flush, and separately for too many requests', async () => {
+test('a caller that keeps retrying is counted again after each flush, and separately under too_many_requests', async () => {
   await using app = await openTestApp();
   const { refused } = app.app;
   const details = { reason: 'unknown' } as const;
@@ -42,7 +42,7 @@ test('a caller who keeps trying is counted again after each flush, and separatel
   ]);
 });
 
-test('a caller who invents places for an accepted key cannot fill the audit: ten places are listed, the rest are one total', async () => {
+test('a caller that invents places for an accepted key cannot fill the audit: ten are listed, and the rest form one total', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   for (let placeid = 1001; placeid <= 1030; placeid += 1) await app.verify(key, placeid);
@@ -54,7 +54,7 @@ test('a caller who invents places for an accepted key cannot fill the audit: ten
   expect(refusals).toContainEqual({ reason: 'other', from: '127.0.0.1', count: 20 });
 });
 
-test('callers are listed by address, and those beyond the limit are one total', async () => {
+test('callers are listed by address, and those beyond the limit form one total', async () => {
   await using app = await openTestApp();
   const { refused } = app.app;
   const wrongKey = new RankdError('invalid_key', 'No.', { details: { reason: 'unknown' } });

@@ -14,7 +14,7 @@ function viewOf(event: ReturnType<typeof keyPaused>): EventView {
   return { sequence: 7, type, event: kept };
 }
 
-test('an alarm about a paused key has its name, its id, and the command that resumes it', () => {
+test('an alarm about a paused key gives its name, its id and the command that resumes it', () => {
   const alarm = viewOf(keyPaused(key, 'it demoted too many', actor));
   const { description } = embedOf(alarm);
   for (const text of [key.id, 'points-game', 'it demoted too many', 'rankd key resume points-game'])
@@ -24,7 +24,7 @@ test('an alarm about a paused key has its name, its id, and the command that res
   expect(data).toMatchObject({ subject: key.id, detail: { name: 'points-game' }, try: 'rankd key resume points-game' });
 });
 
-test('a revoked key is an alarm', () => {
+test('a revoked key raises an alarm', () => {
   expect(isAlarm(viewOf(keyRevoked(key, {}, actor)).type)).toBe(true);
 });
 

@@ -19,7 +19,7 @@ async function scene() {
 
 const down = { status: 503 };
 
-test('a failed event is retried after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, plus or minus 20 %, under one id', async () => {
+test('a failed event is retried after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, plus or minus 20 %, under the same id', async () => {
   const { add, refuse, pass, targets } = await scene();
   await add('bot', 'https://bot.example/x');
   targets.answer = () => down;
@@ -53,7 +53,7 @@ test('a dead target gets few requests however many events wait, and all events i
   expect(await find('bot')).toMatchObject({ failedTries: 0, state: 'enabled' });
 });
 
-test('an event that keeps failing does not delay later ones after three tries, and an event that the target refuses is given up', async () => {
+test('after three tries, a failing event no longer delays later ones, and an event that the target rejects is given up', async () => {
   const { add, refuse, pass, targets, store, find } = await scene();
   const { id: webhookId } = await add('bot', 'https://bot.example/x');
   targets.answer = (_, member) => (member === 2 ? { status: 500 } : member === 4 ? { status: 422 } : { status: 204 });
@@ -142,7 +142,7 @@ test('a webhook whose address changes between two tries gets the event at once, 
   expect(await find('bot')).not.toHaveProperty('failingSince');
 });
 
-test('an event of a group with thousands of roles stays below 20 KB, and contains their number', async () => {
+test('an event from a group with thousands of roles stays below 20 KB and gives their total number', async () => {
   const { add, refuse, clock, targets } = await scene();
   await add('bot', 'https://bot.example/x');
   const ids = Array.from({ length: 5_000 }, (_, index) => 70_000_000_000 + index);
@@ -154,7 +154,7 @@ test('an event of a group with thousands of roles stays below 20 KB, and contain
   expect(event?.data.change).toMatchObject({ rolesBefore: ids.slice(0, 100), rolesBeforeCount: 5_000 });
 });
 
-test('the wait that a 503 requests is respected, and a 410 disables the webhook at once', async () => {
+test('a 503 delays the next try as long as its Retry-After requests, and a 410 disables the webhook at once', async () => {
   const { add, refuse, pass, targets, find, store } = await scene();
   await add('bot', 'https://bot.example/x');
   await add('watcher', 'https://watcher.example/x', { events: ['alarms'] });
@@ -175,7 +175,7 @@ test('the wait that a 503 requests is respected, and a 410 disables the webhook 
   ]);
 });
 
-test('a target is disabled after five days without success; enabled again, it gets the events of the last seven days', async () => {
+test('a target is disabled after five days without success; once enabled again, it gets the events of the last seven days', async () => {
   const { add, refuse, clock, pass, targets, find, store } = await scene();
   await add('bot', 'https://bot.example/x');
   targets.answer = () => down;
@@ -231,7 +231,7 @@ test.each([
   expect(skipped.map(({ event }) => event.data)).toMatchObject([{ by, detail: { count: leftOut } }]);
 });
 
-test('a webhook does not get events from before its events were changed', async () => {
+test('a webhook gets no events from before its selection of events was changed', async () => {
   const { add, refuse, clock, targets, store, end, start } = await scene();
   await add('bot', 'https://bot.example/x', { events: ['keys'] });
   await refuse(1);

@@ -12,7 +12,7 @@ async function scene() {
   return { ...opened, discord };
 }
 
-test('500 demotions at once are at most five messages; the alarm is first and the only one that notifies; no limit is exceeded', async () => {
+test('500 demotions at once become at most five messages after the alarm, which alone notifies, and exceed no limit', async () => {
   const { add, demote, append, clock, discord } = await scene();
   await add('log', discordAddress, { mention: '1482005551234567890' });
   for (let member = 1; member <= 500; member += 1) await demote(1_000 + member);
@@ -55,7 +55,7 @@ test('an alarm during a burst overtakes the collected changes, and is sent once'
   expect(discord.violations).toEqual([]);
 });
 
-test('after one digest, a single change waits ten seconds, not a minute', async () => {
+test('after a digest, a single change waits ten seconds, not a minute', async () => {
   const { add, demote, clock, discord } = await scene();
   await add('log', discordAddress);
   for (let member = 1; member <= 60; member += 1) await demote(1_000 + member);
@@ -67,7 +67,7 @@ test('after one digest, a single change waits ten seconds, not a minute', async 
   expect(discord.messages).toHaveLength(before + 1);
 });
 
-test('500 changes over 100 s are at most five messages, and a later single change is sent within two seconds', async () => {
+test('500 changes over 100 s become at most five messages, and a later single change is sent within two seconds', async () => {
   const { add, demote, append, clock, discord } = await scene();
   await add('log', discordAddress);
   for (let second = 0; second < 100; second += 1) {
@@ -141,7 +141,7 @@ test.each([
   [`a${'\u0301'.repeat(1000)}`, 'a\u0301\u0301'],
   ['<@&123>', '\\<\\@&123\\>'],
   ['discord.gg/x', 'discord\\.gg/x'],
-])('the name %j is plain text in Discord', async (name, shown) => {
+])('the name %j appears as plain text on Discord', async (name, shown) => {
   const { add, demote, clock, discord } = await scene();
   await add('log', discordAddress);
   await demote(1001, { rankeeName: name, rankerName: name, rankerId: 5, reason: name });
@@ -163,7 +163,7 @@ test('the longest texts, with emoji cut at any position, stay within the limits'
   expect(discord.violations).toEqual([]);
 });
 
-test('the wait of a 429 is respected to the millisecond, a global one by every webhook, and neither counts as a failure', async () => {
+test('the wait that a 429 requests is respected, whether global or not, and does not count as a failure', async () => {
   const { add, refuse, clock, discord, find } = await scene();
   await add('log', discordAddress);
   discord.globalSeconds = 64.57;
@@ -181,7 +181,7 @@ test('the wait of a 429 is respected to the millisecond, a global one by every w
   expect(discord.violations).toEqual([]);
 });
 
-test('an embed that Discord refuses is sent as one plain line', async () => {
+test('an embed that Discord rejects is sent again as one plain line', async () => {
   const { add, demote, clock, discord, find } = await scene();
   await add('log', discordAddress);
   const answer = discord.answer.bind(discord);
@@ -207,7 +207,7 @@ test('a webhook that was deleted in Discord is disabled at once, and never calle
   expect(discord.messages).toEqual([]);
 });
 
-test('after an outage of two days, the missed events are one digest', async () => {
+test('after an outage of two days, the missed events are sent in one digest', async () => {
   const { add, refuse, pass, discord } = await scene();
   await add('log', discordAddress);
   discord.status = 502;

@@ -60,7 +60,7 @@ test.each([
   'UPDATE OR IGNORE numbers SET n = n + 1',
   'WITH one AS (SELECT 1 AS n) UPDATE numbers SET n = n + (SELECT n FROM one)',
   'INSERT INTO numbers VALUES (1)',
-])('the change token differs after any write, of this handle or another: %s', async (sql) => {
+])('the change token differs after any write by this handle or another: %s', async (sql) => {
   const file = join(tempDir(), 'numbers.db');
   writeFileSync(file, '');
   const [connection, other] = [new Connection(file), new Connection(file)];

@@ -31,7 +31,7 @@ function connect(file: string): Connection {
 
 const versionOf = (file: string) => connect(file).get('PRAGMA user_version');
 
-test('an older database is migrated after a private copy of it was made', async () => {
+test('an older database is migrated only after a private copy of it has been made', async () => {
   const { file, copy } = await releasedDatabase();
   const db = connect(file);
   migrate(db, clock, { migrations: [...migrations, nextStep] });
@@ -43,7 +43,7 @@ test('an older database is migrated after a private copy of it was made', async 
   expect(connect(copy).get('SELECT plan FROM workspace')).toEqual({ plan: 'free' });
 });
 
-test('the copy opens as a database of the older rankd', async () => {
+test('the copy can be opened by the older rankd', async () => {
   const { file, copy } = await releasedDatabase();
   migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
   const older = tempDir();
