@@ -10,7 +10,7 @@ export interface LoadOptions {
   amount: number;
   /** Each connection cycles through these requests. */
   requests: LoadRequest[];
-  /** If set, each request has the next user id after this one in place of `"MEMBER"` in its body. */
+  /** If set, `"MEMBER"` in the body of each request is replaced by the next user id after this one. */
   firstMember?: number;
 }
 

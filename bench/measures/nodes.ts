@@ -30,7 +30,7 @@ export async function nodes(): Promise<Finding[]> {
   return [...(await kills(server)), ...(await sharedBudget(server))];
 }
 
-/** The number of daemons to kill. They are killed concurrently, because a run mostly waits. */
+/** The number of daemons to kill. They are killed concurrently, because each run consists mostly of waiting. */
 const killed = 3;
 /** The fake's read lag. The longest lag observed on Roblox is 6.75 s. */
 const lagMs = 5_000;

@@ -28,7 +28,8 @@ const searches = {
 const others = { chart: 'chart', keys: 'keys', head: 'status' };
 
 /**
- * Measures the page's searches and its views in `others`, over five million changes. Reports the slowest of each round.
+ * Measures the page's searches, and the views in `others`, over five million changes. Reports the slowest of each
+ * round.
  */
 export async function search({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   const rankd = await database.filled();

@@ -23,7 +23,7 @@ export interface RankCase {
 /** Role ids exceed 32 bits, as some do on Roblox. */
 const roleId = fc.integer({ min: 2 ** 32 + 1, max: Number.MAX_SAFE_INTEGER });
 
-/** Draws half of the ranks from a small range, so that ranks often collide, also with the base role's. */
+/** Draws half of the ranks from a small range, so that ranks often collide, even with that of the base role. */
 const customRank = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 254 }));
 
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });

@@ -8,7 +8,7 @@ export interface Given {
   /** Absolute, or relative to the root. */
   url: string;
   status: number;
-  /** With names in lower case. */
+  /** The names are in lower case. */
   headers: Record<string, string | string[] | undefined>;
   text: string;
 }

@@ -17,7 +17,7 @@ export interface StoredMessage {
     fields?: Array<{ value: string }>;
     footer: { text: string };
   }>;
-  /** The time at which the fake accepted it, from `Clock.monotonic()`. */
+  /** The time on `Clock.monotonic()` at which the fake accepted the message. */
   at: number;
 }
 

@@ -25,7 +25,7 @@ export class PageVisitor {
   /** e.g. `http://127.0.0.1:7266` */
   readonly origin: string;
   readonly #base: string;
-  /** The part of the link after #. */
+  /** The link's fragment, without `#`. */
   readonly secret: string;
   cookie = '';
   token = '';

@@ -53,7 +53,7 @@ function closeNow(server: Server): void {
   server.unref();
 }
 
-/** A test's request: to create a database, with rankd's schema or empty, or to take a migrated one back. */
+/** A test's request to create a database (with rankd's schema, or empty) or to return a migrated one. */
 export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
 /** `password` is separate, because an address has it as a function, which JSON can't represent. */
 export type DeskAnswer =

@@ -10,7 +10,7 @@ export interface Scrape {
 
 type Value = Array<{ labels: Record<string, string>; value: number }> | number;
 
-/** Returns the labels of each series that makes an alert with this expression pending or firing at a scrape. */
+/** Returns the labels of each series for which an alert with this expression is pending or firing at a scrape. */
 export function firing(expr: string, scrape: Scrape): Array<Record<string, string>> {
   const root = parser.parse(expr).topNode.firstChild;
   if (root === null) throw new Error(`no expression: ${expr}`);

@@ -20,7 +20,7 @@ export function blocksOf(page: string, language: string): string[] {
   );
 }
 
-/** Returns every use of rankd in a page's shell blocks and inline code: its line, and its words after `rankd`. */
+/** Returns each use of rankd in a page's shell blocks and inline code: the whole line, and the words after `rankd`. */
 export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
   const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code

@@ -7,7 +7,7 @@ export interface Sent {
   method?: string;
   /** Sent as a bearer token in the Authorization header. */
   key?: string | undefined;
-  /** Sent unchanged if it is text or bytes, otherwise as JSON. */
+  /** A string or a buffer is sent unchanged, anything else as JSON. */
   body?: unknown;
   /** `undefined` omits a header. With a body, `content-type` is JSON by default. */
   headers?: Record<string, string | undefined>;

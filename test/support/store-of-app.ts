@@ -32,7 +32,7 @@ export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress 
   return { store: place.database.address };
 }
 
-/** Returns another engine on the same data, separate from that of the daemon. */
+/** Returns a second engine on a daemon's data. */
 export function secondEngine(dataDir: string, clock: Clock): StoreEngine {
   return engineOf({ dataDir, clock, server: stores.get(dataDir)?.database.address });
 }

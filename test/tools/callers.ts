@@ -19,7 +19,7 @@ interface AnyUrl {
 /** Simulated game servers that request rank changes and record the responses. */
 export class Callers {
   readonly answered: Answered[] = [];
-  /** The number of requests, keyed by the status of the response. Status 0 means that there was none. */
+  /** The number of responses, keyed by status. Requests without a response are counted as status 0. */
   readonly answers = new Map<number, number>();
   readonly #bench: Bench;
   readonly #random: SeededRandom;

@@ -17,8 +17,8 @@ import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
 export interface ChaosOptions {
   rounds: number;
   /**
-   * The number of groups that run the rounds in parallel. This saves time, because a round mostly waits. Each group has
-   * its own PostgreSQL server and daemons.
+   * The number of groups that run the rounds in parallel, which saves time because a round consists mostly of waiting.
+   * Each group has its own PostgreSQL server and daemons.
    */
   sideBySide: number;
   nodes: number;

@@ -31,7 +31,7 @@ export interface Answered {
 
 /** The inconsistencies, one sentence each. */
 export interface Disagreements {
-  /** Requests that got a 200, but are not in the history as applied. */
+  /** Requests that got a 200, although the history does not show them as applied. */
   lost: string[];
   /** Requests that were applied more than once. */
   doubled: string[];

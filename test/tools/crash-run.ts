@@ -8,8 +8,8 @@ import { SeededRandom } from './random.ts';
 export interface CrashOptions {
   rounds: number;
   /**
-   * The number of groups, each with its own daemon, that run the rounds in parallel. This saves time, because a round
-   * mostly waits until reads are certain to be current.
+   * The number of groups that run the rounds in parallel, each with its own daemon. This saves time, because most of a
+   * round is spent waiting until reads are certain to be current.
    */
   sideBySide: number;
   /** The number of kills before the remaining changes are reconciled and compared. */
@@ -34,7 +34,7 @@ export interface CrashReport {
 
 const memberCount = 24;
 const callerCount = 12;
-/** Includes 8 s until reads are certain to be current. */
+/** Includes the 8 s after which reads are certain to be current. */
 const reconciledWithinMs = 20_000;
 
 /** Kills daemons under load, and compares the reconciled changes with the fake's and the callers' records. */

@@ -5,7 +5,7 @@ import { runRevocations } from './revocation-run.ts';
 
 /**
  * `npm run revocation`: revokes keys while several daemons on one PostgreSQL server are under load. Exits with 1 if a
- * request that began later got a response other than 401.
+ * request sent after a revocation gets a response other than 401.
  */
 const { daemons, requests } = new Command('npm run revocation --')
   .description(

@@ -8,7 +8,7 @@ export interface StoreProxy extends AsyncDisposable {
    */
   mode: 'pass' | 'hold' | number;
   cut(): void;
-  /** PostgreSQL's port for new connections. */
+  /** The port to which new connections are forwarded. */
   serverPort: number;
   /** The number of connections made through the proxy. */
   readonly made: number;

@@ -1,8 +1,8 @@
 import { invalidArgument } from './answers.ts';
 
 /**
- * Returns the page of a list that `maxPageSize` and `pageToken` select, with at most `sizes.most` items. Refuses a
- * token if the other parameters differ from the first page's.
+ * Returns the page that `maxPageSize` and `pageToken` select, with at most `sizes.most` items. Refuses a token if the
+ * other parameters differ from those of the first page.
  */
 export function pageOf<T>(
   items: T[],
