@@ -20,7 +20,6 @@ const nodeOptions = /^Environment=NODE_OPTIONS=(.+)$/m.exec(unit)?.[1] ?? '';
 export interface Rankd extends AsyncDisposable {
   home: CliHome;
   secret: string;
-  /** Starts the daemon on the server's core, with a log file and with the Node.js options of the systemd unit. */
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 

@@ -1,4 +1,3 @@
-/** The id of the bench's group, and the ranks of its roles. */
 export const group = { id: 1, base: 1, trainee: 10, officer: 20, leader: 200 };
 
 export function roleIdOf(rank: number): number {

@@ -170,7 +170,6 @@ async function changes(
   };
 }
 
-/** Opens a store that connects to `at`. `once` begins and finishes one change in it. */
 async function beginAndFinish({ user, socketDir }: PostgresServer, at: { database: string; port: number }) {
   const server = { host: '127.0.0.1', user, ...at, tls: false } as const;
   const store = await engineOf({ dataDir: socketDir, clock: systemClock, server }).openStore();

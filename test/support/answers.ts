@@ -14,7 +14,6 @@ export interface ExpectedError {
   waits?: boolean;
 }
 
-/** Checks an error response, including the shape that all error responses share. */
 export function expectError(answer: Answer, { status, code, error, waits = false }: ExpectedError): void {
   const { requestId, retryAfter } = answer.json as { requestId: string; retryAfter?: number };
   expect(answer.json).toEqual({

@@ -28,7 +28,6 @@ export interface CliFolders {
   cwd: string;
 }
 
-/** Records the output of a command in this process. */
 class WatchedIo {
   readonly env: Record<string, string>;
   readonly cwd: string;

@@ -15,7 +15,6 @@ export class CopyOfRankd implements Disposable {
   /** The folder of Node.js's compile cache, which the first start creates. */
   readonly cache = join(this.home, '.cache/rankd');
 
-  /** `packages`: true to add the `dependencies` of package.json. */
   constructor({ packages = false } = {}) {
     mkdirSync(join(this.folder, 'node_modules'), { recursive: true });
     mkdirSync(this.home);

@@ -46,7 +46,6 @@ export interface SentCommand {
   roles?: string[];
   userId?: string;
   nick?: string | null;
-  /** Overrides fields of the interaction. */
   fields?: Record<string, unknown>;
 }
 

@@ -13,7 +13,6 @@ export interface FakeServer {
   version?: number;
   /** The error code (SQLSTATE) of the response to every prepared statement. */
   refuses?: string;
-  /** The message of that error. */
   words?: string;
   asks?: readonly Asks[];
   /**

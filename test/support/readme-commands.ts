@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The daemon's port in the documented commands. */
 export const documentedPort = '7265';
 
 const root = new URL('../../', import.meta.url);

@@ -5,7 +5,6 @@ import { expectDescribed } from './described-answers.ts';
 
 export interface Sent {
   method?: string;
-  /** Sent as a bearer token in the Authorization header. */
   key?: string | undefined;
   /** A string or a buffer is sent unchanged, anything else as JSON. */
   body?: unknown;

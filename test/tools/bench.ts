@@ -6,7 +6,6 @@ import { CliHome } from '../support/run-cli.ts';
 import type { StoredChange } from './compare.ts';
 import { loadConfigFor } from './fake-config.ts';
 
-/** The place id on the whitelist of the bench's key. */
 export const place = 42;
 
 /** The built rankd on a fake Roblox. Its daemons run one after another, on the same data directory. */

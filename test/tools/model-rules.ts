@@ -18,7 +18,6 @@ const actingRank = 200;
  */
 const baseRank = 0;
 
-/** The ladder of the worlds that have one. */
 export const ladder = [1, 10, 20];
 /** The rank of a role that is not on the ladder. */
 export const alongside = 50;

@@ -77,7 +77,6 @@ export class ModelWorld implements AsyncDisposable {
     return world;
   }
 
-  /** Sends a request as a game would. */
   async ask({ userId, rank, kind, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
     const { rankeeId, newRankId, ...request } = this.#request({ userId, rank }, idempotencyKey);
     const path = kind === undefined ? 'v1/ranker' : `v2/roles/${kind === 'role_added' ? 'add' : 'remove'}`;

@@ -10,7 +10,6 @@ import { freePort } from './shell.ts';
 /** The timeout for a command and for a daemon's start. */
 const timeoutMs = 60_000;
 
-/** The paths of the Node.js that runs rankd, and of rankd's script. */
 export interface Program {
   node: string;
   script: string;

@@ -18,7 +18,6 @@ export const documentedLimits: Limits = {
 export class Budgets {
   limits: Limits;
   windowMs: number;
-  /** True to send `retry-after` in the response to a call that exceeds `limits`. */
   sendsRetryAfter = true;
   sendsHeaders = true;
   /** A second limit for each operation, which no header reports: `burst` calls at once, then `perSecond`. */

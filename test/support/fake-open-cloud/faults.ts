@@ -33,7 +33,6 @@ export interface Fault {
   skip?: number;
   userId?: number;
   roleId?: number;
-  /** The delay for `slow`. */
   delayMs?: number;
   /** The response's body for the kind `body`; for a status, it replaces the usual envelope. */
   body?: string;
@@ -44,7 +43,6 @@ export interface Fault {
 /** The pending faults, used up in order. */
 export class Faults {
   #waiting: Array<Fault & { times: number; skip: number }> = [];
-  /** The number of requests affected so far. */
   taken = 0;
 
   add(fault: Fault): void {

@@ -16,12 +16,10 @@ export type Operation =
 export interface JournalEntry {
   operation: Operation;
   method: string;
-  /** Path and query, as received. */
   path: string;
   headers: Record<string, string>;
   /** The user in the path or in the filter. */
   userId?: number;
-  /** The role in a write's body. */
   roleId?: number;
   /** The time of the request on the fake's clock, in milliseconds. */
   at: number;

@@ -24,7 +24,6 @@ export interface World {
   credential: FakeCredential;
   budgets: Budgets;
   journal: Journal;
-  /** Returns the time on the fake's clock, in milliseconds. */
   now(): number;
   /** The time until reads of memberships show a write. The response to the write shows it immediately. */
   lagMs: number;
@@ -224,7 +223,6 @@ function requireOpenGroup(world: World, request: FakeRequest): void {
   if (world.group.locked) throw permissionDenied('The group is locked.');
 }
 
-/** Returns the JSON object in the body. Refuses a POST without a length or a content type. */
 function bodyOf({ headers, body }: FakeRequest): Record<string, unknown> {
   if (headers['content-length'] === undefined) throw invalidArgument('The content-length header is missing.');
   if (!/^application\/json\b/.test(headers['content-type'] ?? ''))
