@@ -106,7 +106,6 @@ function blockIn(text: string, language: string): string | undefined {
   return new RegExp(`^\`\`\`${language}\\n(.+?)^\`\`\``, 'ms').exec(text)?.[1];
 }
 
-/** Parses a response, and replaces all values except `success` and `status` with their types. */
 function shapeOf(json: string): unknown {
   const answer: unknown = JSON.parse(json);
   if (typeof answer !== 'object' || answer === null) return typeof answer;

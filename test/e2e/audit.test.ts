@@ -70,7 +70,7 @@ test('the list can be limited by number and by age', async () => {
   await home.here(['key', 'create', 'game']);
   await home.here(['whitelist', 'add', '1', '2', '3']);
   const newest = await home.here(['audit', 'list', '--limit', '2']);
-  expect(newest.stdout.trimEnd().split('\n')).toHaveLength(3); // heading and two rows
+  expect(newest.stdout.trimEnd().split('\n')).toHaveLength(3);
   expect(newest.stderr).toContain('--limit');
   expect((await home.json<Events>('audit', 'list', '--since', '1h')).events).toHaveLength(4);
   expect(await home.json('audit', 'list', '--since', '0s')).toEqual({ v: 1, events: [] });
@@ -190,7 +190,7 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   const file = home.path('audit.heads');
   writeFileSync(home.path('rankd.yaml'), 'audit: { head_file: audit.heads }\n');
   const lines = () => readFileSync(file, 'utf8').trimEnd().split('\n');
-  await home.json('key', 'create', 'game'); // without a daemon, the command records the head
+  await home.json('key', 'create', 'game'); // no daemon is running, so the command records the head
   await home.json('rank', 'set', '1001', '20');
   expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
   await using daemon = await DaemonHere.start(home);
@@ -220,7 +220,7 @@ test.concurrent('an unwritable head file stops the start of a daemon, and causes
   await expect(DaemonHere.start(home, { env })).rejects.toThrow(missing);
 });
 
-/** Simulates an attacker who changes the name in each event, and recomputes the whole chain. */
+/** Acts as an attacker who changes the actor in every event and recomputes the whole chain. */
 function rewriteAudit({ dataDir }: CliHome): void {
   const database = new Database(join(dataDir, 'rankd.db'));
   database.exec('DROP TRIGGER audit_is_never_edited');
@@ -237,14 +237,13 @@ function rewriteAudit({ dataDir }: CliHome): void {
   database.close();
 }
 
-/** Simulates an attacker with write access to the database file. */
+/** Acts as an attacker who can write to the database file. */
 function inDatabase({ dataDir }: CliHome, sql: string): void {
   const database = new Database(join(dataDir, 'rankd.db'));
   database.exec(sql);
   database.close();
 }
 
-/** Starts a command that runs until it is stopped. */
 function startCli(home: CliHome, ...args: string[]) {
   const child = home.start(args);
   const exitCode = once(child, 'exit').then(([code]) => code);

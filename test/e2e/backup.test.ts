@@ -117,7 +117,7 @@ test('a copy made while a daemon is changing ranks is a snapshot of the database
   expect(said).toBe('The simulated group stands in for Roblox and is not part of the backup.\n');
   await daemon.stop();
   const env = { RANKD_GROUP_ID: '700', RANKD_PLATFORM_API_KEY: 'a-key' };
-  expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // on a real group, it prints nothing
+  expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // a real group is not mentioned
 });
 
 test('an existing file is replaced only with --force', async () => {
@@ -275,7 +275,7 @@ try: choose a folder that this user can write to, or run rankd as a user that ca
 test('a full disk: exit code 69, and no partial copy', async () => {
   await using _daemon = await DaemonHere.start(home); // creates the database's shared memory file
   const inside = readdirSync(home.dataDir);
-  const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // fewer bytes than the copy has
+  const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // smaller than the copy
   for (const target of ['copy.db', '-']) {
     const { code, stdout, stderr } = await home.shell(`${limited} backup ${target}`);
     expect({ code, stdout }).toEqual({ code: 69, stdout: '' });

@@ -45,7 +45,8 @@ test.each([
   expect(run(copy, line)).toMatchObject({ status: 0, stderr: '' });
 });
 
-// V8 stores text with any other character in twice the memory, and then takes longer to find it in the compile cache.
+// V8 uses two bytes per character for text with any other character, and then takes longer to find it in the compile
+// cache.
 test('the bundle is pure ASCII; expressions escape their other characters', () => {
   using copy = new CopyOfRankd();
   const bundled = readdirSync(copy.dist).filter((name) => name.endsWith('.js'));
@@ -149,7 +150,7 @@ test('the licenses of all bundled packages are included', () => {
 test('an installed package has the command, its manual page and the notices in the usual places', () => {
   using copy = new CopyOfRankd();
   const manifest = JSON.parse(readFileSync(join(copy.folder, 'package.json'), 'utf8'));
-  // Without dependencies, npm needs no registry.
+  // With no dependencies left, npm needs no registry.
   writeFileSync(join(copy.folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {} }));
   const npm = (line: string[]) => {
     const env = { PATH: process.env['PATH'] ?? '', HOME: copy.home };
@@ -228,7 +229,7 @@ function start(copy: CopyOfRankd, args: string[], env: Record<string, string> = 
   return spawn(process.execPath, [copy.binary, ...args], { cwd: copy.home, env: { ...environment(copy), ...env } });
 }
 
-/** Records which Node.js modules a process has loaded when it exits. */
+/** Reports which Node.js modules a process had loaded when it exited. */
 class ToldModules {
   readonly #file: string;
   readonly env: { NODE_OPTIONS: string };
@@ -246,7 +247,7 @@ class ToldModules {
   }
 }
 
-/** Starts a daemon, and stops it once it has printed something. Resolves with its exit code. */
+/** Starts a daemon, stops it once it has printed something, and resolves with its exit code. */
 async function serve(copy: CopyOfRankd, env: Record<string, string> = {}): Promise<number | null> {
   const child = start(copy, ['serve', '--port', '0'], env);
   const exited = once(child, 'exit');

@@ -14,13 +14,10 @@ import { binary, CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
-/**
- * The examples in all help texts. docs/commands has the same ones, because test/docs/reference.test.ts compares its
- * pages with the help texts.
- */
+/** The examples in all help texts. test/docs/reference.test.ts ensures that docs/commands has the same ones. */
 const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
 
-/** Examples that cannot exit with 0 in a test, with the reason and the actual output. */
+/** Examples that can't exit with 0 in a test, each with the reason and the expected output. */
 const otherEnds: Record<string, { because: string; code: number; says: RegExp }> = {
   'rankd doctor --url https://rankd.example.com': {
     because: 'the address does not exist; test/e2e/doctor-address.test.ts has real servers',
@@ -60,7 +57,6 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
   'rankd status --watch': { because: 'Ctrl-C ends it', code: 130, says: /state +running/ },
 };
 
-/** Commands that prepare the state that an example needs. */
 const before: Array<[examples: RegExp, lines: string[]]> = [
   [/--if-rank Trainee/, ['rank set 1001 Trainee']],
   [/^rankd role remove/, ['role add 1001 Recruit']],
@@ -72,17 +68,16 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^sudo rankd service remove/, ['service install --dir HERE/units']],
 ];
 
-/** Matches examples that run in an empty home. */
 const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
 /**
- * Matches examples that share one home with a daemon, because they do not affect each other. Each other example has a
- * separate home without a daemon.
+ * Matches examples that can share one home and a running daemon, because they do not affect each other. Every other
+ * example gets its own home, without a daemon.
  */
 const besideDaemon =
   / (list|show|test|check|verify|hash -|export|print|path|schema|doctor|openapi|man|version|status|health|dashboard|reload|completion)\b|--dry-run|^HEALTHCHECK|^rankd script/;
 const untilStopped = /^rankd serve|--(watch|follow)$/;
 
-/** Fakes for programs that the test machine may lack, or that would change it. */
+/** Replacements for programs that the test machine may lack, or that would change it. */
 const programs = {
   sudo: 'exec "$@"',
   ssh: 'exec sh -c "$2"',
@@ -99,9 +94,9 @@ const servers = new AsyncDisposableStack();
 let daemon: DaemonHere;
 let env: Record<string, string>;
 let robloxKey: string;
-/** Answers to an example's questions; `y` by default. */
+/** The answers to an example's questions; `y` if it has none here. */
 let asked: Array<[examples: RegExp, answers: string[]]>;
-/** Replacements for ids, dates, paths and other values in examples. */
+/** Replaces the ids, dates, paths and other values in examples with ones that exist here. */
 let fillings: Array<[named: RegExp, here: (folder: string) => string]>;
 
 beforeAll(async () => {
@@ -242,7 +237,6 @@ test('every exception matches an example', () => {
   expect(examples).toEqual(expect.arrayContaining(Object.keys(otherEnds)));
 });
 
-/** Returns the sequence numbers of the events that were delivered to `my-bot`. */
 async function delivered(): Promise<number[]> {
   const { deliveries } = await home.json<{ deliveries: Array<{ sequence: number; state: string }> }>(
     ...['webhook', 'deliveries', 'my-bot'],
@@ -255,7 +249,7 @@ async function done(at: CliHome, line: string): Promise<void> {
   expect({ line, code, stderr }).toMatchObject({ code: 0 });
 }
 
-/** Runs a typed line. Uses a shell only for lines with more shell syntax than one redirection. */
+/** Runs a command line. Uses a shell only if its shell syntax is more than one redirection. */
 async function typed(at: CliHome, line: string): Promise<{ code: number | null; said: string }> {
   const [, command = line, arrow, file = ''] = /^([^|&<>$]+) ([<>]) ([^|&<>$]+)$/.exec(line) ?? [];
   if (arrow === undefined && /[<>|&]/.test(line)) {
@@ -263,7 +257,7 @@ async function typed(at: CliHome, line: string): Promise<{ code: number | null; 
     return { code, said: stderr };
   }
   const all = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) => quoted ?? word);
-  // Without `rankd` and the text before it, such as `sudo -u rankd`.
+  // Drops `rankd` and everything before it, such as `sudo -u rankd`.
   const words = all.slice((all[1] === '-u' ? 3 : all.indexOf('rankd')) + 1);
   if (arrow !== undefined) {
     const input = arrow === '<' ? readFileSync(at.path(file), 'utf8') : '';

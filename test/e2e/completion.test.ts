@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => home[Symbol.dispose]());
 
-/** Returns the candidates that `rankd __complete` prints. The last word is the incomplete one. */
+/** Returns the candidates that `rankd __complete` prints for the last word, which is incomplete. */
 async function candidates(...words: string[]): Promise<string[]> {
   const io = new TerminalIo(home);
   expect(await runCli(['__complete', ...words.slice(0, -1), `:${words.at(-1)}`], io)).toBe(0);
@@ -126,7 +126,7 @@ describe('the next word', () => {
   });
 });
 
-/** Runs a script in a shell with this rankd on its path. Returns the printed lines. */
+/** Runs a script in a shell that finds this rankd on its path, and returns the lines that it prints. */
 function shell(command: string[], script: string): string[] {
   const [program = '', ...args] = command;
   const env = { PATH: path, HOME: home.folder, RANKD_DATA_DIR: home.dataDir, LANG: 'C.UTF-8' };
@@ -159,7 +159,6 @@ COMP_WORDS=(${typed}) COMP_CWORD=${words.length}; _rankd rankd; printf '%s\\n' "
   });
 });
 
-/** Returns `describe` if the shell is installed, and otherwise a function that skips the tests. */
 function whereThereIs(name: string): (title: string, tests: () => void) => void {
   return has(name) ? describe : () => undefined;
 }

@@ -16,29 +16,29 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 
-/** Tests each cause with real sockets, for Roblox, a webhook and PostgreSQL. */
+/** Produces each cause with real sockets, for Roblox, a webhook and PostgreSQL. */
 
 const trusted = new Authority();
 const name = 'localhost';
 
 interface Case {
   cause: string;
-  /** The case's name, if it differs from the cause. */
+  /** Replaces the cause as the case's name. */
   title?: string;
   env?: Record<string, string>;
   words: RegExp;
-  /** Part of the hint, unless the client has a different one. */
+  /** Part of the hint. PostgreSQL's hint may differ: see `hintOfStore`. */
   hint: RegExp;
   hintOfStore?: RegExp;
   wordsOfWebhook?: RegExp;
   wordsOfStore?: RegExp;
-  /** Returns the failing address. `protocol`: the one that its client uses. */
+  /** Returns an address that fails in this way for a client of `protocol`. */
   place: (protocol: 'https' | 'postgres') => Promise<string>;
-  /** True if only a process that trusts the tests' CA reaches this failure. */
+  /** True if only a child process, which can trust the tests' CA, gets as far as this failure. */
   isChild?: true;
-  /** True if only Roblox can fail this way: webhooks accept it, and it can't occur with PostgreSQL. */
+  /** True if only Roblox can fail in this way, because webhooks accept the response and PostgreSQL can't produce it. */
   isOnlyForRoblox?: true;
-  /** False if a later attempt can succeed. */
+  /** False if a later attempt could succeed. */
   isPermanent: boolean;
 }
 
@@ -61,7 +61,7 @@ const cases: Case[] = [
     cause: 'unreachable',
     words: /the network has no route to it \((ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)\)/,
     hint: /check this machine's network and firewall/,
-    place: async () => '224.0.0.1:443', // no TCP connection leads to a multicast address
+    place: async () => '224.0.0.1:443', // a TCP connection to a multicast address is impossible
     isPermanent: false,
   },
   {
@@ -154,7 +154,7 @@ function keep(socket: Socket): void {
   sockets.add(socket.on('error', () => undefined));
 }
 
-/** Returns the address of a port that has no listener and that no other test can get. */
+/** Returns an address on a port that has no listener and that no other test can get. */
 async function closedPort(): Promise<string> {
   return `${name}:2`;
 }
@@ -167,7 +167,7 @@ async function listen(server: Server): Promise<string> {
 }
 
 /**
- * Returns the address of a TLS server. PostgreSQL first negotiates TLS in clear text:
+ * A PostgreSQL client first negotiates TLS in plain text:
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
  */
 function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Promise<string> {
@@ -250,7 +250,7 @@ test('an unreachable optional host does not cause repeated calls to Roblox', asy
   await delay(1_000);
   const { journal } = system.roblox;
   const before = journal.requests('introspect').length;
-  await delay(11_000); // wrong retries would be sent every five seconds
+  await delay(11_000); // repeated calls would come every five seconds
   expect(journal.requests('introspect').length).toBe(before);
 });
 
@@ -262,10 +262,9 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
   const serve = () =>
     isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home, { env: ofCase });
 
-  /** For a permanent failure, longer than a test may take, so that retries until the deadline would fail the test. */
+  /** Retrying a permanent failure until this deadline would exceed the test's time limit. */
   const deadline = isPermanent ? '5m' : cause === 'timed_out' ? '3s' : '1s';
 
-  /** Creates a home that uses the failing address for Roblox and for the webhook. */
   beforeAll(async () => {
     home = new CliHome();
     const url = `https://${await place('https')}`;

@@ -94,7 +94,7 @@ test('stop ends the daemon, even while a command waits for an answer; later line
   await using daemon = await DaemonHere.start(home, { args: ['--console'] });
   await daemon.console;
   daemon.type('key revoke my-game');
-  daemon.type('workspace suspend -y'); // waits until the previous command ends
+  daemon.type('workspace suspend -y'); // runs only after the previous command has ended
   await expect.poll(() => daemon.out).toContain('[y/N]');
   daemon.type('stop');
   daemon.type('y');
@@ -162,7 +162,6 @@ async function failedStart(env: Record<string, string>): Promise<string> {
   return panel.log();
 }
 
-/** Starts a daemon with a console; the log goes to a file. */
 function startPanel(home: CliHome, env: Record<string, string>) {
   const file = home.path('log');
   writeFileSync(file, '');

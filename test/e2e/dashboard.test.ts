@@ -85,7 +85,7 @@ test('keys, suspensions, webhooks, budget and chart also use the documents of th
   await home.json('rank', 'suspend', '1002', '--for', '3d', '--reason', 'spam');
   const visitor = await PageVisitor.loggedIn(home);
   const shown = await home.json<{ key: { id: string } }>('key', 'show', 'views');
-  await expect // the first response may not have the count of changes yet
+  await expect // the first response may lack the number of changes
     .poll(async () => (await visitor.read('/api/keys')).keys)
     .toContainEqual({ ...shown.key, changesInDay: 0 });
   const { suspensions } = await visitor.read('/api/suspensions');
@@ -142,7 +142,7 @@ test('status shows the address of the page, its sessions, and a suspended worksp
   expect((await visitor.read('/api/status')).status.workspaceActive).toBe(false);
   await home.json('workspace', 'resume');
   using stream = await visitor.listen();
-  // Refused, because logout always ends all sessions.
+  // Refused because logout always ends every session.
   expect(await home.here(['dashboard', 'logout', '--view'])).toMatchObject({ code: 2 });
   const { sessions } = await home.json<{ sessions: number }>('dashboard', 'logout');
   expect(sessions).toBeGreaterThan(0);

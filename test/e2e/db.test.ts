@@ -26,7 +26,6 @@ beforeEach(async () => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-/** Creates a data directory with an empty database, which has no schema. */
 function emptyDatabase(): void {
   mkdirSync(home.dataDir, { mode: 0o700 });
   writeFileSync(database, '', { mode: 0o600 });

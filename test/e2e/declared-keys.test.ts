@@ -12,7 +12,7 @@ interface Declared {
   more?: readonly string[];
 }
 
-/** Writes a rankd.yaml that declares these keys; the first begins on line 4. */
+/** Declares these keys in rankd.yaml; the first entry begins on line 4. */
 function configure(home: CliHome, ...keys: Declared[]): void {
   const entries = keys.flatMap(({ name, hash, more = [] }) => [
     `  - name: ${name}`,
@@ -23,7 +23,6 @@ function configure(home: CliHome, ...keys: Declared[]): void {
   writeFileSync(home.path('rankd.yaml'), `${lines.join('\n')}\n`);
 }
 
-/** Creates a secret and its hash with `rankd key hash --new`. */
 async function newSecret(home: CliHome, file: string): Promise<{ secret: string; hash: string }> {
   const { stdout, code } = await home.here(['key', 'hash', '--new', file]);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\da-f]{64}\n$/)]);

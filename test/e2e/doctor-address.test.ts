@@ -31,17 +31,16 @@ afterAll(async () => {
   home[Symbol.dispose]();
 });
 
-/** Resolves with the findings for the address. */
 async function found(url: string, { isChild = false } = {}): Promise<Finding[]> {
   const args = ['doctor', '--offline', '--json', '--url', url];
-  // for a separate process, which trusts the tests' CA
+  // only a child process reads this variable, in order to trust the tests' CA
   const env = { NODE_EXTRA_CA_CERTS: home.path('authority.pem') };
   const result = isChild ? await home.run(args, { env }) : await home.here(args);
   const { findings } = result.json<{ findings: Finding[] }>();
   return findings.filter(({ check }) => ['address', 'name', 'reach', 'certificate', 'answer'].includes(check));
 }
 
-/** Acts like a reverse proxy. */
+/** Forwards requests to the daemon as a reverse proxy does. */
 const toDaemon: RequestListener = ({ method, url = '/', headers }, response) => {
   request(daemon.url + url, { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -197,7 +196,7 @@ test('without a response, doctor reports the failed step: the port, the name, th
       fix: expect.stringMatching(/^start/),
     },
   ]);
-  // the system rejects this address at once
+  // the system rejects connections to this address at once
   expect((await found('https://224.0.0.1')).slice(1)).toMatchObject([
     {
       check: 'reach',

@@ -14,7 +14,7 @@ interface Live {
 
 const general = { id: 77_000_000, name: 'General', rank: 90 };
 
-/** Runs `doctor --live` on a changed fake. Resolves with the checks that are not ok. */
+/** Runs `doctor --live` after changing the fake. Resolves with the checks that are not ok. */
 async function differing(change: (roblox: FakeOpenCloud) => void, ...args: string[]) {
   await using system = await openCloudHome();
   const { home, roblox } = system;
@@ -89,7 +89,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
 ])('%s is reported by its differences, and FAILs nothing', async (_what, change, check, details) => {
   const { code, found, text } = await differing((roblox) => void change(roblox));
   expect(code).toBe(0);
-  expect(text).not.toMatch(/gold|4711/); // no value from a response is printed
+  expect(text).not.toMatch(/gold|4711/); // never print a value from a response
   expect(found).toContainEqual({
     ...{ check, result: 'differs' },
     details: expect.arrayContaining([expect.stringContaining(details)]),
@@ -198,7 +198,7 @@ test('a name look-up that requires a login FAILs in --live, and as permanent in 
   });
 });
 
-/** Runs the checks of `doctor --live --member`, but never waits. Resolves with the checks that are not ok. */
+/** Runs the checks of `doctor --live --member` without their pauses. Resolves with the checks that are not ok. */
 async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());

@@ -19,11 +19,10 @@ interface Finding {
 function newHome(): CliHome {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
-  writeFileSync(home.path('rankd.yaml'), 'server: { port: 0 }\n'); // a daemon on this machine may use the default port
+  writeFileSync(home.path('rankd.yaml'), 'server: { port: 0 }\n'); // another daemon may use the default port
   return home;
 }
 
-/** Resolves with the findings that are not ok, and the exit code. */
 async function complaints(home: CliHome, ...args: string[]): Promise<{ code: number | null; found: Finding[] }> {
   const result = await home.here(['doctor', '--json', ...args]);
   const { findings } = result.json<{ findings: Finding[] }>();
@@ -346,7 +345,7 @@ test('a group that Roblox has locked is reported', async () => {
   const { code, found } = await complaints(system.home);
   expect(code).toBe(5);
   expect(found).toEqual([expect.objectContaining({ check: 'group', text: expect.stringContaining('locked') })]);
-  roblox.group.locked = true; // the fake now refuses reads of the group
+  roblox.group.locked = true; // makes the fake refuse to read the group
   expect((await complaints(system.home)).found).toContainEqual(
     expect.objectContaining({ check: 'group', text: expect.stringContaining('Roblox has locked the group') }),
   );

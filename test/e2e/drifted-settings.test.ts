@@ -6,7 +6,7 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Tests settings whose roles were changed, from the operator's view: commands, alarms, restarts and reloads. */
+/** Follows an operator whose settings name roles that have since changed: commands, alarms, restarts and reloads. */
 
 const { captain, officer } = sampleRoles;
 const bob = String(sampleUsers.trainee);
@@ -53,11 +53,11 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     const role = roblox.group.role(captain);
     Object.assign(role ?? {}, { rank: 125 });
     roblox.group.roles.push({ id: 99_000_001, name: 'Newcomer', rank: 50 });
-    await home.here(['reload']); // reads the current roles
+    await home.here(['reload']); // makes the daemon read the current roles
     expect([await give(125), await inShell(125)]).toEqual([[403, 'rank_not_allowed'], 5]);
     expect(await give(50)).toEqual([200, undefined]);
 
-    // the alarm reports that the text now matches a different role than intended
+    // the alarm reports that the entry now matches a role that the operator did not mean
     const drift =
       /names 50, which is role 70000050: Captain now has rank 125; Newcomer \(role id 99000001\) now matches the entry, but is not the intended role\.$/;
     const fix = `${line}; to use Newcomer (role id 99000001) instead: rankd reload --relearn`;
@@ -82,7 +82,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     });
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: expect.stringContaining(fix) });
 
-    // a restart, or a reload of an unchanged file, preserves the setting's meaning and raises no second alarm
+    // after a restart, or a reload of the same file, the setting means the same role and raises no second alarm
     await daemon.stop();
     daemon = await system.serve();
     await expect.poll(() => daemon.log).toContain('names 50');
@@ -100,7 +100,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
     expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
 
-    // once restored, the old text means the role that now has rank 50
+    // when the operator restores the old entry, it means the role that now has rank 50
     write('policy: { locked_roles: [50] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(50)).toEqual([403, 'rank_not_allowed']);

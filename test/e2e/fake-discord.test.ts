@@ -10,7 +10,7 @@ import { CliHome } from '../support/run-cli.ts';
 
 const tool = fileURLToPath(new URL('../tools/fake-discord.ts', import.meta.url));
 
-/** Runs `npm run fake-discord` until the end of the test. `shown`: its output so far. */
+/** Runs `npm run fake-discord` until the test ends. `shown` is its output so far. */
 function startFake(): { shown: string } {
   const child = spawn(process.execPath, [tool, '--port', '0']);
   onTestFinished(async () => {

@@ -7,7 +7,6 @@ import { engineOf } from '../../src/stores/engine.ts';
 import { newChange } from '../contracts/store/samples.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Returns the content of all the database's files. */
 function everything(dataDir: string): string {
   return readdirSync(dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.startsWith('rankd.db'))
@@ -34,7 +33,7 @@ test.concurrent('a forgotten user is no longer in any file of the database, and 
   expect((await home.here(['forget', '8589935601', '-y'])).code).toBe(3);
 });
 
-/** Stores old requests from Roblox to erase these users. */
+/** Stores requests from Roblox to erase these users, received long ago. */
 async function request(home: CliHome, ...userIds: number[]): Promise<void> {
   const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
   for (const [index, userId] of userIds.entries()) {

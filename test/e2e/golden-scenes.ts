@@ -1,7 +1,6 @@
-/** A typed command line, without `rankd`. */
 export type Line = string | { line: string; input: string };
 
-/** Command lines by scene, both successful and refused. A scene runs its lines one after another in a new home. */
+/** Keyed by scene. Each scene starts with a new home and runs its lines one after another; some of them are refused. */
 export const scenes: Record<string, Line[]> = {
   keys: [
     'key create main --max-rank 100',
@@ -202,7 +201,6 @@ export const scenes: Record<string, Line[]> = {
   ],
 };
 
-/** Commands that prepare the data for the tables on a terminal. */
 export const prepared: string[][] = [
   ['key', 'set', 'main', '--max-rank', '100', '--direction', 'promote'],
   ['key', 'rotate', 'main', '--overlap', '24h'],

@@ -11,7 +11,7 @@ import { CliHome, type CliResult } from '../support/run-cli.ts';
 import { TempDir } from '../support/temp-dir.ts';
 import { files, type Line, others, prepared, scenes, shownOnTerminals } from './golden-scenes.ts';
 
-/** Variables that request color. Without a terminal, they have no effect. */
+/** These variables request color, but must have no effect without a terminal. */
 const env = { TERM: 'xterm-256color', COLORTERM: 'truecolor', FORCE_COLOR: '3', CLICOLOR_FORCE: '1' };
 
 const control = /(?![\n\t])\p{Cc}/u;
@@ -75,7 +75,8 @@ describe('the built binary, on a terminal', () => {
   let daemon: DaemonProcess;
 
   beforeAll(async () => {
-    home = new CliHome(new TempDir(mkdtempSync('/tmp/rankd-test-'))); // short, because its length affects column widths
+    // The path is short, because its length affects column widths.
+    home = new CliHome(new TempDir(mkdtempSync('/tmp/rankd-test-')));
     const secret = await home.createKey('main');
     for (const line of prepared) await home.here(line);
     daemon = await DaemonProcess.start(home);
@@ -112,22 +113,22 @@ describe('the built binary, on a terminal', () => {
 
 const colors = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 
-/** Progress messages, which appear only on slow machines. */
+/** Progress messages appear only on slow machines. */
 const overwritten = new RegExp(`[^\\n]*\\r${String.fromCharCode(27)}\\[K`, 'g');
 
-/** Returns a time zone where it is about noon, so that the test does not run past midnight. */
+/** Returns a time zone in which it is about noon, so that midnight does not fall into the test. */
 function aroundNoon(): string {
   const west = new Date().getUTCHours() - 12;
   return `Etc/GMT${west < 0 ? west : `+${west}`}`;
 }
 
-/** Applies `settled` to each line, names the colors, and replaces a running daemon's figures. */
+/** Calls `settled` for each line, replaces color codes with the colors' names, and hides a running daemon's figures. */
 function settledScreen(screen: string, home: CliHome): string {
   const named = screen.replaceAll(
     colors,
     (code) => ({ 31: '<red>', 32: '<green>', 33: '<yellow>' })[code.slice(2, -1)] ?? '',
   );
-  // Calls `settled` for each line, because it may collapse the spaces in all of the text that it receives.
+  // Line by line, because `settled` may collapse all spaces in its argument.
   const lines = named.split('\n').map((line) => settled(line, home));
   return lines
     .join('\n')
@@ -144,7 +145,7 @@ function homeWithFiles(): CliHome {
   return home;
 }
 
-/** The lines that run in the built binary: the first line of each command. The other lines run in this process. */
+/** The first line of each command runs in the built binary, all others in this process. */
 const ofBuilt = new Set([
   ...new Map(
     Object.values(scenes)
@@ -160,20 +161,19 @@ function run({ home, built }: { home: CliHome; built: BuiltSession }, line: Line
   return options.input === '' ? built.run(wordsOf(line)) : home.run(wordsOf(line), options);
 }
 
-/** Returns a line's command, or the whole line if it has none. */
 function commandOf(line: Line): string {
   const text = wordsOf(line).join(' ');
   return everyCommand.find((path) => `${text} `.startsWith(`${path} `)) ?? text;
 }
 
-/** Formats the output, with `! ` before each line of standard error. */
+/** Puts `! ` before each line of standard error. */
 function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): string {
   const talk = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
   const [out, err] = [stdout, talk].map((text) => settled(text.replaceAll('@test', `@${hostname()}`), home));
   return `$ rankd ${textOf(line)}\n${out}${err}[${code}]\n\n`;
 }
 
-/** Replaces texts that differ between runs, if possible with texts of the same length, to keep columns aligned. */
+/** Replaces values that differ between runs, if possible with ones of the same length, so that columns stay aligned. */
 function settled(text: string, { folder }: CliHome): string {
   const sameLength = text
     .replaceAll(/\brk_(live|test)_[0-9A-Za-z]{36}\b/g, (_, mode) => `rk_${mode}_${'x'.repeat(36)}`)

@@ -83,7 +83,7 @@ test.concurrent('an acting account without permission to change ranks can give n
 test.concurrent('roles that can be given are within the ladder and the policy', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
-  roblox.credential.userId = sampleUsers.owner; // can change every role except its own
+  roblox.credential.userId = sampleUsers.owner; // the owner can change every role except its own
   configure(world, ', ladder: [10, 20, 200]', 'policy: { max_rank: 199, locked_roles: [10] }');
   const { group } = await home.json<Shown>('group', 'show');
   expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 20]);
@@ -240,7 +240,6 @@ interface Members {
   next: string | null;
 }
 
-/** Resolves with the ids of all members, read page by page. */
 async function pagesOf(home: CliHome, role: string, limit: number): Promise<number[][]> {
   const pages: number[][] = [];
   for (let next: string | null | undefined; next !== null; ) {

@@ -45,7 +45,7 @@ test('a daemon that cannot change ranks is healthy and not ready, and reports th
   await using daemon = await world.serve();
   expect((await world.home.here(['health', '--ready'])).code).toBe(0);
   world.roblox.credential.enabled = false;
-  await daemon.rank(world.secret); // rankd detects the problem with this call
+  await daemon.rank(world.secret); // this call reveals the problem to rankd
   const result = await world.home.here(['health', '--ready']);
   expect(result).toMatchObject({ code: 69, stdout: '' });
   expect(result.stderr).toMatch(/^error: rankd is not ready: .+\ntry: rankd doctor; .+\n$/);

@@ -66,7 +66,7 @@ describe('the manual page', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(page);
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    expect(manifest.man).toEqual(['dist/rankd.1']); // npm would ignore a string instead of a list
+    expect(manifest.man).toEqual(['dist/rankd.1']); // npm accepts only a list, and ignores a string
   });
 
   const groff = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-P-cbou', '-rLL=100n'], {
@@ -85,7 +85,6 @@ describe('the manual page', () => {
   });
 });
 
-/** Returns the command's words after `rankd`. */
 function pathOf(command: Command): string[] {
   return command.parent === null ? [] : [...pathOf(command.parent), command.name()];
 }

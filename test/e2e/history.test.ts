@@ -45,12 +45,12 @@ const fields = [
   'hold',
 ];
 
-/** Fields without a CSV column. */
+/** These fields have no CSV column. */
 const listsOfObjects = ['roles'];
-/** Columns that only CSV has. */
+/** Only CSV has these columns. */
 const nameColumns = [...['roleName', 'oldRoleName', 'rolesBeforeNames', 'rolesAfterNames', 'holdKind', 'holdEndsAt']];
 
-/** The fields of a single change, shown or exported. */
+/** The fields of a change that is shown alone or exported. */
 const allFields = [...fields, 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId', 'idempotencyKey'];
 
 function change(id: string, about: Partial<RankChange> = {}): RankChange {
@@ -352,7 +352,7 @@ test.concurrent('text from callers can neither forge a row of the list nor contr
     change('chg_evil', { rankeeName: 'Eve\n2026 chg_fake applied', message: '\u001b[2J\u202eon', command: '\u0007' }),
   );
   const list = await home.here(['history', 'list', '-q']);
-  expect(list.stdout.split('\n')).toHaveLength(3); // the heading, one row, and the end of the last line
+  expect(list.stdout.split('\n')).toHaveLength(3); // the heading, one row, and the empty text after the last newline
   const show = await home.here(['history', 'show', 'chg_evil']);
   for (const control of ['\u001b', '\u0007', '\u202e']) expect(list.stdout + show.stdout).not.toContain(control);
 });

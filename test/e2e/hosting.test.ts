@@ -11,7 +11,7 @@ import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Tests rankd as hosting platforms run it: with settings only from variables, and one reachable port. */
+/** Runs rankd as hosting platforms do: configured only by variables, with a single reachable port. */
 
 const rankd = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const running: ChildProcess[] = [];
@@ -25,19 +25,17 @@ afterEach(async () => {
 });
 
 interface Hosted {
-  /** All output so far. */
   output(): string;
   stop(): Promise<number | null>;
 }
 
-/** Returns the command line that runs rankd with only these variables. `uid`: a user without an account. */
 function bare(args: string[], env: Record<string, string>, uid?: number): [file: string, ...args: string[]] {
   const asUser = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   return ['env', '-i', ...asUser, ...['env', ...variables], process.execPath, rankd, ...args];
 }
 
-/** Starts `rankd serve` with only these variables. Resolves once its output contains `until`. */
+/** Starts `rankd serve` with no variables but these. Resolves once its output contains `until`. */
 async function host(
   env: Record<string, string>,
   { cwd = '/', until = 'rankd listens on', uid }: { cwd?: string; until?: string; uid?: number } = {},

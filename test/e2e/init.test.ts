@@ -110,7 +110,7 @@ test('on a terminal, init asks, never shows the key, and creates a configuration
     '',
     secret,
     '',
-    expect.stringContaining('a secret named rankd'), // the instructions for the key that is shown once
+    expect.stringContaining('a secret named rankd'), // instructions for the key, shown only once
     '',
   ]);
   expect(screen).toContain('which is also saved in my-game.key:\n');

@@ -6,17 +6,17 @@ import { everyCommand } from '../support/every-command.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Commands with a fixed format, which --json does not change. */
+/** Commands whose output has a fixed format, which --json does not change. */
 const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
 
-/** Commands that the page does not show, with the reason. */
+/** Commands that the page omits, with the reason. */
 const elsewhere: Record<string, string> = {
   serve: 'prints its log',
   'discord setup': 'needs a server in Discord',
   'store accept': 'needs PostgreSQL',
 };
 
-/** A line for each other command, ordered so that each has the data it needs. */
+/** One line for each other command. Lines that create data precede the lines that need it. */
 const lines = [
   ...['webhook add bot --no-test --out bot.secret', 'key create shop', 'key list', 'key show game'],
   ...['key set shop --max-rank 20', 'key rotate shop', 'key pause shop', 'key resume shop', 'key adopt shop'],
@@ -37,7 +37,7 @@ const lines = [
   ...['db migrate', 'version'],
 ];
 
-/** Lines that run after the daemon has stopped. */
+/** These lines run after the daemon has stopped. */
 const withoutDaemon = [
   'restore copy.db -y',
   'store copy --from copy.db --to copied',
@@ -56,7 +56,6 @@ test('docs/json.md has the fields of each document that --json prints (update it
   await expect(pageOf(documents)).toMatchFileSnapshot('../../docs/json.md');
 });
 
-/** Runs all lines in one home, and returns the printed documents. */
 async function printed(): Promise<Array<[line: string, document: Document]>> {
   using home = new CliHome();
   await using sink = await startWebhookSink();
@@ -84,7 +83,7 @@ async function printed(): Promise<Array<[line: string, document: Document]>> {
   return documents;
 }
 
-/** The names of fields whose objects several commands print. */
+/** Several commands print these objects. */
 const common = ['key', 'entry', 'change', 'suspension', 'webhook', 'workspace', 'setting'];
 
 function pageOf(documents: Array<[string, Document]>): string {
@@ -134,7 +133,7 @@ function listed(names: string[]): string {
   return names.map((name) => `\`${name}\``).join(', ');
 }
 
-/** Describes a document's fields, e.g. as `keys[]` (**key**), `next`. */
+/** e.g. `keys[]` (**key**), `next` */
 function fieldsOf(document: Document, objects: Array<{ name: string; fields: Document }> = []): string {
   const described = Object.entries(document).map(([name, value]) => {
     const [first] = Array.isArray(value) ? value : [value];

@@ -48,7 +48,7 @@ test.concurrent('a secret is printed once: it is in no later output and no file 
   const files = readdirSync(home.dataDir, { recursive: true, encoding: 'utf8' }).map((name) =>
     readFileSync(join(home.dataDir, name), 'latin1'),
   );
-  expect(files.join('')).toContain(key.id); // confirms that these are the right files
+  expect(files.join('')).toContain(key.id); // these are the right files
   for (const text of [...outputs.map(({ stdout, stderr }) => stdout + stderr), ...files]) {
     for (const shown of [secret, rotated.secret ?? '']) {
       expect(text.includes(shown)).toBe(false);
@@ -192,7 +192,7 @@ test.concurrent('revoke asks first: without a terminal and -y it exits with 2, a
   });
   expect((await home.here(['key', 'rotate', 'game'])).code).toBe(4);
 
-  // a second revocation neither asks nor records anything
+  // revoking the key again neither asks nor records anything
   expect(await home.here(['key', 'revoke', key.id])).toMatchObject({
     code: 0,
     stdout: 'Key "game" was already revoked.\n',
@@ -320,7 +320,7 @@ test.concurrent('a paused key cannot change ranks from the next request on, unti
   expect(pause).toMatchObject({ code: 0, stdout: 'Key "game" is paused.\n' });
   expect(pause.stderr).toContain('rankd key resume game');
   expect(await asked()).toEqual([429, 'key_paused']);
-  expect((await daemon.verify(secret)).status).toBe(200); // a paused key is still valid; only changes are refused
+  expect((await daemon.verify(secret)).status).toBe(200); // a paused key is still valid; only its changes are refused
   expect(await home.here(['key', 'pause', 'game'])).toMatchObject({ stdout: 'Key "game" was already paused.\n' });
   expect(await home.json('key', 'show', 'game')).toMatchObject({ key: { state: 'paused' } });
   expect(await home.here(['key', 'resume', 'game'])).toMatchObject({ stdout: 'Key "game" is active again.\n' });
@@ -380,7 +380,7 @@ test.concurrent('an error is two lines with its exit code, or with --json one do
     message: expect.stringContaining('nobody'),
     try: 'rankd key list',
   });
-  const wrongUsage = await home.here(['key', 'create', '--nope', '--json']); // parsing fails before it reaches --json
+  const wrongUsage = await home.here(['key', 'create', '--nope', '--json']); // the parser fails before --json
   expect(wrongUsage).toMatchObject({ code: 2, stdout: '' });
   expect(wrongUsage.json()).toMatchObject({ v: 1, success: false, code: 'usage' });
 });

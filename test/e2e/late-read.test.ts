@@ -10,7 +10,7 @@ const other = 20_002;
 
 vi.setConfig({ maxConcurrency: 3 });
 
-/** The 8 s by which reads may lag, in real time: `env` makes time pass four times as fast. */
+/** Reads may lag by 8 s. `env` makes time pass four times as fast, so this is 2 s of real time. */
 const lagMs = 2_000;
 const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
 
@@ -18,7 +18,6 @@ async function world() {
   const all = await openCloudHome();
   const { home, roblox } = all;
   for (const userId of [member, other]) roblox.group.setMember(userId, [trainee]);
-  /** Returns the times when the member was read. */
   const reads = (userId: number) =>
     roblox.journal
       .requests('memberships')
@@ -30,8 +29,8 @@ async function world() {
     rank: (userId: number, rank: string, ...args: string[]) =>
       home.here(['rank', 'set', String(userId), rank, ...args], { env }),
     /**
-     * Runs `work` while Roblox responds to the first write for the member with 400 although it carries the write out.
-     * Reads show the write once the member has been read twice.
+     * Runs `work` while Roblox carries out the first write for the member but responds with 400. Reads do not reflect
+     * the write until the member has been read twice.
      */
     refusedWhileReadsLag: async <T>(work: () => Promise<T>) => {
       roblox.lagMs = 60_000;

@@ -11,7 +11,7 @@ import { buildLaterRankd } from '../support/later-rankd.ts';
 import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Tests two versions of rankd on one database: this one, and one that needs the next schema. */
+/** Runs two versions of rankd on one database: this version, and one that needs the next schema. */
 
 let later: CopyOfRankd;
 beforeAll(async () => {
@@ -22,7 +22,6 @@ afterAll(() => later[Symbol.dispose]());
 interface Scene {
   home: CliHome;
   env: Record<string, string>;
-  /** The database's name in error messages. */
   place: string;
   schema: number;
   schemaNow(): Promise<number>;
@@ -149,7 +148,7 @@ test('with --json, a migration is reported as a line of JSON on stderr, by a dae
 });
 
 test('on PostgreSQL, db migrate --dry-run prints the command to dump the database', async () => {
-  const { url, address } = await postgresDatabase('empty'); // other tests can't use a database with the next schema
+  const { url, address } = await postgresDatabase('empty'); // separate, because other tests can't use the next schema
   const home = newHome();
   expect((await home.here(['key', 'create', 'game'], { env: { RANKD_STORE_URL: url } })).code).toBe(0);
   const db = (...args: string[]) =>

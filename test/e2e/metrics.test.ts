@@ -61,7 +61,7 @@ test('the platform of a new configuration is measured as well', async () => {
   writeFileSync(file, `metrics: { enabled: true, port: 0 }\nplatform: { group_file: "${group}" }\n`);
   daemon.reload();
   await expect.poll(() => daemon.log).toContain('the configuration was reloaded');
-  await expect.poll(reads, { timeout: 5_000 }).toBeGreaterThan(before); // scrapes within a second get the same text
+  await expect.poll(reads, { timeout: 5_000 }).toBeGreaterThan(before); // scrapes within a second share a rendering
 });
 
 test('the budget of a platform that a reload has replaced is no longer reported', async () => {

@@ -67,7 +67,7 @@ describe('a user by name', () => {
     ]);
     for (const user of roblox.users) if (user.id === 1001) user.name = 'Renamed';
     roblox.users.push({ id: 9001, name: 'Newcomer' });
-    expect((await show('Newcomer')).stderr).toContain('no longer looks up'); // the name has changed hands
+    expect((await show('Newcomer')).stderr).toContain('no longer looks up'); // another user now has the name
     roblox.faults.clear();
     expect((await show('Newcomer')).stderr).toContain('Newcomer is user 9001.');
   });

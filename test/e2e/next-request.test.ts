@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Tests that a command's change affects the daemon's very next request, with the built binary. */
+/** Uses the built binary to test that a change made by a command affects the daemon's very next request. */
 const home = new CliHome();
 let daemon: DaemonProcess;
 let secret: string;

@@ -15,7 +15,7 @@ import { createPostgresDatabase, type PostgresDatabase } from '../support/postgr
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Two daemons on separate machines that share a database, and a third machine that has only the store's URL. */
+/** `east` and `west` are machines with a daemon each; `desk` has only the store's URL. */
 describe('several daemons on one database', () => {
   let database: PostgresDatabase;
   const homes = { east: new CliHome(), west: new CliHome(), desk: new CliHome() };
@@ -191,7 +191,7 @@ describe('several daemons on one database', () => {
     expect(await listed()).toEqual(shown(second));
     expect((await atDesk('key', 'create', 'told-one')).code).toBe(0);
     await expect.poll(received, { timeout: 20_000 }).toEqual([0, 1]);
-    // the daemons' configurations differ only in the webhook's address
+    // the two configurations differ only in the webhook's address
     await expect.poll(differing, { timeout: 20_000 }).toEqual(['webhooks.targets']);
     expect(await declare('west')).toContain(
       'west: the webhook "log" stays in force, because it is still declared by east',
@@ -243,7 +243,7 @@ describe('several daemons on one database', () => {
     const [{ beats }] = await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL');
     const since = async () =>
       (await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL'))[0].beats - beats;
-    await expect.poll(since).toBeGreaterThan(5); // both daemons have seen the newest event
+    await expect.poll(since).toBeGreaterThan(5); // by now, both daemons have seen the newest event
     const [{ id }] = await sql('SELECT last_id AS id FROM rankd.audit_head');
     await sql(`SET session_replication_role = replica;
       DELETE FROM rankd.audit_events WHERE id > ${id} - 1;

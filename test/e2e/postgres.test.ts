@@ -58,7 +58,7 @@ test('a daemon and the commands on a different machine share one PostgreSQL data
   expect(codeOf(await second.verify(key))).toBe('invalid_key');
   expect(await run('audit', 'verify')).toMatch(/^ok: \d+ events/);
   expect(await run('db', 'check')).toContain('on PostgreSQL');
-  // the tests' server runs without fsync and full_page_writes, which are slow
+  // to save time, the tests' server runs without fsync and full_page_writes
   const { code, stdout } = await there.here(['doctor', '--offline'], { env });
   expect({ code, stdout }).toEqual({ code: 5, stdout: expect.stringMatching(/^ok +database +sound, schema/m) });
   expect(stdout).toMatch(/^FAIL +server +fsync is off/m);
@@ -113,7 +113,7 @@ test('completion uses names from a server, but a silent server delays a shell on
   await expect.poll(() => proxy.made, { interval: 5 }).toBeGreaterThan(before);
   const since = performance.now();
   expect(await answered).toMatchObject({ code: 0, stdout: '', stderr: '' });
-  expect(performance.now() - since).toBeLessThan(2_000); // a connection would time out only after three seconds
+  expect(performance.now() - since).toBeLessThan(2_000); // connecting would time out only after three seconds
 });
 
 test('a machine without the real group’s configuration gets a notice, and so does a daemon without keys', async () => {
@@ -146,7 +146,7 @@ test('a machine without the real group’s configuration gets a notice, and so d
 
 test('doctor reports missing permissions; doctor, reload and reading commands create nothing in an empty database', async () => {
   const { url, address } = await postgresDatabase('empty');
-  const plain = `plain_${address.database}`; // can log in, but has no other permissions
+  const plain = `plain_${address.database}`; // can log in, but has no other permission
   await onServer(address, `CREATE ROLE ${plain} LOGIN`);
   onTestFinished(async () => {
     await onServer(address, `DROP OWNED BY ${plain}; DROP ROLE ${plain}`);
@@ -454,7 +454,7 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
     });
     expect(existsSync(at.dataDir)).toBe(false);
     const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };
-    // With RANKD_STORE_URL, the command does not need the file.
+    // The command does not need the file if RANKD_STORE_URL is set.
     expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 });
   });
 
@@ -572,7 +572,7 @@ describe('an unsupported server is reported in one sentence', () => {
   });
 });
 
-/** Returns the variables to connect over TLS as the user `guarded`, who has a password. */
+/** Returns the variables for connecting over TLS as the user `guarded`, who has a password. */
 function guarded(url: string) {
   const { port, pathname } = new URL(url);
   return {

@@ -17,7 +17,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   roblox = await startFakeOpenCloud({ latencyMs: 600 });
   home = new CliHome();
-  await home.run(['workspace', 'show']); // creates the database, because the first command would report that
+  await home.run(['workspace', 'show']); // creates the database, which the first command would otherwise mention
   env = {
     RANKD_GROUP_ID: String(roblox.groupId),
     RANKD_PLATFORM_API_KEY: roblox.apiKey,

@@ -49,10 +49,10 @@ test('repeating a list retries refused members, and promotes no member twice unt
   expect((await states()).sort()).toEqual(['1001 done', '4242 refused']);
   expect(await rankOf(1001)).toBe(20);
   file('1001\n');
-  expect(await states()).toEqual(['1001 changed']); // a different file is a new run
+  expect(await states()).toEqual(['1001 changed']);
   expect(await rankOf(1001)).toBe(50);
   for (const rank of [20, 10]) {
-    expect(await states('demote')).toEqual(['1001 changed']); // a list that was completed can run again
+    expect(await states('demote')).toEqual(['1001 changed']); // once a list is completed, it can run again
     expect(await rankOf(1001)).toBe(rank);
   }
 });

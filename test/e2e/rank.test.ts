@@ -9,7 +9,6 @@ interface DryRun {
   checks: Array<{ name: string; state: string; code?: string; detail: string; try?: string }>;
 }
 
-/** Members of the simulated group. */
 const trainee = '1001';
 const officer = '1002';
 const captain = '1003';
@@ -26,7 +25,6 @@ async function dryRun(home: CliHome, ...args: string[]): Promise<DryRun> {
   return (await home.here(['rank', 'test', ...args, '--json'])).json<DryRun>();
 }
 
-/** Resolves with the ranker, rank and state of every change, newest first. */
 async function history(home: CliHome): Promise<Array<[number, number, string]>> {
   const { changes } = await home.json<{ changes: Array<{ rankerId: number; newRankId: number; state: string }> }>(
     'history',

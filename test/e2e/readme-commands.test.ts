@@ -104,8 +104,8 @@ test.concurrent('The commands of docs/hosting.md for a second group set it up an
 });
 
 /**
- * Runs the commands in a shell, with `-y` for those that ask. Resolves with their output. If a command fails, so does
- * the test.
+ * Runs the commands in a shell, with `-y` for those that ask, and resolves with their output. The test fails if a
+ * command does.
  */
 async function typed(
   commands: string[],

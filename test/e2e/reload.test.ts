@@ -44,7 +44,7 @@ server.host          127.0.0.1  127.0.0.9          after a restart
   });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 429 });
-  expect(readFileSync(file, 'utf8')).toBe(yaml); // rankd never writes it
+  expect(readFileSync(file, 'utf8')).toBe(yaml); // rankd never writes the file
   expect((await home.here(['status'])).stdout).toMatch(/^needs a restart +for server\.host$/m);
   expect(await home.json('reload')).toEqual({
     v: 1,
@@ -302,7 +302,6 @@ test('init and reload report that the daemon reads a file in a different folder'
   await daemon.stop();
 });
 
-/** Resolves with the number of `assign` calls left in the budget. */
 async function assignsLeft(home: CliHome): Promise<number | undefined> {
   interface Status {
     status: { budget: Array<{ operation: string; left: number }> };
@@ -324,7 +323,7 @@ async function serveWith(
   return { home, daemon, secret };
 }
 
-/** Writes rankd.yaml and sends SIGHUP. Resolves with the reload's event in the audit log. */
+/** Writes rankd.yaml, sends SIGHUP, and resolves with the event that the reload leaves in the audit log. */
 async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
   const isReload = ({ action }: Event) => action.startsWith('config.');
   const told = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);

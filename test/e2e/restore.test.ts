@@ -25,7 +25,7 @@ import { binary, CliHome } from '../support/run-cli.ts';
 
 const schema = migrations.length;
 
-/** A home with the key "old", backed up to `backup.db`, and the key "new", which is not in the backup. */
+/** The key "old" is in `backup.db`; the key "new" was created after the backup. */
 const model = new CliHome();
 beforeAll(async () => {
   await model.json('key', 'create', 'old');
@@ -293,7 +293,7 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
 
 test('one changed bit anywhere in a backup is detected, even where SQLite does not check', async () => {
   const bytes = readFileSync(backup);
-  const name = bytes.indexOf('old'); // in the key's row
+  const name = bytes.indexOf('old'); // a byte in the key's row
   const file = home.path('bad.db');
   const spots = [0, 20, 100, 5_000, name, bytes.length >> 1, -200, -87, -86, -70, -2, -1];
   for (const at of spots) {
@@ -338,7 +338,7 @@ test('the database itself is not a backup', async () => {
   expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
 });
 
-/** Copies the backup without its digest at the end, like a file from a different program. */
+/** Removes the digest at the end, as if another program had made the file. */
 function copyWithoutDigest(file: string): void {
   copyFileSync(backup, file);
   truncateSync(file, statSync(file).size - (statSync(file).size % 512));
@@ -369,7 +369,6 @@ function changeSchema(file: string, sql: string): void {
   new Database(file).exec(sql).close();
 }
 
-/** Copies the backup to `file`, with one bit changed. */
 function flip(file: string, at: number): void {
   const bytes = readFileSync(backup);
   const index = at < 0 ? bytes.length + at : at;

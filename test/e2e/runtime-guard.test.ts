@@ -126,7 +126,7 @@ test('on Windows, node.exe is started, not the npm script with the same name', (
   expect([status, stdout, stderr]).toEqual([0, `${manifest.version}\n`, '']);
 });
 
-/** Returns the first Node.js on the path outside node_modules, or else the running one. */
+/** Returns the first Node.js on the path outside node_modules; if there is none, the one that runs the tests. */
 function systemNode(): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
   const found = folders.map((folder) => join(folder, 'node')).find((file) => existsSync(file));

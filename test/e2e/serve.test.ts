@@ -156,7 +156,7 @@ describe('serve', () => {
   test('a daemon stops when its npx was stopped, although npm does not forward the signal', async () => {
     const env = { ...home.env, npm_command: 'exec' };
     const shell = spawn('sh', ['-c', `'${process.execPath}' '${binary}' serve --port 0; true`], { cwd: home.cwd, env });
-    const log = text(shell.stderr); // ends once the last writer has exited
+    const log = text(shell.stderr); // resolves once the last writer has exited
     await once(shell.stdout, 'data');
     shell.kill('SIGTERM');
     expect(await log).toContain('"stopped"');
@@ -228,7 +228,7 @@ test('a mistyped group id is one log line with the problem and the fix, without 
 
 const plainHttp = /other machines can reach rankd over plain HTTP.*put a reverse proxy with TLS in front/;
 
-/** Runs `serve` in this process on a simulated terminal, until `visit` has resolved. */
+/** Runs `serve` in this process, on a simulated terminal, until `visit` resolves. */
 async function serveOnTerminal(
   home: CliHome,
   visit: (output: string) => Promise<void>,

@@ -21,7 +21,7 @@ const source = readFileSync(new URL('../../config/rankd.service', import.meta.ur
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
 
-/** Creates fake programs that take precedence over the machine's own and record their arguments in `calls`. */
+/** Puts fake programs first on the path. They record their arguments in `calls`. */
 function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, string>; calls: () => string } {
   const folder = home.path('programs');
   mkdirSync(folder);
@@ -134,7 +134,9 @@ test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, lea
   expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
 });
 
-/** Runs the lines of a page with all system folders below `root`, in a shell without sudo, for one user. */
+/**
+ * Runs the lines of a page in a shell, but without sudo, as a single user, and with all system folders below `root`.
+ */
 async function typedAsRoot(
   home: CliHome,
   lines: string[],
@@ -186,7 +188,7 @@ test.concurrent('the commands of the pages and the compose example for Docker re
   writeFileSync(`${home.path('programs')}/rankd`, `#!/bin/sh\nexec ${rankd} "$@"\n`, { mode: 0o755 });
   writeFileSync(
     `${home.path('programs')}/docker`,
-    // Supports only the forms in these lines: run --rm -v HERE:THERE:ro SERVICE COMMAND…, and exec SERVICE rankd
+    // Supports only the forms that these lines use: run --rm -v HERE:THERE:ro SERVICE COMMAND…, and exec SERVICE rankd
     // COMMAND….
     `#!/bin/sh
 set -eu
@@ -235,7 +237,7 @@ test.concurrent('remove stops the service and removes its unit; data and setting
   expect((await home.here(['service', 'remove', '--dir', dir], { env })).code).toBe(3);
 });
 
-/** Returns the elements that are not closed. Throws if elements are not nested correctly. */
+/** Returns the elements that are never closed. Fails the test if elements are not nested correctly. */
 function openElements(xml: string): string[] {
   const open: string[] = [];
   for (const [, slash, name = '', self] of xml.matchAll(/<(\/?)(\w+)[^<>]*?(\/?)>/g)) {
@@ -301,7 +303,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   const again = await home.here(['service', 'install', '--json'], options);
   expect(again.json()).toEqual({ v: 1, unit: file, written: false });
 
-  // with a fake schtasks, install creates the task itself
+  // if schtasks exists, install creates the task itself
   const tasks = fakeProgram(home, 'schtasks', 'C:\\Windows\\System32\\schtasks.exe');
   const withTasks = { ...options, env: { ...env, ...tasks.env } };
   const made = await home.here(['service', 'install', '--force'], withTasks);
@@ -375,14 +377,14 @@ test.concurrent('a daemon that hangs stops notifying systemd', async ({ expect }
   await using daemon = await DaemonProcess.start(home, { env: unit });
   await expect.poll(calls).toContain('WATCHDOG=1');
   daemon.process.kill('SIGSTOP');
-  await new Promise((resolve) => setTimeout(resolve, 1_000)); // time for a pending notification
+  await new Promise((resolve) => setTimeout(resolve, 1_000)); // time for a notification already on its way
   const before = calls();
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   expect(calls()).toBe(before);
   daemon.process.kill('SIGCONT');
 });
 
-/** Returns the unit's settings. The values of a repeated directive are joined. */
+/** Returns the unit's settings, with the values of a repeated directive joined. */
 function directives(): Map<string, string> {
   const lines = source.split('\n').filter((line) => /^\w+=/.test(line));
   const set = new Map<string, string>();
@@ -429,7 +431,7 @@ test('systemd accepts every line of the unit, and scores its exposure below 2.0'
       );
     });
   const score = await analyze('security', '--offline=true', file);
-  if (score === undefined) return; // a machine without systemd; the test above covers the settings
+  if (score === undefined) return; // this machine has no systemd; the test above covers the settings
   expect(await analyze('verify', file)).toBe('');
   const [, exposure] = /Overall exposure level for rankd\.service: ([\d.]+)/.exec(score) ?? [];
   expect(Number(exposure)).toBeLessThan(2);

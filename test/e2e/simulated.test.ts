@@ -9,7 +9,7 @@ import { send } from '../support/send.ts';
 const trainee = '1001';
 const simulatedLine = 'SIMULATED GROUP: nothing here touches Roblox.\n';
 
-/** Creates a folder without a configuration. Commands there use the same data directory. */
+/** Returns a folder without a configuration, from which commands use the same data directory. */
 function elsewhere({ home }: Pick<OpenCloudHome, 'home'>): { cwd: string } {
   const cwd = home.path('elsewhere');
   mkdirSync(cwd, { recursive: true });
@@ -45,7 +45,7 @@ test.concurrent('after changes in a real group, a folder without a configuration
   const { findings } = (await home.here(['doctor', '--offline', '--json'], there)).json<Findings>();
   const text = expect.stringContaining('This data directory serves group');
   expect(findings).toContainEqual(expect.objectContaining({ grade: 'FAIL', text }));
-  // This check would suggest `rankd init`, which does not solve the problem here.
+  // This check would suggest `rankd init`, which would not solve the problem.
   expect(findings.map(({ check }) => check)).not.toContain('platform');
 });
 

@@ -160,7 +160,7 @@ test.concurrent('a solved problem disappears: a refused reload after a successfu
 }) => {
   await using world = await openCloudHome();
   const { home } = world;
-  // creates a key on the simulated group, because the folder has no configuration
+  // the folder has no configuration, so the key belongs to the simulated group
   expect((await home.here(['key', 'create', 'demo'], { cwd: home.folder })).code).toBe(0);
   await world.serve();
   const problems = async () =>
@@ -245,7 +245,6 @@ test.concurrent('the daemon’s socket is private, survives invalid input, is re
   expect(existsSync(socket)).toBe(false);
 });
 
-/** Sends a request's head. Resolves with the response's status. */
 async function answerTo(socket: string, head: string): Promise<number> {
   const client = connect(socket);
   client.write(`${head}Connection: close\r\n\r\n`);

@@ -9,7 +9,9 @@ import { CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 import { configFor } from '../tools/fake-config.ts';
 
-/** Two daemons on one database: in one test, `west` can't reach Roblox; in the other, `east` is suspended. */
+/**
+ * Both daemons share a database. In one test, `west` can't reach Roblox; in the other, `east` is stopped with SIGSTOP.
+ */
 describe('a failing daemon next to a working one', () => {
   let database: PostgresDatabase;
   let fake: FakeOpenCloud;
@@ -71,7 +73,7 @@ describe('a failing daemon next to a working one', () => {
     fake.latencyMs = 800;
     const asked = east.rank(secret, { rankeeId: 2002 });
     await expect.poll(() => written(2002), { interval: 10, timeout: 20_000 }).toBe(1);
-    // once `east` responds, its write has been sent; a suspension before that would make the write late
+    // once `east` responds, it has sent its write; if it were stopped earlier, the write would come too late
     await send(`${east.url}/healthz`, { method: 'GET' });
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;

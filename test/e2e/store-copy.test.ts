@@ -36,7 +36,7 @@ function home(): CliHome {
   return made;
 }
 
-/** Adds a row to every table, most with unusual values. */
+/** Adds a row to every table, most of them with unusual values. */
 async function fill(store: Store): Promise<void> {
   const clock = systemClock;
   const at = { store, clock };
@@ -95,7 +95,7 @@ async function fill(store: Store): Promise<void> {
   }));
 }
 
-/** Turns on retention, without which `rankd audit verify` reports the events that `fill` removes. */
+/** Sets a retention period. Without one, `rankd audit verify` reports the events that `fill` removes. */
 const keep = { RANKD_AUDIT_KEEP: '365d' };
 
 async function filledDirectory(): Promise<CliHome> {
@@ -106,7 +106,6 @@ async function filledDirectory(): Promise<CliHome> {
   return at;
 }
 
-/** Reads all data of a location. */
 function contentsOf(place: CopyPlace) {
   return place.read(async (contents) => {
     const tables: Record<string, unknown[]> = {};
@@ -157,7 +156,7 @@ test('a copy from a data directory to PostgreSQL and back is identical to the la
   });
   expect(await at.here(['audit', 'verify', '--data-dir', back], { env: keep })).toMatchObject({ code: 0 });
   for (const where of [{ env }, { env: {}, dataDir: back }]) {
-    // Its sequence number follows the copied ones.
+    // its event gets the sequence number after the copied ones
     expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0);
     const { changes } = (await at.here(['history', 'list', '--json'], where)).json<{ changes: unknown[] }>();
     expect(changes).toHaveLength(2);
@@ -266,7 +265,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     const watcher = new pg.Client({ connectionString: url });
     await watcher.connect();
     onTestFinished(() => watcher.end());
-    /** Resolves once the server has received this query. */
+    /** Resolves once the server has received a query that contains `asked`. */
     const isAsked = async (asked: string) => {
       const asks = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${asked}%' AND pid <> pg_backend_pid()`;
       await expect.poll(async () => (await watcher.query(asks)).rowCount, { interval: 5 }).toBe(1);
@@ -321,7 +320,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     expect(await outcome(url, 'new')).toEqual(open);
     expect(await outcome(at.dataDir, url)).toEqual(open);
     await store.close();
-    // the server closes connections with a delay
+    // the server takes a moment to close connections
     await expect.poll(() => outcome(at.dataDir, url)).toMatchObject({ code: 0 });
   });
 });

@@ -11,22 +11,20 @@ const { recruit, trainee, officer, captain, admin } = sampleRoles;
 
 type Group = FakeOpenCloud['group'];
 
-/** Events during a member's suspension, and the suspension's state and the member's roles after its end. */
+/** What happens during a member's suspension, and the suspension's state and the member's roles after it ends. */
 interface Row {
   before?: number[];
-  /** Events while a daemon is running, before the end. */
+  /** Happen before the suspension ends, while a daemon is running. */
   seen?: Array<(group: Group, member: number) => void>;
-  /** Events while no daemon is running, until after the end. */
+  /** Happens while no daemon is running, until after the suspension has ended. */
   unseen?: (group: Group, member: number) => void;
-  /** Roblox's failures at the end. */
+  /** How Roblox fails when the suspension ends. */
   faults?: Array<Omit<Fault, 'userId'>>;
-  /** The suspension's state while the failures last. */
   meanwhile?: RegExp;
   state: string;
   roles: number[] | undefined;
 }
 
-/** Polls slowly, because each attempt runs a command. */
 const poll = { interval: 300, timeout: 30_000 };
 
 const always = Number.POSITIVE_INFINITY;
@@ -117,7 +115,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   }
   for (const step of [0, 1]) {
     for (const { userId, seen = [] } of members) seen[step]?.(roblox.group, userId);
-    // A daemon checks for members who have left when it starts.
+    // A starting daemon checks whether members have left.
     await using _daemon = await world.startDaemon(clock.env);
     const isSeen = async () => {
       const kept = await holds();
@@ -137,7 +135,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   expect((await holds()).map((hold) => hold?.state)).toEqual(members.map(() => 'active'));
   for (const { userId, faults = [] } of members) for (const fault of faults) roblox.faults.add({ ...fault, userId });
   roblox.credential.enabled = true;
-  const reload = () => home.here(['reload']); // retries a dead key and failures at once
+  const reload = () => home.here(['reload']); // makes the daemon retry a dead key and failed holds at once
   await reload();
   const changes = async () => (await home.json<{ changes: Change[] }>('history', 'list', '--limit', '100')).changes;
   const standing = async () => {
@@ -161,9 +159,9 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   expect(roblox.violations()).toEqual([]);
 });
 
-/** Members whose roles can't be given back, with the reason. */
+/** Members whose roles can't be restored, each for a different reason. */
 const refusals = [
-  { userId: 31_001, before: [officer], code: 'rank_not_allowed' }, // policy has locked the role
+  { userId: 31_001, before: [officer], code: 'rank_not_allowed' }, // the policy now locks the role
   { userId: 31_002, before: [captain], code: 'above_acting_account' }, // the role was moved above the account
   { userId: 31_003, before: [trainee], code: 'above_acting_account' }, // the account has lost its rank
 ];

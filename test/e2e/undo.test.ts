@@ -39,7 +39,7 @@ test('a raid of demotions is undone exactly, with all roles of every member, and
 
   const { undo } = await raid.undo('--key', 'main', '--since', '1h');
   expect(await raid.held()).toEqual(before);
-  // Three to rank 10, which 1005 already had, and seven to the base role, which was all that 1004 held.
+  // Three to rank 10 (1005 already had it), and seven to the base role (1004 already had no other).
   expect(undo.changes).toBe(10);
   expect(states(undo)).toEqual(Object.fromEntries(members.filter((id) => id !== 1004).map((id) => [id, 'put_back'])));
   const { change } = await raid.home.json<{ change: Record<string, unknown> }>(
@@ -321,14 +321,12 @@ interface Raid extends AsyncDisposable {
   secret: string;
   /** Changes a rank over HTTP. Resolves with the change's id. */
   rank(secret: string, userId: number, newRankId: number, rankerId?: number): Promise<string>;
-  /** Demotes members to the base role with the leaked key. */
+  /** Uses the leaked key to demote members to the base role. */
   demote(...userIds: number[]): Promise<void>;
   held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
-  /** Runs `rankd history undo … -y`, and expects it to succeed. */
+  /** Runs `rankd history undo … -y`, which must succeed. */
   undo(...args: string[]): Promise<Undo>;
-  /** Returns the number of applied changes. */
   applied(): number;
-  /** Returns the number of rows in the history and in the audit log. */
   rows(): unknown;
 }
 
@@ -349,7 +347,7 @@ test('--last reverts only the newest change, or the newest selected one, and nev
   expect((await raid.home.here(['history', 'undo', '--last', second])).code).toBe(2);
 });
 
-/** Starts a daemon on a simulated group, without the breaker. */
+/** Starts a daemon on a simulated group, with the breaker turned off. */
 async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Promise<Raid> {
   const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: home.cwd });
   const off = { ...config.policy, breaker: { ...config.policy.breaker, enabled: false } };

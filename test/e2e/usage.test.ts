@@ -152,7 +152,7 @@ describe.concurrent('printed commands start rankd the way it was started, so the
 });
 
 describe.concurrent('started by npx, without rankd on the path', () => {
-  const options = { typedAs: 'npx rankd' }; // the name that the test above expects with npx in a clone
+  const options = { typedAs: 'npx rankd' }; // the name that the test above expects for npx in a clone
 
   test.each([
     [['key', 'create', 'game'], 'try: npx rankd whitelist add PLACE --key game'],

@@ -49,10 +49,9 @@ test('a new webhook has a secret that is shown once, and gets a test event that 
 
 test('changes by games, operators and the daemon are delivered signed and in order, as in the history', async () => {
   sink.received.length = 0;
-  await using bait = await startWebhookSink(); // the address that a game sends is never called
+  await using bait = await startWebhookSink(); // rankd never calls the address that a game sends
   const asked = { rankeeId: 1001, newRankId: 20, webhookUrl: bait.url };
   expect((await daemon.rank(key, asked)).status).toBe(200);
-  // The member already has rank 20.
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 21 })).status).not.toBe(200);
   expect((await home.here(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
@@ -78,7 +77,8 @@ test('changes by games, operators and the daemon are delivered signed and in ord
 
 test('a change by a command without a daemon is delivered after the next start', async () => {
   const shown = () => home.json('webhook', 'show', 'bot');
-  await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } }); // the delivery is recorded after its arrival
+  // A delivery is recorded only after the event has arrived.
+  await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } });
   await daemon.stop();
   sink.received.length = 0;
   expect((await home.here(['rank', 'set', '1001', '20'])).code).toBe(0);
@@ -146,7 +146,8 @@ test('events from the time when it was disabled are delivered afterwards, and ev
   const id = sink.received[0]?.headers['webhook-id'] ?? '';
   const newest = async () => await home.json<{ deliveries: object[] }>('webhook', 'deliveries', 'bot', '--limit', '1');
   const delivered = { id, type: 'key.created', state: 'delivered', tries: 1, status: 204 };
-  await expect.poll(newest).toMatchObject({ deliveries: [delivered] }); // it is recorded after its arrival
+  // A delivery is recorded only after the event has arrived.
+  await expect.poll(newest).toMatchObject({ deliveries: [delivered] });
   expect(await home.json('webhook', 'redeliver', 'bot', '--since', '1h', '--dry-run')).toMatchObject({ dryRun: true });
   expect(await home.json('webhook', 'redeliver', 'bot', id)).toMatchObject({ events: 1 });
   await expect.poll(() => sink.received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
