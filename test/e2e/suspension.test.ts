@@ -11,7 +11,7 @@ const { recruit, trainee, officer, captain, admin } = sampleRoles;
 
 type Group = FakeOpenCloud['group'];
 
-/** What happens during a member's suspension, and the suspension's state and the member's roles after it ends. */
+/** One member's suspension: the events, and then the suspension's state and the member's roles. */
 interface Row {
   before?: number[];
   /** Happen before the suspension ends, while a daemon is running. */
