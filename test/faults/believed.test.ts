@@ -27,7 +27,7 @@ describe('a write that is accepted with a response that shows no roles', () => {
   );
 
   test.concurrent(
-    'is confirmed after the lag if reads lag',
+    'is confirmed once lagging reads have caught up',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.writeAnswer = 'no content';
@@ -86,13 +86,13 @@ describe('a transient refusal', () => {
   );
 });
 
-describe('the writes of one membership', () => {
+describe('the writes to one membership', () => {
   /** Returns the gaps between the end of each write and the start of the next one, in milliseconds. */
   const gaps = (writes: Array<{ at: number; endedAt?: number }>) =>
     writes.slice(1).map(({ at }, index) => at - (writes[index]?.endedAt ?? 0));
 
   test.concurrent(
-    'are sent without a pause until one meets a lock, then 300 ms apart for ten minutes, even for other members',
+    'are sent without a pause until one meets a lock, then 300 ms apart for ten minutes, even to other members',
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
@@ -119,10 +119,10 @@ describe('the writes of one membership', () => {
   );
 });
 
-describe('a refusal after a write that was carried out', () => {
+describe('a refusal of a write that was carried out', () => {
   const refusals = ['status 400', 'status 401', 'status 403', 'status 404'] as const;
 
-  test.concurrent.each(refusals)('(%s) of the first step is not a refusal if reads show the effect', (kind) =>
+  test.concurrent.each(refusals)('(%s, of the first step) does not count if reads show the effect', (kind) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);
@@ -133,7 +133,7 @@ describe('a refusal after a write that was carried out', () => {
     })(),
   );
 
-  test.concurrent.each(refusals)('(%s) of every try of the second step is not a refusal either', (kind) =>
+  test.concurrent.each(refusals)('(%s, of every try of the second step) does not count either', (kind) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);
@@ -163,7 +163,7 @@ describe('a refusal after a write that was carried out', () => {
   );
 
   test.concurrent(
-    'is not compensated as long as the member cannot be read',
+    'is not compensated while the member cannot be read',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);

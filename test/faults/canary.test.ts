@@ -26,7 +26,7 @@ async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undef
   };
 }
 
-test.concurrent('an ordinary group causes no surprise', async () => {
+test.concurrent('an ordinary group causes no surprises', async () => {
   await using daemon = await daemonOn();
   expect((await daemon.ask(1001)).status).toBe(200);
   await daemon.clock.advance(20_000);
@@ -98,7 +98,7 @@ test.concurrent.each<[surprise: string, change: (roblox: FakeOpenCloud) => unkno
   expect(`${daemon.logLines}${JSON.stringify(await daemon.kinds())}`).not.toMatch(/gold|4711/);
 });
 
-test.concurrent('the log warns of each kind once a day while it persists, and of a new kind at once', async () => {
+test.concurrent('the log warns of each kind of surprise once a day while it persists, and of a new kind at once', async () => {
   await using daemon = await daemonOn(({ faults }) =>
     faults.add({ operation: 'unassign', kind: 'status 520', body: '' }),
   );
@@ -123,7 +123,7 @@ test.concurrent('the log warns of each kind once a day while it persists, and of
   expect(sampleOf(await scrape(daemon.metricsUrl), 'rankd_platform_surprises_total', { what: 'status 520' })).toBe(3);
 });
 
-test.concurrent('however many kinds occur, the metric has at most 51: further kinds count as one', async () => {
+test.concurrent('however many kinds of surprises occur, the metric has at most 51 series: further kinds count as one', async () => {
   const fields = Array.from({ length: 200 }, (_, index) => [`field${index}`, 1]);
   await using daemon = await daemonOn((roblox) => Object.assign(roblox, { addedFields: Object.fromEntries(fields) }));
   await daemon.ask(1001);

@@ -73,7 +73,7 @@ test.concurrent.each(['reset', 'status 503', 'hang'] as const)(
 );
 
 test.concurrent(
-  'an open compensation is reconciled before the next change of the member begins',
+  'an open compensation is reconciled before the next change to the member begins',
   onOpenCloud(async (system) => {
     const { fake } = system;
     failRevert(system, 'reset');
@@ -88,7 +88,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'while an open compensation cannot be reconciled, the next change of the member is refused and writes nothing',
+  'while an open compensation cannot be reconciled, the next change to the member is refused and writes nothing',
   onOpenCloud(async (system) => {
     const { fake } = system;
     failRevert(system, 'reset');

@@ -205,7 +205,7 @@ describe('members with several roles', () => {
   );
 });
 
-describe('a moderator who changes the member during the change', () => {
+describe('if, during a change, a moderator', () => {
   /** Calls `act` while the first write is in flight. */
   function duringFirstWrite({ fake }: OpenCloudApp, act: () => void): void {
     fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 150 });
@@ -217,7 +217,7 @@ describe('a moderator who changes the member during the change', () => {
   }
 
   test.concurrent(
-    'and gives a higher role: the change is never reported or recorded as applied',
+    'gives the member a higher role, the change is never reported or recorded as applied',
     onOpenCloud(async (system) => {
       const { fake } = system;
       duringFirstWrite(system, () => fake.group.change(bob, [trainee, captain], fake.now()));
@@ -233,7 +233,7 @@ describe('a moderator who changes the member during the change', () => {
   );
 
   test.concurrent(
-    'and takes the old role: the change still succeeds',
+    'takes the old role, the change still succeeds',
     onOpenCloud(async (system) => {
       const { fake } = system;
       duringFirstWrite(system, () => fake.group.change(bob, [], fake.now()));
@@ -243,7 +243,7 @@ describe('a moderator who changes the member during the change', () => {
   );
 
   test.concurrent(
-    'and removes them from the group: the change fails with member_not_found',
+    'removes the member from the group, the change fails with member_not_found',
     onOpenCloud(async (system) => {
       const { fake } = system;
       duringFirstWrite(system, () => fake.group.removeMember(bob));
@@ -254,7 +254,7 @@ describe('a moderator who changes the member during the change', () => {
   );
 
   test.concurrent(
-    'and removes them between the two writes: the change is reconciled to member_not_found',
+    'removes the member between the two writes, the change is reconciled to member_not_found',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 150 });

@@ -110,7 +110,7 @@ describe('a write that Roblox refuses although the key is valid', () => {
     ['a challenge', { kind: 'status 403', body: challenge }],
     ['an HTML page', { kind: 'status 403', body: '<html>Forbidden</html>' }],
     ['a 401', { kind: 'status 401' }],
-  ])('with %s is refused to that caller only; other callers are served', (_what, fault) =>
+  ])('with %s fails only for that caller; other callers are served', (_what, fault) =>
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.faults.add({ ...fault, operation: 'assign', userId: bob, times: 5 });
@@ -124,7 +124,7 @@ describe('a write that Roblox refuses although the key is valid', () => {
   );
 
   test(
-    'after the first step is reverted at once',
+    'as a second step causes the first to be reverted at once',
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'unassign', kind: 'status 401', userId: bob, times: 2 });
       expectError(await system.rank(bob), dead);
@@ -135,7 +135,7 @@ describe('a write that Roblox refuses although the key is valid', () => {
 
 describe('a key that works again', () => {
   test(
-    'is noticed by a successful call if Roblox does not report the state of the key',
+    'is detected by a successful call if Roblox does not report the state of the key',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.faults.add({ operation: 'introspect', kind: 'status 404', times: 100 });
@@ -178,7 +178,7 @@ describe('a key that works again', () => {
 
 describe('introspection', () => {
   test(
-    'at the start detects a dead key before the first change is requested',
+    'at startup detects a dead key before the first change is requested',
     onOpenCloud(
       async (system) => {
         expectError(await readyz(system), dead);

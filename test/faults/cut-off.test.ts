@@ -67,7 +67,7 @@ async function newKey({ app }: Node): Promise<string> {
   return (await createKey(app, { ...request, scopes: ['verify', 'rank'] })).secret;
 }
 
-test('the change of a daemon that loses its connection to Roblox is reconciled by another daemon', async () => {
+test('a change by a daemon that loses its connection to Roblox is reconciled by another daemon', async () => {
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
   onTestFinished(() => fake.close());
   const proxy = await startStoreProxy(Number(new URL(fake.baseUrl).port));
@@ -89,25 +89,28 @@ test('the change of a daemon that loses its connection to Roblox is reconciled b
 test.each([
   ['between two writes', bob],
   ['after the last write', memberOnly],
-])('a change that the database loses %s, as in a failover, is unknown and still reconciled', async (_when, userId) => {
-  const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
-  onTestFinished(() => fake.close());
-  const held = holdWrites({ userId });
-  const node = await startNode({ store, fake, held });
-  const change = { key: await newKey(node), userId };
-  const asked = rank(node, change);
-  await held.begun;
-  await onServer(store, 'DELETE FROM rankd.rank_changes');
-  held.release();
-  const answer = await asked;
-  expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
-  await expect.poll(() => latest(node, userId)).toBe('applied');
-  const again = await rank(node, change);
-  expect(again.status, again.text).toBe(200);
-  expect(fake.violations()).toEqual([]);
-});
+])(
+  'a change that the database loses %s, as in a failover, becomes unknown and is still reconciled',
+  async (_when, userId) => {
+    const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
+    onTestFinished(() => fake.close());
+    const held = holdWrites({ userId });
+    const node = await startNode({ store, fake, held });
+    const change = { key: await newKey(node), userId };
+    const asked = rank(node, change);
+    await held.begun;
+    await onServer(store, 'DELETE FROM rankd.rank_changes');
+    held.release();
+    const answer = await asked;
+    expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
+    await expect.poll(() => latest(node, userId)).toBe('applied');
+    const again = await rank(node, change);
+    expect(again.status, again.text).toBe(200);
+    expect(fake.violations()).toEqual([]);
+  },
+);
 
-test('while PostgreSQL’s disk is full, keys are verified, ranks are not changed, and running changes stay open', async () => {
+test("while PostgreSQL's disk is full, keys are still verified, but no ranks are changed, and running changes stay open", async () => {
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
   onTestFinished(() => fake.close());
   const held = holdWrites({ userId: bob });

@@ -62,97 +62,100 @@ const turns: Record<
   'made private': { does: (role, partner) => [{ ...role, isPrivate: true }, partner], isPrivate: true },
 };
 
-describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles by %s mean the same roles', (form) => {
-  const { locked, guarded, powerful, rung, suspended } = roles;
-  const by = (role: FakeRole) => forms[form](role);
-  const policy = {
-    ...{ lockedRoles: [by(locked)], protectedRoles: [by(guarded)], privilegedRoles: [by(powerful)] },
-    suspension: { role: by(suspended), maxMs: 86_400_000 },
-    breaker: { enabled: false, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
-  };
-  const ladder = [10, 20, by(locked), by(powerful), by(rung)];
-  const prepare: (fake: OpenCloudApp['fake']) => void = ({ group }) => group.roles.push(...named, ...partners);
+describe.concurrent.each(Object.keys(forms) as Form[])(
+  'settings that name roles by %s still mean the same roles',
+  (form) => {
+    const { locked, guarded, powerful, rung, suspended } = roles;
+    const by = (role: FakeRole) => forms[form](role);
+    const policy = {
+      ...{ lockedRoles: [by(locked)], protectedRoles: [by(guarded)], privilegedRoles: [by(powerful)] },
+      suspension: { role: by(suspended), maxMs: 86_400_000 },
+      breaker: { enabled: false, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
+    };
+    const ladder = [10, 20, by(locked), by(powerful), by(rung)];
+    const prepare: (fake: OpenCloudApp['fake']) => void = ({ group }) => group.roles.push(...named, ...partners);
 
-  test('whatever happens to them on Roblox, with one alarm for each misfit and one event once it is resolved', ({
-    expect,
-  }) =>
-    onOpenCloud(
-      async (system) => {
-        const { fake, clock } = system;
-        const before = fake.group.roles;
-        const key = await suspender(system);
-        let members = 30_100;
-        for (const [turn, { does, misfits = [], isGone = false, isPrivate = false }] of Object.entries(turns)) {
-          const join = (held: number[]) => {
-            members += 1; // always a new member, because roles that the test itself changes would count as a lost write
-            fake.group.setMember(members, isGone ? held.filter((id) => !named.some((role) => role.id === id)) : held);
-            return members;
-          };
-          const change = (list: FakeRole[]) => {
-            fake.group.roles = list;
-            clock.skip(31_000); // longer than the roles are cached
-          };
-          const alarms = async (action: string) => {
-            const events = await system.app.store.listAudit({ action, limit: 100 });
-            return events.map(({ subject }) => subject as RoleSetting).sort();
-          };
-          const [drifts, fits] = [await alarms('configuration.drift'), await alarms('configuration.fit')];
-          const suspendedBefore = join([officer]);
-          expect(codeOf(await ask(system.url, 'suspend', key, { robloxUserId: suspendedBefore, duration: '1h' }))).toBe(
-            undefined,
-          );
-          clock.skip(1_000);
-          // Waits for all late reads, which would report the deletion of a role as a lost write.
-          await expect.poll(() => system.app.trust.reads.length).toBe(0);
-          const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
-          change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
-          if (isGone) fake.group.setMember(suspendedBefore, []);
+    test('whatever happens to them on Roblox, with one alarm for each misfit and one event once it is resolved', ({
+      expect,
+    }) =>
+      onOpenCloud(
+        async (system) => {
+          const { fake, clock } = system;
+          const before = fake.group.roles;
+          const key = await suspender(system);
+          let members = 30_100;
+          for (const [turn, { does, misfits = [], isGone = false, isPrivate = false }] of Object.entries(turns)) {
+            const join = (held: number[]) => {
+              members += 1; // always a new member, because roles that the test itself changes would count as a lost write
+              fake.group.setMember(members, isGone ? held.filter((id) => !named.some((role) => role.id === id)) : held);
+              return members;
+            };
+            const change = (list: FakeRole[]) => {
+              fake.group.roles = list;
+              clock.skip(31_000); // longer than the roles are cached
+            };
+            const alarms = async (action: string) => {
+              const events = await system.app.store.listAudit({ action, limit: 100 });
+              return events.map(({ subject }) => subject as RoleSetting).sort();
+            };
+            const [drifts, fits] = [await alarms('configuration.drift'), await alarms('configuration.fit')];
+            const suspendedBefore = join([officer]);
+            expect(
+              codeOf(await ask(system.url, 'suspend', key, { robloxUserId: suspendedBefore, duration: '1h' })),
+            ).toBe(undefined);
+            clock.skip(1_000);
+            // Waits for all late reads, which would report the deletion of a role as a lost write.
+            await expect.poll(() => system.app.trust.reads.length).toBe(0);
+            const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
+            change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
+            if (isGone) fake.group.setMember(suspendedBefore, []);
 
-          const isUnlisted = isGone || isPrivate;
-          for (const [caller, open] of Object.entries(callers)) {
-            await using asking = await open(system, key);
-            const { give, suspend, unsuspend } = asking;
-            const cell = [form, turn, caller];
-            const [ann, dan] = [join([trainee]), join([trainee])];
-            const [bob, cid] = [join([trainee, guarded.id]), join([officer, rung.id])];
-            const given = [await give(ann, locked.id), await give(ann, powerful.id), await give(bob, 20)];
-            expect([cell, given]).toEqual([
-              cell,
-              [
-                isUnlisted ? 'unknown_rank' : 'rank_not_allowed',
-                caller === 'shell' && !isUnlisted ? undefined : isUnlisted ? 'unknown_rank' : 'rank_not_allowed',
-                isGone ? undefined : 'member_protected',
-              ],
+            const isUnlisted = isGone || isPrivate;
+            for (const [caller, open] of Object.entries(callers)) {
+              await using asking = await open(system, key);
+              const { give, suspend, unsuspend } = asking;
+              const cell = [form, turn, caller];
+              const [ann, dan] = [join([trainee]), join([trainee])];
+              const [bob, cid] = [join([trainee, guarded.id]), join([officer, rung.id])];
+              const given = [await give(ann, locked.id), await give(ann, powerful.id), await give(bob, 20)];
+              expect([cell, given]).toEqual([
+                cell,
+                [
+                  isUnlisted ? 'unknown_rank' : 'rank_not_allowed',
+                  caller === 'shell' && !isUnlisted ? undefined : isUnlisted ? 'unknown_rank' : 'rank_not_allowed',
+                  isGone ? undefined : 'member_protected',
+                ],
+              ]);
+              expect([cell, await give(cid, 10)]).toEqual([cell, undefined]);
+              expect([cell, fake.group.held(cid)]).toEqual([cell, isPrivate ? [rung.id, trainee] : [trainee]]);
+              expect([cell, await suspend(dan)]).toEqual([cell, isUnlisted ? 'configuration_misfit' : undefined]);
+              if (isUnlisted) continue;
+              expect([cell, fake.group.held(dan)]).toEqual([cell, [suspended.id]]);
+              expect([cell, await unsuspend(dan), fake.group.held(dan)]).toEqual([cell, undefined, [trainee]]);
+            }
+            expect(codeOf(await ask(system.url, 'unsuspend', key, { robloxUserId: suspendedBefore }))).toBe(undefined);
+            expect([turn, fake.group.held(suspendedBefore)]).toEqual([
+              turn,
+              isPrivate ? [suspended.id, officer] : [officer],
             ]);
-            expect([cell, await give(cid, 10)]).toEqual([cell, undefined]);
-            expect([cell, fake.group.held(cid)]).toEqual([cell, isPrivate ? [rung.id, trainee] : [trainee]]);
-            expect([cell, await suspend(dan)]).toEqual([cell, isUnlisted ? 'configuration_misfit' : undefined]);
-            if (isUnlisted) continue;
-            expect([cell, fake.group.held(dan)]).toEqual([cell, [suspended.id]]);
-            expect([cell, await unsuspend(dan), fake.group.held(dan)]).toEqual([cell, undefined, [trainee]]);
-          }
-          expect(codeOf(await ask(system.url, 'unsuspend', key, { robloxUserId: suspendedBefore }))).toBe(undefined);
-          expect([turn, fake.group.held(suspendedBefore)]).toEqual([
-            turn,
-            isPrivate ? [suspended.id, officer] : [officer],
-          ]);
 
-          const settings = isPrivate ? entries.filter(needsGivableRole) : misfits.includes(form) ? entries : [];
-          const texts = settings.map(() => expect.stringMatching(/^(group|policy)\.[\w.]+ names /));
-          const ready = await send(`${system.url}/readyz`, {});
-          expect([ready.status, (ready.json as { misfits?: string[] }).misfits ?? []]).toEqual([200, texts]);
-          const failed = (await groupFindings(system.app, system.call())).filter(({ grade }) => grade === 'FAIL');
-          expect(failed.map(({ text }) => text)).toEqual(texts);
-          await expect.poll(() => alarms('configuration.drift')).toEqual([...drifts, ...settings].sort());
-          change(before);
-          expect((await system.rank(join([trainee]), { newRankId: 20 })).status).toBe(200);
-          await expect.poll(() => alarms('configuration.fit')).toEqual([...fits, ...settings].sort());
-          expect(await alarms('configuration.drift')).toEqual([...drifts, ...settings].sort());
-        }
-      },
-      { ladder, policy, prepare, scopes },
-    )());
-});
+            const settings = isPrivate ? entries.filter(needsGivableRole) : misfits.includes(form) ? entries : [];
+            const texts = settings.map(() => expect.stringMatching(/^(group|policy)\.[\w.]+ names /));
+            const ready = await send(`${system.url}/readyz`, {});
+            expect([ready.status, (ready.json as { misfits?: string[] }).misfits ?? []]).toEqual([200, texts]);
+            const failed = (await groupFindings(system.app, system.call())).filter(({ grade }) => grade === 'FAIL');
+            expect(failed.map(({ text }) => text)).toEqual(texts);
+            await expect.poll(() => alarms('configuration.drift')).toEqual([...drifts, ...settings].sort());
+            change(before);
+            expect((await system.rank(join([trainee]), { newRankId: 20 })).status).toBe(200);
+            await expect.poll(() => alarms('configuration.fit')).toEqual([...fits, ...settings].sort());
+            expect(await alarms('configuration.drift')).toEqual([...drifts, ...settings].sort());
+          }
+        },
+        { ladder, policy, prepare, scopes },
+      )());
+  },
+);
 
 /** The setting of each entry that names one of these roles. */
 const entries: RoleSetting[] = [
@@ -228,7 +231,7 @@ function ask(url: string, operation: string, key: string, body: unknown) {
 }
 
 test(
-  'a suspension whose role, and a rung of the ladder, are deleted still ends with exactly the previous roles',
+  'a suspension restores exactly the previous roles even if its role and a rung of the ladder have been deleted',
   onOpenCloud(
     async (system) => {
       const { fake, clock, url } = system;
@@ -252,7 +255,7 @@ test(
 );
 
 test(
-  'a ceiling that names a role follows its rank, and refuses every change once the role is gone, and /readyz fails',
+  'a ceiling that names a role follows its rank; once the role is gone, every change is refused and /readyz fails',
   onOpenCloud(
     async ({ fake, clock, rank, url }) => {
       fake.group.setMember(ann, [trainee]);

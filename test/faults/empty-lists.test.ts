@@ -27,7 +27,7 @@ describe.each([
   );
 });
 
-test.each(['roles', 'memberships'] as const)('%s whose list is missing once are read again', (operation) =>
+test.each(['roles', 'memberships'] as const)('%s are read again if their list is missing once', (operation) =>
   onOpenCloud(async ({ fake, clock, rank }) => {
     clock.skip(longMs);
     fake.faults.add({ operation, kind: 'body', body: '{}' });

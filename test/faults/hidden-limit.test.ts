@@ -29,7 +29,7 @@ async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {
   }
 }
 
-test('in a long burst, a limit that no header reports refuses less than a twentieth of the calls', async () => {
+test('in a long burst, a limit that no header reports refuses fewer than a twentieth of the calls', async () => {
   expect(
     await burst(({ budgets }) => {
       budgets.hidden = { burst: 12, perSecond: 4 };

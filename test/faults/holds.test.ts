@@ -100,7 +100,7 @@ async function changeAs(
 }
 
 test.concurrent(
-  'a suspended member loses all roles, can be ranked by no game, and gets exactly the previous roles back',
+  'a suspended member loses all roles, cannot be ranked by any game, and gets exactly the previous roles back',
   withHolds(async ({ suspend, hold, held, pass, ask, app }) => {
     const { change } = await suspend(ann, { forMs: 600_000 });
     expect(change.message).toMatch(/^Ann \(20001\) is suspended until .* UTC as Recruit \(rank 1\), was Captain/);
@@ -124,7 +124,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a temporary rank is taken back at its end, and a change of the member before that ends it',
+  'a temporary rank is taken back at its end, and an earlier change to the member ends it',
   withHolds(async ({ temporarily, hold, held, pass, ask }) => {
     await temporarily(20, 600_000);
     expect(held()).toEqual([officer]);
@@ -193,7 +193,7 @@ const scenarios: Record<
     state: 'superseded',
     roles: [captain],
   },
-  'an previous role is deleted: the others are given back': {
+  'a previous role is deleted: the others are given back': {
     events: ({ fake }) => {
       fake.group.roles = fake.group.roles.filter(({ id }) => id !== officer);
     },
@@ -241,7 +241,7 @@ const scenarios: Record<
     state: 'ended',
     roles: before,
   },
-  'the write of the return gets no response: it is reconciled by a read, and made once': {
+  'the write that gives a role back gets no response: it is reconciled by a read, and made only once': {
     events: ({ fake }) => fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after', times: 6 }),
     state: 'ended',
     roles: before,
@@ -260,7 +260,7 @@ test.concurrent.each(Object.entries(scenarios))('during a suspension, %s', (_, {
 );
 
 test.concurrent(
-  'a refused return is stuck, with an event and a log line; it is retried after an hour, and at once after a reload',
+  'a refused return becomes stuck, with an event and a log line; it is retried after an hour, and at once after a reload',
   withHolds(async ({ suspend, pass, hold, held, fake, reload, app, logLines }) => {
     for (const retry of [() => pass(60 * minute), reload]) {
       fake.group.setMember(ann, [officer, captain]);
@@ -282,7 +282,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'of two simultaneous suspensions, one begins; it can be extended, and lifting it restores exactly the previous roles',
+  'of two simultaneous suspensions, only one begins; it can be extended, and lifting it restores exactly the previous roles',
   withHolds(async ({ suspend, hold, held, pass, app, clock }) => {
     const both = await Promise.all([suspend(), suspend()]);
     expect(both.map(({ change }) => change.code).toSorted()).toEqual(['already_suspended', null]);
@@ -337,7 +337,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an undo of the suspension lifts it',
+  'undoing a suspension lifts it',
   withHolds(async ({ suspend, hold, held, pass, app, clock }) => {
     const { change } = await suspend();
     await pass(minute);
@@ -384,7 +384,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a temporary rank that a change ended is in force again once the change is undone; past its end, the previous roles are restored at once',
+  'undoing a change that ended a temporary rank reinstates it or, past its end, restores the previous roles at once',
   withHolds(async (system) => {
     const { temporarily, hold, held, pass, ask } = system;
     for (const isPast of [false, true]) {

@@ -49,7 +49,7 @@ function onManualClock(
 }
 
 test.concurrent(
-  'the first change after a start and after a reload is verified by one more read once reads can no longer lag; the next is not',
+  'the first change after a start or reload, but not the next one, is verified by a read once reads can no longer lag',
   onManualClock(async ({ ask, reads, clock, reload, fake }) => {
     for (const [first, second] of [
       [ann, bob],
@@ -189,7 +189,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'of refusals that a script repeats for one member, only the last one is verified',
+  'of repeated refusals for one member, only the last one is verified',
   onManualClock(async ({ ask, reads, clock, fake }) => {
     fake.faults.add({ operation: 'assign', kind: 'status 403', times: 5 });
     for (let tries = 0; tries < 5; tries += 1) expect((await ask(ann)).status).toBe(403);
@@ -246,7 +246,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a member who has since been changed again or left proves nothing',
+  'a member who has since been changed again, or has left, proves nothing',
   onManualClock(async ({ ask, reads, clock, fake, alarms }) => {
     expect((await ask(ann)).status).toBe(200);
     expect((await ask(ann, { newRankId: 50 })).status).toBe(200);

@@ -80,7 +80,7 @@ describe('while roles are cached, no change goes above a ceiling', () => {
     },
   };
 
-  test.each(Object.keys(entryPoints))('%s', (entryPoint) =>
+  test.each(Object.keys(entryPoints))('not even through %s', (entryPoint) =>
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
@@ -149,7 +149,7 @@ test.each(['list', 'alone'] as const)(
 );
 
 test.each(['list', 'alone'] as const)(
-  'nor does a step, an undo or a return give a role that Roblox shows with two ranks (%s is stale)',
+  'no step, undo or return gives a role that Roblox shows with two ranks (%s is stale)',
   (isBehind) =>
     onOpenCloud(
       async (system) => {
@@ -301,7 +301,7 @@ test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
   },
 );
 
-test('a list of members confirms the roles once per two seconds, not once per member', () =>
+test('a change to a list of members confirms the roles once per two seconds, not once per member', () =>
   onOpenCloud(async ({ app, fake, clock }) => {
     const members = Array.from({ length: 20 }, (_, line) => ({ line, rankeeId: 6_000 + line, rankeeName: '' }));
     for (const { rankeeId } of members) fake.group.setMember(rankeeId, [trainee]);
@@ -340,7 +340,7 @@ describe('a refusal because the acting account ranks too low is not repeated fro
     )());
 });
 
-test('a member who loses the role that a list selects before their turn is refused', () =>
+test('a member who loses the role by which a list selects members, before their turn, is refused', () =>
   onOpenCloud(async ({ app }) => {
     const command = { step: undefined, request, holding: trainee, command: 'rankd rank set', by: operator.by };
     const members = [bob, eve].map((rankeeId) => ({ rankeeId, rankeeName: '' }));

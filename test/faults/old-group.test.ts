@@ -31,7 +31,7 @@ describe('rank 1', () => {
   );
 
   test(
-    'is the base role if the configuration says so',
+    'is the base role if so configured',
     onOpenCloud(
       async (system) => {
         expect((await system.rank(rita, { newRankId: 1 })).status).toBe(200);

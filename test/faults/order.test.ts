@@ -9,7 +9,7 @@ const { trainee, officer, captain } = sampleRoles;
 /** rankd's limit on concurrent requests for each operation. */
 const maxConcurrency = 64;
 
-test('changes of one member are written one at a time, in order of arrival', () =>
+test('changes to one member are written one at a time, in order of arrival', () =>
   onOpenCloud(
     async (system) => {
       const { fake, app } = system;

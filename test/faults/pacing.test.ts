@@ -223,7 +223,7 @@ describe('the pause that the platform asks for', () => {
 });
 
 describe('the budget is the one that the platform reports', () => {
-  test('if it is smaller than the documented one: rankd uses it up, then refuses further changes, and the platform refuses no call', () =>
+  test('even if smaller than documented: rankd uses it up, then refuses further changes, and the platform refuses no call', () =>
     onOpenCloud(
       async (system) => {
         const members = addMembers(system, 10);
@@ -237,7 +237,7 @@ describe('the budget is the one that the platform reports', () => {
       { fake: { limits: { memberships: smallLimit, assign: 300, unassign: 300 } } },
     )());
 
-  test('if it is larger: more than the documented 300 a minute succeed', () =>
+  test('even if larger: more than the documented 300 calls a minute succeed', () =>
     onOpenCloud(
       async (system) => {
         const { app, call, fake } = system;
@@ -359,7 +359,7 @@ describe('when keys exceed the budget', () => {
     return (await Promise.all([...keys, keepAsking('single', 19_300)])).flat();
   }
 
-  test('nearly all of the budget becomes changes, and Roblox refuses no call', () => {
+  test('nearly all of the budget goes into changes, and Roblox refuses no call', () => {
     for (let from = budget.windowMs; from < windows * budget.windowMs; from += budget.windowMs) {
       const isDone = ({ status, endedAt }: Asked) =>
         status === 200 && endedAt >= from && endedAt < from + budget.windowMs;
@@ -384,14 +384,14 @@ describe('when keys exceed the budget', () => {
     expect(refused.filter((one) => asked.some((other) => isPassedBy(one, other)))).toEqual([]);
   });
 
-  test('a single change of another key does not wait longer than its own calls take', () => {
+  test('a single change with another key does not wait longer than its own calls take', () => {
     const waits = asked.filter(({ key }) => key === 'single').map(({ at, endedAt }) => endedAt - at);
     expect(waits.length).toBeGreaterThan(8);
     expect(Math.max(...waits)).toBeLessThanOrEqual(1_000);
   });
 });
 
-test('while Roblox hangs, 200 simultaneous Discord commands are acknowledged, and each reply says whether the change was made', async () => {
+test('while Roblox hangs, 200 simultaneous Discord commands are acknowledged, and each reply reports whether it succeeded', async () => {
   const clock = new ManualClock(Date.now());
   await using at = await startFakeDiscord();
   const { discord } = at;

@@ -408,7 +408,7 @@ test(
 );
 
 test(
-  'any number of changes that cannot be reconciled here do not delay others',
+  'changes that cannot be reconciled here do not delay others, however many there are',
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200); // its responses report the budget

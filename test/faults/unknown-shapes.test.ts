@@ -13,14 +13,14 @@ const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
 /** Longer than any of the group's data is cached. */
 const longMs = 61_000;
 
-describe('scopes of the key in an unknown shape', () => {
+describe('key scopes in an unknown shape', () => {
   test.each([
     ['none', []],
     ['no list', { group: 'write' }],
     ['the operation in the name', [{ name: 'group:write', operations: null }]],
     ['no operations', [{ name: 'group', operations: null }]],
     ['no objects', ['group:write']],
-  ])('(%s) refuse no change', (_what, oddScopes) =>
+  ])('(%s) cause no change to be refused', (_what, oddScopes) =>
     onOpenCloud(
       async (system) => {
         expect((await system.rank(bob)).status).toBe(200);
@@ -116,7 +116,7 @@ test.each([{ ladder: [10, 20, 50] }, {}])(
     )(),
 );
 
-test('the base role that the list omits has its real name once it can be read', () =>
+test('a base role that the list omits gets its real name once it can be read', () =>
   onOpenCloud(
     async ({ app, call, clock }) => {
       const nameOfBase = async () =>
@@ -210,7 +210,7 @@ describe('a role that the list lacks', () => {
       },
     )());
 
-  test('is reported if changes really remove it, and then no change begins', () =>
+  test('is reported if changes do remove it, and no further change begins', () =>
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -286,7 +286,7 @@ test('a group that Roblox has locked is not reported as a refused key, and the k
 
 describe('/readyz, which anyone may request', () => {
   test.each(['memberships', 'roles', 'introspect'] as const)(
-    'does not make rankd call Roblox repeatedly while %s fail, and its answer does not change',
+    'does not make rankd call Roblox repeatedly while %s fail, and its response does not change',
     (operation) =>
       onOpenCloud(async (system) => {
         const { fake, clock } = system;

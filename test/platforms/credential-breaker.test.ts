@@ -81,7 +81,7 @@ describe('a credential that works', () => {
 });
 
 describe('a refused write', () => {
-  test('checks the credential at most every ten seconds, even if the platform does not report its state', async () => {
+  test('triggers a check of the credential at most every ten seconds, even if the platform does not report its state', async () => {
     const { clock, state, breaker } = breakerUnderTest();
     state.failure = refusedKey();
     const checks: number[] = [];
@@ -124,7 +124,7 @@ describe('a dead credential', () => {
     expect(reports).toEqual([expect.stringContaining(what)]);
   });
 
-  test('is checked by one of many callers, with a backoff of up to a minute', async () => {
+  test('is checked by only one of many callers, with a backoff of up to a minute', async () => {
     const { clock, state, use } = breakerUnderTest();
     state.failure = refusedKey();
     state.credential = { state: 'disabled' };
@@ -169,7 +169,7 @@ describe('a dead credential', () => {
     }
   });
 
-  test('does not count as working again because of an earlier call', async () => {
+  test('does not count as working again because an earlier call succeeds', async () => {
     const { state, breaker, use } = breakerUnderTest();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     state.answered = answered;

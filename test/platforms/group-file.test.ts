@@ -14,7 +14,7 @@ beforeEach(() => {
   file = join(tempDir(), 'mine.yaml');
 });
 
-test('a group file is read, and the roles of every group are added', () => {
+test('a group file is read, and the roles that every group has are added', () => {
   expect(loadGroupFile(fixture)).toEqual({
     id: 4242,
     name: 'Night Shift Rangers',
@@ -54,7 +54,7 @@ test('the owner may be listed among the members, and may be the acting account',
   expect(seed.members).toEqual([{ userId: 1, roleIds: [10_255, 10_005] }]);
 });
 
-test('rank 1 of a member means the custom role of rank 1; a base role is added if none is marked', () => {
+test('for a member, rank 1 means the custom role of rank 1, and a base role is added if none is marked', () => {
   const seed = load(
     `${head}roles: [{ name: Recruit, rank: 1, base: false }]\nacting_account: 2\nmembers: [{ id: 2, roles: [1] }]\n`,
   );
@@ -66,7 +66,7 @@ test('rank 1 of a member means the custom role of rank 1; a base role is added i
   expect(seed.members).toEqual([{ userId: 2, roleIds: [10_001] }]);
 });
 
-test('all wrong values are reported together, each with its position', () => {
+test('all invalid values are reported together, each with its position', () => {
   const text =
     'name: ""\nroles:\n  - { name: A, rank: 256 }\n  - { nam: B, rank: 2, id: 12 }\nacting_account: 2\nmembers: [{ id: "9", roles: 3 }]\n';
   expect(problems(text)).toEqual([

@@ -138,7 +138,7 @@ test.each([
   expect(await platform.role(7, callIn(5_000))).toMatchObject({ powers: power === undefined ? [] : [power] });
 });
 
-test('an endless list of roles is read until a page has no new role', async () => {
+test('an endless list of roles is read only until a page has no new role', async () => {
   const [owner] = (await platform.roles(callIn(5_000))).filter(({ kind }) => kind === 'owner');
   const role = { id: String(owner?.id), displayName: 'Owner', rank: 255 };
   for (let page = 1; page < 50; page += 1) {
@@ -168,7 +168,7 @@ describe('the base role', () => {
   ];
   const unclear = [base, recruit].sort((a, b) => a - b).map((id) => ['unclear', id]);
 
-  test('is listed before the other role of rank 1; the public list marks it, and is read once', async () => {
+  test('is identified by the public list, which is read once, and is listed before the other role of rank 1', async () => {
     const baseRoleMemory = memory();
     platform = platformOn(fake, { baseRoleMemory });
     expect(await rankOne()).toEqual(found);
@@ -188,7 +188,7 @@ describe('the base role', () => {
     expect(baseRoleMemory.stored()).toBe(base);
   });
 
-  test('is the only role of rank 1, without a request, even after a second one is added', async () => {
+  test('is the only role of rank 1 without any request, and remains so after a second one is added', async () => {
     fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
     expect(await rankOne()).toEqual([['base', base]]);
     fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
@@ -218,7 +218,7 @@ describe('the base role', () => {
     },
   );
 
-  test('is also derived from members who list it like other roles: it is the one that all of them hold', async () => {
+  test('is also derived if members list it like other roles, as the one that all of them hold', async () => {
     fake.hasPublicRoles = false;
     fake.rolesField = 'withBase';
     const baseRoleMemory = memory();
@@ -255,7 +255,7 @@ describe('the base role', () => {
     expect(baseRoleMemory.stored()).toBe(base);
   });
 
-  test('is unknown, not guessed, if nothing shows it, and Roblox is asked again only after half a minute', async () => {
+  test('stays unknown if nothing shows it, and is looked up again only after half a minute', async () => {
     const clock = new SkippableClock();
     platform = platformOn(fake, { clock });
     fake.rolesField = 'absent';
@@ -277,7 +277,7 @@ describe('the base role', () => {
     expect(await rankOne(platformOn(fake, { baseRoleMemory: { find: fail, store: fail } }))).toEqual(found);
   });
 
-  test('leaves most of a short deadline to later calls while the public list does not respond', async () => {
+  test('is found early enough to leave most of a short deadline to later calls, even if the public list does not respond', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     const call = callIn(1_000);
     expect(await rankOne(platform, call)).toEqual(found);
@@ -285,7 +285,7 @@ describe('the base role', () => {
     expect(await platform.getMember(1002, call)).toMatchObject({ roleIds: [officer] });
   });
 
-  test('makes callers wait only a few seconds for the public list, however much time is left', async () => {
+  test('is found after waiting only a few seconds for the public list, however much time is left', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     platform = platformOn(fake, { tuning: { ...tuning, publicRolesTimeoutMs: 100 } });
     const begun = pacedTime.monotonic();
@@ -348,14 +348,14 @@ describe('a member', () => {
     expect(await platform.roles(callIn(1_000))).toMatchObject([{ id: 5, rank: 0, kind: 'guest' }, { id: 6 }]);
   });
 
-  test('is not searched further once a page repeats', async () => {
+  test('is not searched for further once a page repeats', async () => {
     const body = '{"groupMemberships":[],"nextPageToken":"more"}';
     fake.faults.add({ operation: 'memberships', kind: 'body', body, times: 50 });
     expect(await platform.getMember(1001, callIn(1_000))).toBeUndefined();
     expect(fake.journal.requests('memberships')).toHaveLength(2);
   });
 
-  test('is not searched on endless empty pages', async () => {
+  test('is not searched for on endless empty pages', async () => {
     const empty = '{"groupMemberships":[],"nextPageToken":"';
     for (let page = 0; page < 50; page += 1)
       fake.faults.add({ operation: 'memberships', kind: 'body', body: `${empty}${page}"}` });
@@ -397,7 +397,7 @@ describe('the credential', () => {
     expect(await check()).not.toHaveProperty('expiresAt');
   });
 
-  test('is disabled, expired or unknown', async () => {
+  test('is reported as disabled, expired or invalid', async () => {
     fake.credential.expired = true;
     expect(await check()).toMatchObject({ state: 'expired' });
     fake.credential.enabled = false;
@@ -463,14 +463,11 @@ describe.each(faults)('%s', (kind) => {
   );
 });
 
-test.each(unreadable)(
-  '%s as the response to a write: the write counts as accepted, and is not retried',
-  async (kind) => {
-    fake.faults.add({ operation: 'assign', kind, when: 'after', times: 999 });
-    expect(await platform.assignRole(assign, callIn(1_000))).toBeUndefined();
-    expect(fake.journal.requests('assign')).toHaveLength(1);
-  },
-);
+test.each(unreadable)('a write whose response is %s counts as accepted and is not retried', async (kind) => {
+  fake.faults.add({ operation: 'assign', kind, when: 'after', times: 999 });
+  expect(await platform.assignRole(assign, callIn(1_000))).toBeUndefined();
+  expect(fake.journal.requests('assign')).toHaveLength(1);
+});
 
 test.each<[FaultKind, string]>([
   ['hang', 'it does not respond in time'],
@@ -510,12 +507,12 @@ describe('a write', () => {
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
   });
 
-  test('to a closed port is known not to be carried out', async () => {
+  test('to a closed port is known not to have been carried out', async () => {
     const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: unhurried }); // port 0 has no listener
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 
-  test('whose connection breaks before it is established is known not to be carried out', async () => {
+  test('whose connection breaks before it is established is known not to have been carried out', async () => {
     const rude = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void rude.close());
@@ -525,7 +522,7 @@ describe('a write', () => {
   });
 
   test.each(['ENOTFOUND', 'EAI_AGAIN'])(
-    'to a host without an address (%s) is known not to be carried out',
+    'to a host without an address (%s) is known not to have been carried out',
     async (code) => {
       const unresolved = (...args: unknown[]) => {
         const answer = args.at(-1) as (error: Error) => void;
@@ -582,7 +579,7 @@ test.each<[string, tries: number | 'many']>([
 });
 
 describe("the platform's budget", () => {
-  test('begins with the documented limit of each operation', () => {
+  test('starts with the documented limit of each operation', () => {
     const limits = Object.fromEntries(platform.pace().map(({ operation, limit }) => [operation, limit]));
     expect(limits).toMatchObject({ group: 150, roles: 300, memberships: 300, assign: 300, unassign: 300 });
   });
@@ -598,7 +595,7 @@ describe("the platform's budget", () => {
     expect(fake.journal.entries).toEqual([]);
   });
 
-  test('is the reason for a refusal if no time is left after a 429', async () => {
+  test('is given as the reason for a refusal if no time is left after a 429', async () => {
     fake.latencyMs = 200;
     fake.faults.add({ operation: 'memberships', kind: 'status 429' });
     platform = platformOn(fake, { tuning: { backOffMs: 0, shortestTryMs: 300 } });
@@ -663,7 +660,7 @@ describe("the platform's budget", () => {
     await small.close();
   });
 
-  test('is tried with a backoff that all callers share after 429s without retry-after', async () => {
+  test('is retried with a backoff that all callers share after 429s without retry-after', async () => {
     fake.faults.add({ operation: 'memberships', kind: 'status 429', times: 999 });
     platform = platformOn(fake, { tuning: { backOffMs: 100, maxBackOffMs: 10_000, shortestTryMs: 10 } });
     await Promise.all(Array.from({ length: 10 }, () => codeOf(platform.getMember(1001, callIn(1_500)))));
@@ -689,7 +686,7 @@ describe('a reservation for writes', () => {
     await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000));
   });
 
-  test('is for all writes of a kind, or for none', async () => {
+  test('covers all writes of a kind or none', async () => {
     expect(await codeOf(reserved('unassign', 'unassign', 'unassign'))).toBe('platform_busy');
     using _both = await reserved('unassign', 'unassign');
     expect(await codeOf(reserved('unassign'))).toBe('platform_busy');
@@ -710,7 +707,7 @@ describe('a reservation for writes', () => {
     expect(fake.journal.writes(1001)).toHaveLength(3);
   });
 
-  test('does not delay reads, even if it has all slots that one lane can get', async () => {
+  test('does not delay reads, even if it holds all slots that one lane can get', async () => {
     using _all = await platform.reserve(new Array<WriteKind>(270).fill('assign'), callIn(30_000));
     expect(await platform.getMember(1001, callIn(1_000))).toMatchObject({ userId: 1001 });
   });
@@ -744,7 +741,7 @@ describe('the key', () => {
     }
   });
 
-  test('is not even partly in an error if a response that is not JSON begins with it', async () => {
+  test('is not even partly included in an error if a response that is not JSON begins with it', async () => {
     fake.faults.add({ operation: 'any', kind: 'body', body: `${fake.apiKey} is unknown`, times: 999 });
     const error = await failure(platform.group(callIn(25)));
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(fake.apiKey.slice(0, 8));
@@ -753,7 +750,7 @@ describe('the key', () => {
 
   const odd = 'Zm+Fr/ZQ==';
   test.each([
-    ['as it is', odd],
+    ['without escapes', odd],
     ['with slashes escaped', odd.replaceAll('/', '\\/')],
     ['with other characters escaped', odd.replaceAll('+', '\\u002B').replaceAll('=', '\\u003d')],
     ['escaped from end to end', odd.replaceAll(/./g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`)],

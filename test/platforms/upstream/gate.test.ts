@@ -46,7 +46,7 @@ function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000, burs
 }
 
 describe('the pace of the budget', () => {
-  test('a burst within the budget starts at once, further calls as slots come free', async () => {
+  test('a burst within the budget starts at once, and further calls start as slots become free', async () => {
     const { clock, enterMany, startTimes } = gateUnderTest();
     enterMany(3);
     await clock.advance(2_000);
@@ -387,7 +387,7 @@ describe('the order of calls', () => {
     expect(started.at(-1)?.name).toBe('last');
   });
 
-  test('a lane is heavy for its calls within about a window, not for older ones', async () => {
+  test('a lane counts as heavy because of its calls within about a window, not because of older ones', async () => {
     const { clock, enterMany, startTimes } = gateUnderTest({ limit: 20 });
     enterMany(18);
     await clock.advance(20_000);

@@ -116,7 +116,7 @@ test('slots for the expected demand of other nodes are left to them until the wi
   expect(free(shared, 9_900)).toBe(0);
 });
 
-test('calls in flight of a dead node drop out of the count', () => {
+test('the calls in flight of a dead node are no longer counted', () => {
   const shared = account();
   grant(shared, 0, { node: 'gone', inFlight: 3, waiting: 0, asks: [] });
   grant(shared, 1_000, { node: 'a', inFlight: 1, waiting: 0, asks: [] });
@@ -159,7 +159,7 @@ test('an account in an unknown state lets one call start, whose response reports
   expect(ask(unreported, 10_000, { count: 9 })).toBe(4);
 });
 
-test('after an account is lost, one call of the first node starts, and no call of another node', () => {
+test('after an account is lost, the first node can start one call, and no other node can start any', () => {
   const shared = account(20);
   for (let times = 0; times < 5; times += 1) countsAsHeavy(shared, 0, { lane: 'game', node: 'a' });
   ask(shared, 0, { node: 'a', count: 5 });

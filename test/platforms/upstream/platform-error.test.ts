@@ -8,7 +8,7 @@ const write = (status: number, body: string, retryAfterMs?: number) =>
   platformError({ status, body, retryAfterMs }, { isWrite: true });
 const html = '<!DOCTYPE html><html><body>Access denied</body></html>';
 
-describe('the error for a response of the platform', () => {
+describe('the platform error', () => {
   test.each([
     [401, '{"errors":[{"code":0,"message":"Invalid API Key"}]}', 'platform_credential'],
     [403, v2('PERMISSION_DENIED', 'no'), 'above_acting_account'],
@@ -39,7 +39,7 @@ describe('the error for a response of the platform', () => {
     [500, v2('INTERNAL', 'oops'), 'outcome_unknown'],
     [501, v2('NOT_IMPLEMENTED', 'no'), 'outcome_unknown'],
     [503, html, 'outcome_unknown'],
-  ])('is for a write with %i %s: %s', (status, body, code) => {
+  ])('for a write answered with %i %s is %s', (status, body, code) => {
     expect(write(status, body).code).toBe(code);
   });
 
@@ -53,7 +53,7 @@ describe('the error for a response of the platform', () => {
     [409, '', 'platform_unavailable'],
     [500, html, 'platform_unavailable'],
     [503, '', 'platform_unavailable'],
-  ])('is for a read with %i %s: %s', (status, body, code) => {
+  ])('for a read answered with %i %s is %s', (status, body, code) => {
     expect(read(status, body).code).toBe(code);
   });
 
@@ -71,12 +71,12 @@ describe('the error for a response of the platform', () => {
     expect(isTransient({ status: 401, body: v2('X', 'try again') })).toBe(false);
   });
 
-  test('has the wait that the platform requests', () => {
+  test('includes the wait that the platform requests', () => {
     expect(read(429, '', 7_000).retryAfterMs).toBe(7_000);
     expect(read(503, '', 9_000).retryAfterMs).toBe(9_000);
   });
 
-  test('of a denied change names the permissions that the operator should check', () => {
+  test('for a denied change names the permissions that the operator should check', () => {
     const { message } = write(403, v2('PERMISSION_DENIED', 'no'));
     expect(message).toContain('Manage lower-ranked member ranks');
     expect(message).toContain('rank above');

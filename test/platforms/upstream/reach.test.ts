@@ -11,7 +11,7 @@ function reachAt(startMs: number) {
   return { clock, reach: new Reach(() => clock.now) };
 }
 
-test('a host that never responded is unreached after one failure, any other host after two', () => {
+test('a host that never responded counts as unreached after one failure, and any other host after two', () => {
   const { reach } = reachAt(0);
   reach.failed(users, error);
   expect(reach.state()).toMatchObject({ unreached: [{ host: 'users.roblox.com', since: 0, error }], reached: [] });
@@ -23,7 +23,7 @@ test('a host that never responded is unreached after one failure, any other host
   expect(reach.state()).toMatchObject({ unreached: [{ host: 'users.roblox.com' }], reached: [] });
 });
 
-test('a host that is not called again is unreached for ten minutes only, and is not reported as reached', () => {
+test('a host that is not called again counts as unreached for only ten minutes, and is not reported as reached', () => {
   const { clock, reach } = reachAt(0);
   reach.failed(users, error);
   clock.now = 9 * minuteMs;

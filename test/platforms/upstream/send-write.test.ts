@@ -54,7 +54,7 @@ test('a write is not sent if less than a second of the lease is left once the co
   expect(received).toEqual([]);
 });
 
-test('a process that was suspended at the moment of a write notices it right afterwards', async () => {
+test('a process that was suspended at the moment of a write notices right afterwards', async () => {
   const { url, received } = await receiver();
   const leases = [5_000, 5_000, 0];
   const noteLate = vi.fn();
@@ -73,7 +73,7 @@ test('a write in flight is aborted when the lease ends, and may have been carrie
   await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
 });
 
-test('a failure before the write is sent throws RequestNotSent, a later one does not', async () => {
+test('a failure before the write is sent throws RequestNotSent; a later one does not', async () => {
   const silent = await receiver({ isSilent: true });
   const before = send(silent.url, () => 5_000, { signal: AbortSignal.abort() });
   await expect(before).rejects.toBeInstanceOf(RequestNotSent);

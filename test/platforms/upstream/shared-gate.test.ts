@@ -90,7 +90,7 @@ test('a heavy lane is heavy at every node', async () => {
   expect(await startsOf(west, 'modest', 2)).toBe(2);
 });
 
-test('a reserved slot is spent at once, and free for all nodes once it is released', async () => {
+test('a reserved slot counts as spent at once, and is free for all nodes once it is released', async () => {
   const { clock, east, west, callOf, startsOf } = twoNodes();
   const slots = [1, 2, 3].map(() => east.reserve(callOf('game', 20_000)));
   await clock.advance(100);

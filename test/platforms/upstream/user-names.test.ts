@@ -22,7 +22,7 @@ function names() {
   return { clock, asked, find };
 }
 
-test('a thousand concurrent look-ups of one name share one request', async () => {
+test('a thousand concurrent lookups of one name share one request', async () => {
   const { asked, find } = names();
   const found = await find(...Array.from({ length: 1_000 }, () => 'Builderman'));
   expect(new Set(found)).toEqual(new Set([10]));
@@ -35,7 +35,7 @@ test('names requested within a tenth of a second share one request, up to fifty 
   expect(asked.map((batch) => batch.length)).toEqual([50, 50, 20]);
 });
 
-test('a key that floods the look-up delays no other key, and never uses up the requests of a minute', async () => {
+test('a key that floods the lookup delays no other key, and never exceeds the requests allowed per minute', async () => {
   const clock = new ManualClock();
   const askedAt: number[] = [];
   const users = new UserNames({
@@ -172,7 +172,7 @@ test.each([
 );
 
 test.each(['status 404', 'status 410'] as const)(
-  'a name look-up is not retried after %s, and the error names the setting of the address',
+  'a name lookup is not retried after %s, and the error names the setting for the address',
   (kind) =>
     onOpenCloud(async ({ app: { platform }, call, fake }) => {
       fake.faults.add({ operation: 'userNames', kind, times: 100 });
