@@ -16,19 +16,19 @@ import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 const requestTimeoutMs = 5_000;
 const dayMs = 86_400_000;
 /**
- * With fewer days left, renewal has probably failed: Let's Encrypt's certificates are renewed a month before they
+ * If fewer days are left, renewal has probably failed: Let's Encrypt certificates are renewed a month before they
  * expire (https://letsencrypt.org/docs/faq/).
  */
 const soonDays = 14;
 
 interface SoughtDaemon {
-  /** The daemon's secret, from which it computes its proofs. */
+  /** The secret from which the daemon computes its proofs. */
   identity: string;
   /** Its address on this machine. */
   url: string;
 }
 
-/** Checks the public address. `daemon`: this data directory's running daemon, if any. */
+/** `daemon` is this data directory's daemon, if it is running. */
 export async function addressFindings(url: string, daemon: SoughtDaemon | undefined): Promise<Finding[]> {
   const target = new URL(url);
   const { port, protocol } = target;
@@ -49,7 +49,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   return [...findings, ...ofTls, answerFinding(visit, { daemon, isProven, isStripped: !isProven && isProof() })];
 }
 
-/** Checks that the address for Discord reaches this daemon. The daemon must refuse an unsigned request. */
+/** Checks that requests from Discord reach this daemon, which must refuse an unsigned request. */
 export async function discordAddressFinding(url: string, daemon: SoughtDaemon): Promise<Finding> {
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
@@ -65,7 +65,7 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
 }
 
 /**
- * Checks that game servers can call the port. Roblox blocks some ports:
+ * Checks that game servers can reach the port. Roblox blocks some ports:
  * https://create.roblox.com/docs/cloud-services/http-service
  */
 function portFindings(port: string): Finding[] {
@@ -104,7 +104,7 @@ interface Visit {
   distrust: string | undefined;
 }
 
-/** Sends one request. Accepts an invalid certificate, because the request contains no secret. */
+/** Accepts an invalid certificate, because the request contains no secret. */
 async function visited(
   url: string,
   headers: Record<string, string>,
@@ -182,7 +182,7 @@ function certificateFinding(
 
 const automatic = 'Caddy and the tunnels get certificates automatically';
 
-/** For each TLS error code: a detail to add to the message, and the fix. */
+/** Keyed by TLS error code: a detail to add to the message, and the fix. */
 const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]

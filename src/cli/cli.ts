@@ -25,10 +25,10 @@ import { TerminalLine, whileWaiting } from './output/terminal.ts';
 import { jsonLine, printableLines } from './output/text.ts';
 import { refuseRoot } from './refuse-root.ts';
 
-/** The variables that affect even commands that need no configuration. */
+/** Variables that matter even to commands that need no configuration. */
 const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 
-/** A command's context: its options, its output, and the parts of the application that it opens. */
+/** A command's context: its options, its output, and its access to the store, the platform and the configuration. */
 export class Cli {
   readonly io: Io;
   /** Shows the progress of slow work. */
@@ -51,8 +51,8 @@ export class Cli {
   }
 
   /**
-   * Creates a console that runs more commands in this process, and a copy of this context that uses the console's
-   * environment.
+   * Creates a console that runs further commands in this process, and a copy of this context with the console's input
+   * and output.
    */
   onConsole(): { console: Console; cli: Cli } {
     const run = this.#run;
@@ -69,7 +69,7 @@ export class Cli {
     return this.io.operator;
   }
 
-  /** The absolute path of the data directory, which may not exist yet. */
+  /** An absolute path. The directory may not exist yet. */
   get dataDir(): string {
     return this.#temporaryDir ?? this.#usualDataDir;
   }
@@ -80,7 +80,7 @@ export class Cli {
 
   /**
    * With PostgreSQL, chooses a temporary data directory if none is named and this user can't write to the default one.
-   * Ignores a store that can't be found, because the command itself reports it.
+   * Ignores an error in finding the store, because the command itself reports it.
    */
   async chooseDataDir(): Promise<void> {
     const { options, io, dataDir } = this;
@@ -105,7 +105,6 @@ export class Cli {
       this.say(`The data directory ${dataDir} was open to other users; now only its owner can enter it.`);
   }
 
-  /** Throws `no_permission` if root runs this command on another user's directory. */
   refuseRootIn(dataDir: string): void {
     refuseRoot(dataDir, this.io, this.#line);
   }
@@ -115,7 +114,7 @@ export class Cli {
     return this.#engine.operations;
   }
 
-  /** True if the database is on a server, where daemons on several machines can share it. */
+  /** True if daemons on several machines can share the database. */
   async isOnServer(): Promise<boolean> {
     return (await this.#engine.place()).isServer;
   }
@@ -125,20 +124,19 @@ export class Cli {
     return engineOf({ dataDir, clock: systemClock, server: storeFinder(configSources) });
   }
 
-  /** Prints the result: `parts`, each on separate lines, or with `--json` the document. */
+  /** Prints the result: `parts`, each starting on a new line, or with `--json` the document. */
   print(document: Record<string, unknown>, ...parts: Array<string | Shown>): void {
     const text = this.shown(parts);
     this.printAsIs(document, text && `${text}\n`);
   }
 
-  /** Formats `parts` for standard output. */
   shown(parts: Array<string | Shown>): string {
     const screen = screenOf(this.io, systemClock.now());
     const texts = parts.map((part) => (typeof part === 'string' ? printableLines(part) : part(screen)));
     return texts.filter((text) => text !== '').join('\n');
   }
 
-  /** Prints a name for scripts. On a terminal, prints it only with -q, because a message already contains it. */
+  /** Prints a name for use in scripts. On a terminal, prints it only with -q, because a message already contains it. */
   printName(document: Record<string, unknown>, name: string): void {
     this.print(document, this.io.stdoutIsTerminal && !this.options.quiet ? '' : name);
   }
@@ -149,7 +147,7 @@ export class Cli {
     this.io.stdout(this.#shape(document, text));
   }
 
-  /** Prints the result like `print`, but rejects if the output can't be written. */
+  /** Like `print`, but rejects if the output can't be written. */
   async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
     this.line.clear();
     await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));
@@ -162,13 +160,13 @@ export class Cli {
     return this.options.json ? jsonLine({ v: 1, ...document, ...resolved, ...simulated, ...warnings }) : text;
   }
 
-  /** Reports, after all other output, where the command has stored data. */
+  /** Reports where the command stored data. Called after all other output. */
   sayWhereStored(): void {
     if (this.#whereStored !== undefined) this.say(this.#whereStored);
     this.#whereStored = undefined;
   }
 
-  /** Prints a message that is not part of the result; prints nothing with -q or --json. */
+  /** Prints a message that is not part of the result. Prints nothing with -q or --json. */
   say(text: string): void {
     if (this.options.quiet || this.options.json) return;
     this.line.clear();
@@ -183,37 +181,38 @@ export class Cli {
     this.io.stderr(this.options.json ? jsonLine(document) : `${printableLines(text)}\n`);
   };
 
-  /** Reports the user, role or places that an argument resolved to; with `--json`, as `resolved` in the document. */
+  /**
+   * Reports the user, role or places that an argument resolved to. With `--json`, adds them to `resolved` in the
+   * document.
+   */
   sayResolved(text: string, facts: Record<string, unknown>): void {
     this.#resolved.push(facts);
     this.say(text);
   }
 
-  /** Warns of a problem that does not stop the command; with `--json`, as `warnings` in the document. */
+  /** Warns of a problem that does not stop the command. With `--json`, adds it to `warnings` in the document. */
   warn(problem: RankdError): void {
     const warning = `${problem.message}\ntry: ${hintOf(problem)}`;
     this.#warnings.push(this.asTyped(warning));
     this.say(`warning: ${warning}`);
   }
 
-  /** Asks a question. Resolves with the typed line. */
   async ask(question: string): Promise<string> {
     using _held = this.line.hold();
     return await this.io.ask(printableLines(question));
   }
 
-  /** Adapts the commands in the text to this command line, as `hintsAsTyped` does. */
+  /** Rewrites the commands in the text to match this command line, as `hintsAsTyped` does. */
   asTyped(text: string, { isJson = false } = {}): string {
     return hintsAsTyped(text, { ...this, isJson });
   }
 
-  /** The flags, environment and user from which the configuration is located. */
   get configSources(): ConfigLocationSources {
     const { env, cwd, user, nodeVersion: version, nodeOptions: options } = this.io;
     return { configFile: this.options.config, env, cwd, user, node: { version, options } };
   }
 
-  /** Loads the configuration. Imports the YAML parser and the schema only when called. */
+  /** Loads the configuration, and prints its warnings. Imports the YAML parser and the schema on demand. */
   async loadConfig(flags: Record<string, string> = {}): Promise<LoadedConfig> {
     const { loadConfig } = await import('../config/load.ts');
     const loaded = loadConfig({ ...this.configSources, flags });
@@ -230,8 +229,8 @@ export class Cli {
   }
 
   /**
-   * Runs `work`, which writes, on the store, without the platform. Throws `store_unavailable` if the running daemon
-   * would not see the writes. `isSimulated`: resolves with true if new keys belong to a simulated group.
+   * Runs `work`, which writes to the store and does not use the platform. Throws `store_unavailable` if the running
+   * daemon would not see the writes. `isSimulated` resolves with true if new keys belong to a simulated group.
    */
   async withWrites<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
@@ -310,7 +309,7 @@ export class Cli {
     });
   }
 
-  /** Reports that the group is simulated; with `--json`, in the document. */
+  /** Reports that the group is simulated. With `--json`, sets `simulated` in the document. */
   saySimulated(): void {
     if (this.#isSimulated) return;
     this.#isSimulated = true;
@@ -319,7 +318,8 @@ export class Cli {
 
   /**
    * Runs `work`, which writes to the store. Throws the same errors as `refuseLostDatabase`. If no daemon responds,
-   * records the new audit heads in the configured file, and only warns if that fails, because the writes are committed.
+   * records the new audit heads in the configured file, and only warns if that fails, because the writes are already
+   * committed.
    */
   async #whileNoting<T>(
     ports: Pick<Ports, 'store' | 'clock'>,
@@ -336,8 +336,8 @@ export class Cli {
   }
 
   /**
-   * Returns `silent` if the data directory's daemon, which did not respond, is running anyway; otherwise, the names of
-   * the daemons on other machines that serve the store.
+   * Called if the data directory's daemon did not respond. Returns `silent` if that daemon is running all the same;
+   * otherwise, the names of the daemons on other machines that serve the store.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
     if (await this.operations.isDaemonRunning()) return 'silent';
@@ -355,7 +355,7 @@ export class Cli {
     }
   }
 
-  /** True if the daemon uses a simulated group or, without a daemon, if a new daemon would use one. */
+  /** True if the running daemon uses a simulated group or, if none responds, if a new daemon would. */
   async simulates(): Promise<boolean> {
     const daemon = await askStatus(this.dataDir);
     if (daemon !== undefined) return daemon.simulated;
@@ -363,7 +363,9 @@ export class Cli {
     return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
   }
 
-  /** Loads the configuration. Returns `unreadable` for a broken one, which must not stop a command that needs none. */
+  /**
+   * Returns `unreadable` instead of throwing, because a broken configuration must not stop a command that needs none.
+   */
   async #configAround(): Promise<DaemonAndConfig['config']> {
     const sources = this.configSources;
     const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
@@ -376,7 +378,7 @@ export class Cli {
     }
   }
 
-  /** Runs `work`, which only reads, with `withRanking`, and warns of settings that no longer fit the group. */
+  /** Like `withRanking` for work that only reads, but also warns of settings that no longer fit the group. */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
       const { misfits } = await app.group.scheme(call);

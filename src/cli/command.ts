@@ -2,16 +2,15 @@ import { Argument, type Command, Option } from 'commander';
 import type { Cli } from './cli.ts';
 import { examples } from './output/help.ts';
 
-/** Adds a command and its subcommands to its parent. */
 type AddCommand = (parent: Command, cli: Cli) => void;
 
 declare const valueType: unique symbol;
-/** A commander option or argument with the type of its value. */
+/** A commander option or argument that carries the type of its value. */
 type Typed<Target, Value> = Target & { readonly [valueType]: Value };
 type Options = Readonly<Record<string, Typed<Option | Option[], unknown>>>;
 type Arguments = ReadonlyArray<Typed<Argument, unknown>>;
 
-/** The values of options, by name. Options that may be omitted are optional fields. */
+/** The values of the options, keyed by name. Options that can be omitted become optional fields. */
 export type ValuesOf<Given extends Options> = {
   [Name in keyof Given as undefined extends Given[Name][typeof valueType]
     ? never
@@ -30,9 +29,8 @@ interface CommandSpec<Args extends Arguments, Opts extends Options> {
   /** Overrides the usage line that commander derives from the arguments. */
   usage?: string;
   args?: Args;
-  /** The options by the name of their value in `run`: `dryRun` for `--dry-run`. */
+  /** Keyed by the name of the value in `run`: `dryRun` for `--dry-run`. */
   options?: Opts;
-  /** Help text between the options and the examples. */
   help?: string;
   examples: string[];
   run(cli: Cli, ...given: [...ValuesIn<Args>, ValuesOf<Opts>]): unknown;
@@ -66,7 +64,6 @@ function isFlag(target: Option | Option[]): boolean {
   return !Array.isArray(target) && !target.required && !target.optional;
 }
 
-/** Defines a command that only has subcommands. */
 export function commandGroup(spec: {
   name: string;
   about: string;
@@ -101,7 +98,6 @@ export function option(flags: string, about: string, parse?: (text: string) => u
   return parse === undefined ? made : made.argParser(parse);
 }
 
-/** Defines a required option with a value. */
 export function neededOption<Value>(
   flags: string,
   about: string,
@@ -111,14 +107,14 @@ export function neededOption<Value>(
 }
 
 /**
- * Defines an option without a value: false unless it is given. An option such as `--no-check` is true unless it is
- * given.
+ * Defines an option without a value, which is false unless it is given. A negated option such as `--no-check` is true
+ * unless it is given.
  */
 export function flag(flags: string, about: string): Typed<Option, boolean> {
   return new Option(flags, about) as Typed<Option, boolean>;
 }
 
-/** Defines a pair of options for yes and no. The value is undefined if neither is given. */
+/** Defines a pair of options such as `--system` and `--no-system`. The value is undefined if neither is given. */
 export function either(
   [yes, aboutYes]: [flags: string, about: string],
   [no, aboutNo]: [flags: string, about: string],
@@ -126,7 +122,6 @@ export function either(
   return [new Option(yes, aboutYes), new Option(no, aboutNo)] as unknown as Typed<Option[], boolean | undefined>;
 }
 
-/** Defines an option whose value is one of the predefined words. */
 export function choice<const Word extends string>(
   flags: string,
   about: string,
@@ -135,7 +130,6 @@ export function choice<const Word extends string>(
   return new Option(flags, about).choices(words) as Typed<Option, Word | undefined>;
 }
 
-/** Defines an option whose value is a list of predefined words, such as `--state <state...>`. */
 export function choices<Word extends string, Preset extends Word[] | undefined = undefined>(
   flags: string,
   about: string,
@@ -151,7 +145,7 @@ type ValueOfArgument<Name extends string, Value> = Name extends `${string}...${s
     ? Value | undefined
     : Value;
 
-/** Defines an argument: `<user>`, `[user]` if it is optional, `[user...]` for any number. */
+/** Defines an argument. `name` is `<user>`, `[user]` if it is optional, or `[user...]` for any number. */
 export function argument<Name extends string>(
   name: Name,
   about: string,
@@ -168,7 +162,6 @@ export function argument(name: string, about: string, parse?: (text: string) => 
   return made.argParser((text) => parse(text));
 }
 
-/** Defines an argument that is one of the predefined words. */
 export function oneOf<Name extends string, const Word extends string>(
   name: Name,
   about: string,

@@ -3,7 +3,7 @@ import { suggest } from '../base/text.ts';
 import type { Io } from './io.ts';
 import { ExitCode, formatError } from './output/errors.ts';
 
-/** Runs the arguments of one command line. Resolves with the exit code; never rejects. */
+/** Resolves with the exit code; never rejects. */
 export type RunLine = (line: string[], io: Io) => Promise<number>;
 
 /**
@@ -12,7 +12,7 @@ export type RunLine = (line: string[], io: Io) => Promise<number>;
  * secret.
  */
 export class Console implements AsyncDisposable {
-  /** The environment for the commands and the daemon. Its hints show commands as lines for this console. */
+  /** The environment of the commands and the daemon. Its hints show commands as the user types them on this console. */
   readonly io: Io;
   /** Resolves with the cause once the console begins to stop. */
   readonly stopped: Promise<string>;
@@ -27,7 +27,7 @@ export class Console implements AsyncDisposable {
 
   constructor(base: Io, run: RunLine) {
     const print = (text: string) => {
-      base.stderr(''); // earlier log lines come first
+      base.stderr(''); // the buffered log lines come first
       base.stdout(text);
     };
     const refuse = () => Promise.reject(notHidden());
@@ -50,7 +50,7 @@ export class Console implements AsyncDisposable {
     });
   }
 
-  /** Starts reading lines. Commands use the daemon's data directory and configuration file. */
+  /** Starts to read commands, which use the daemon's data directory and configuration file. */
   async open({ dataDir, configFile }: { dataDir: string; configFile: string | undefined }): Promise<void> {
     const env = {
       ...this.io.env,
@@ -60,7 +60,7 @@ export class Console implements AsyncDisposable {
     this.#input = await this.io.readLines((line) => this.#take(line.trim(), env));
   }
 
-  /** Stops reading, and waits for the running command. */
+  /** Stops reading, and waits for the running command to end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#input?.[Symbol.dispose]();
     this.#end('stop');
@@ -68,7 +68,6 @@ export class Console implements AsyncDisposable {
     await this.#commands;
   }
 
-  /** Prevents more commands from starting. */
   #end(cause: string): void {
     this.#isStopping = true;
     this.#stop.resolve(cause);
@@ -93,8 +92,8 @@ export class Console implements AsyncDisposable {
   }
 
   /**
-   * Asks a question. Prints it on a separate line, because hosting panels show only complete lines. The next input line
-   * is the answer.
+   * Prints the question as a complete line, because hosting panels show only complete lines. The next line of input is
+   * the answer.
    */
   async #ask(question: string): Promise<string> {
     this.io.stdout(`${question.trimEnd()}\n`);
@@ -107,12 +106,15 @@ export class Console implements AsyncDisposable {
   }
 }
 
-/** Returns a copy of `base` with some fields overridden. The other fields are read from `base` on access. */
+/** Overrides some fields of `base`. Reads all others from `base` on each access. */
 function derived(base: Io, changed: Partial<Io>): Io {
   return Object.create(base, Object.getOwnPropertyDescriptors(changed)) as Io;
 }
 
-/** Splits a line into words; quoted text is one word. Removes a leading `rankd` or `npx rankd`, as in the docs. */
+/**
+ * Splits a line into words, and treats quoted text as one word. Removes a leading `rankd` or `npx rankd`, so that users
+ * can paste commands from the docs.
+ */
 function wordsOf(line: string): string[] {
   const words = line.match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? [];
   const plain = words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, '$1$2'));
@@ -120,7 +122,7 @@ function wordsOf(line: string): string[] {
   return plain.slice(plain[start] === 'rankd' ? start + 1 : 0);
 }
 
-/** True for `exit`, `quit` or a typo: commander can't suggest `stop`, because only the console knows it. */
+/** Recognizes `exit`, `quit` and typos, because commander can't suggest `stop`, which only the console knows. */
 function meansStop(line: string): boolean {
   return suggest(line, ['stop', 'exit', 'quit']) !== undefined;
 }

@@ -17,7 +17,7 @@ export interface DaemonAndConfig {
   config: Config | 'none' | 'unreadable';
 }
 
-/** True if the daemon changes ranks in a simulated group or, without a daemon, if one started here would. */
+/** True if the daemon changes ranks in a simulated group or, if none responds, if a daemon started here would. */
 export async function isSimulatedHere(
   ports: Pick<Ports, 'store'>,
   { daemon, config }: DaemonAndConfig,
@@ -31,8 +31,8 @@ export async function isSimulatedHere(
 
 /**
  * Resolves with the daemon's status; `undefined` if none responds. Throws `store_unavailable` if the daemon has lost
- * its database, because it would not see the command's writes. Call this after opening the store, which detects later
- * changes to its files itself.
+ * its database, because it would not see the command's writes. Call this after opening the store, because an open store
+ * itself detects later changes to its files.
  */
 export async function refuseLostDatabase(
   dataDir: string,
@@ -49,8 +49,8 @@ export async function refuseLostDatabase(
 }
 
 /**
- * Returns an error if the daemon uses a different group than `config`, such as a simulated group: both would share one
- * history. `undefined` if no daemon responded, or if both use the same group.
+ * Returns an error if the daemon uses a different group than `config`, such as a simulated one, because the two groups
+ * would share one history.
  */
 export function otherGroup(
   daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined,
@@ -67,14 +67,16 @@ export function otherGroup(
   );
 }
 
-/** Returns `config`; if the running daemon serves its simulated group, marks the group as chosen, not the default. */
+/**
+ * If the running daemon serves the simulated group of `config`, marks that group as chosen, rather than as the default.
+ */
 export function chosenWith(daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined, config: Config): Config {
   const { platform } = config;
   if (platform.kind !== 'simulated' || daemon?.changesRanksIn !== groupTitle(platform)) return config;
   return { ...config, platform: { ...platform, isDefault: false } };
 }
 
-/** Adds the running daemon's process and address to a `conflict`. Returns other errors unchanged. */
+/** Adds the running daemon's process id and address to a `conflict`. Returns other errors unchanged. */
 export async function namingDaemon(dataDir: string, error: unknown): Promise<unknown> {
   if (!isRankdError(error, 'conflict')) return error;
   const daemon = await askStatus(dataDir);
@@ -87,8 +89,8 @@ export async function namingDaemon(dataDir: string, error: unknown): Promise<unk
 }
 
 /**
- * Returns the configuration file that commands read here, if the daemon reads a different one and so ignores edits to
- * it.
+ * Returns the configuration file that commands read here, if the daemon reads a different one and therefore ignores
+ * edits to this one.
  */
 export function otherConfigHere(
   { configSources }: { configSources: ConfigLocationSources },
@@ -99,10 +101,7 @@ export function otherConfigHere(
   return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;
 }
 
-/**
- * Returns the message for a daemon that does not read `file`. `daemonFile` is null if the daemon has no configuration
- * file.
- */
+/** `daemonFile` is null if the daemon has no configuration file. */
 export function notItsFile(daemonFile: string | null, file: string): string {
   const its =
     daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;

@@ -5,13 +5,12 @@ import type { NewFile } from '../base/files.ts';
 import { suggest } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 
-/** A model to insert into a game. */
 export interface Model {
   name: string;
   scripts: GameScript[];
-  /** Where it goes in the game, as named in Studio's Explorer. */
+  /** The model's location in the game, as Studio's Explorer names it. */
   place: string;
-  /** The command that a player types for a promotion, if the model has commands. */
+  /** The command with which a player promotes a member, if the model has commands. */
   typed?: string;
 }
 
@@ -24,12 +23,11 @@ const described: Record<string, Pick<Model, 'place' | 'typed'>> = {
   Chat: { place: 'ServerScriptService', typed: '/promote NAME' },
 };
 
-/** The admin systems that have models. */
 export const systemNames: readonly string[] = Object.keys(described).filter(
   (name) => described[name]?.typed !== undefined,
 );
 
-/** Returns a model from the scripts. By default, its place is next to Rankd. */
+/** By default, a model goes next to Rankd. */
 export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(described[name] ?? { place: 'ServerScriptService' }) };
 }
@@ -58,20 +56,20 @@ export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
   return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
 }
 
-/** The values for a game's scripts. */
+/** The values to write into a game's scripts. */
 export interface GameValues {
-  /** The address where games reach rankd. */
+  /** The address at which games reach rankd. */
   url: string;
   /** The name of the game secret that contains the key. */
   secret: string;
   groupId?: number | undefined;
-  /** The lowest group rank that may use the commands. */
+  /** The lowest group rank whose members can use the commands. */
   minGroupRank?: number | undefined;
 }
 
 /**
- * Returns the public address, from the command line or else the configuration. Throws `usage` if there is none.
- * `command`: for the hint.
+ * Throws `usage` if neither the command line nor the configuration contains the public address. The hint shows
+ * `command`.
  */
 export function gameUrl(url: string | undefined, { server }: Pick<Config, 'server'>, command: string): string {
   const known = url ?? server.publicUrl;
@@ -81,12 +79,12 @@ export function gameUrl(url: string | undefined, { server }: Pick<Config, 'serve
   });
 }
 
-/** Returns the Rankd module's source with the values, for use as a single script. */
+/** Returns the Rankd module's source, with the values in it, for use as a single script. */
 export function standalone({ source }: GameScript, { url, secret }: GameValues): string {
   return withFields(source, { url, secret });
 }
 
-/** Returns the Rankd module with the values set in the Config script below it. */
+/** Sets the values in the Config script below the Rankd module. */
 export function configured(rankd: GameScript, values: GameValues): GameScript {
   const children = rankd.children.map((child) =>
     child.name === 'Config' ? { ...child, source: withFields(child.source, { ...values }) } : child,
@@ -94,7 +92,6 @@ export function configured(rankd: GameScript, values: GameValues): GameScript {
   return { ...rankd, children };
 }
 
-/** A Roblox script, or a folder of scripts. */
 export interface GameScript {
   name: string;
   class: 'ModuleScript' | 'Script' | 'Folder';
@@ -102,13 +99,12 @@ export interface GameScript {
   children: GameScript[];
 }
 
-/** The game scripts in this package. */
 export interface GameScripts {
   /** The Rankd module, with its submodules as children. */
   rankd: GameScript;
-  /** The scripts for each admin system, by its name. */
+  /** Keyed by the name of the admin system. */
   systems: ReadonlyMap<string, GameScript[]>;
-  /** Ready-made scripts that change ranks, by name. */
+  /** Ready-made scripts that change ranks, keyed by name. */
   pieces: ReadonlyMap<string, GameScript[]>;
 }
 
@@ -125,7 +121,6 @@ export function readGameScripts(packageDir: string): GameScripts {
   return { rankd: { ...rankd, children: [config, ...rankd.children] }, systems: pluginsOf(folder), pieces };
 }
 
-/** Reads the scripts of each admin system from `plugins` in this folder. */
 export function pluginsOf(folder: string): ReadonlyMap<string, GameScript[]> {
   return new Map(scriptsIn(join(folder, 'plugins')).map(({ name, children }) => [name, children]));
 }
@@ -145,7 +140,7 @@ function scriptsIn(folder: string): GameScript[] {
     });
 }
 
-/** Converts a folder. If it contains `init`, the folder becomes that script, with the other scripts as its children. */
+/** Turns a folder that contains `init` into that script, with the other scripts as its children. */
 function asScript(name: string, children: GameScript[]): GameScript {
   const init = children.find((child) => child.name === 'init');
   if (init === undefined) return { name, class: 'Folder', source: '', children };
@@ -162,7 +157,7 @@ function withFields(source: string, fields: Record<string, string | number | und
   }, source);
 }
 
-/** Formats the value as Luau source. In strings, all but a few harmless characters become numeric escapes. */
+/** Formats the value as Luau source. In a string, escapes all but a few harmless characters as numbers. */
 function luauOf(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const characters = [...Buffer.from(value)].map((byte) => {

@@ -1,57 +1,53 @@
 import type { System, SystemUser } from '../base/system.ts';
 
-/** A command's environment: its input, its outputs, and the user who runs it. The real one is in `process-io.ts`. */
+/** A command's environment: its input, its outputs, and the user who runs it. `process-io.ts` implements it. */
 export interface Io {
   /** Writes results. */
   stdout(text: string): void;
-  /** Resolves once the output buffer has room, so that streaming results needs little memory. */
+  /** Resolves once the output buffer has room, so that streamed results need little memory. */
   drained(): Promise<void>;
   /** Writes binary results, or results that must not be lost. Rejects if the output has been closed. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
-  /** Writes messages other than results: progress, hints, errors. */
+  /** Writes everything except results: progress, hints, errors. */
   stderr(text: string): void;
-  /** Writes a log line, in order with `stderr`. */
+  /** Writes a log line, and preserves its order relative to `stderr`. */
   log(line: string): void;
   /** True while the buffer of unread log lines is full. */
   isLogFull(): boolean;
-  /** True if someone can read the output and answer questions. */
+  /** True if a user can see the output and answer questions. */
   isTerminal: boolean;
   /** True if `stderr` is a terminal, where a line can be overwritten. */
   showsProgress: boolean;
-  /** True if results go to a terminal. */
   stdoutIsTerminal: boolean;
-  /** The current size of the terminal that shows the results; undefined if unknown. */
+  /** The terminal's current size; undefined if unknown. */
   readonly screenSize: { columns: number; rows: number } | undefined;
-  /** Asks a question on the terminal. Resolves with the typed line. */
   ask(question: string): Promise<string>;
-  /** Asks for a secret without showing the typed text. */
+  /** Does not echo the typed text. */
   askHidden(question: string): Promise<string>;
-  /** Printed if the user ends a prompt with Ctrl-C, or if the input ends, e.g. "Nothing was written." */
+  /** Printed if the user presses Ctrl-C at a prompt, or if the input ends, e.g. "Nothing was written." */
   farewell?: string | undefined;
   /**
-   * Calls `listener` with each line of standard input, without the line break, until the returned object is disposed.
+   * Calls `listener` with each line of standard input, without its line break, until the returned object is disposed.
    */
   readLines(listener: (line: string) => void): Promise<Disposable>;
-  /** Reads all of standard input. */
   readStdin(): Promise<string>;
-  /** Reads all of standard input as bytes. */
   stdinBytes(): AsyncIterable<Uint8Array>;
   stdinIsTerminal: boolean;
-  /** Reads a secret from standard input. On a terminal, asks `question` and hides the typed text. */
+  /** Reads a secret from standard input. On a terminal, asks `question`, and does not echo the typed text. */
   readSecret(question: string): Promise<string>;
   system: System;
   env: Record<string, string | undefined>;
-  /** Throws `not_found` if the folder was removed. */
+  /** Throws `not_found` if the folder has been removed. */
   readonly cwd: string;
-  /** The user who runs this process; `undefined` on Windows. */
+  /** `undefined` on Windows. */
   user: SystemUser | undefined;
   nodeVersion: string;
-  /** The Node.js options on the command line. */
+  /** The options given to Node.js itself, not to rankd. */
   nodeOptions: readonly string[];
   pid: number;
   /** The absolute paths of Node.js and of rankd's script. */
   command: [node: string, rankd: string];
-  /** The command that starts rankd here, e.g. `npx rankd`. */
+  /** The command with which the user starts rankd, e.g. `npx rankd`; empty on a daemon's console. */
   readonly typedAs: string;
   /** The folder with rankd's own files. */
   packageDir: string;
@@ -60,15 +56,14 @@ export interface Io {
   serviceDataDir: string | undefined;
   /** The actor recorded in the audit log: `cli:<user>@<host>`. */
   operator: string;
-  /** Resolves with the first stop signal's name. */
+  /** Resolves with the name of the first stop signal. */
   stopSignal: Promise<string>;
-  /** Calls `listener` at each signal that asks for a reload of the configuration. */
   onReload(listener: () => void): void;
   /** Resolves once the program that reads the results has closed the pipe. */
   readerGone: Promise<void>;
 }
 
-/** The options that every command takes, anywhere on the line. */
+/** The options that every command accepts, anywhere on the command line. */
 export interface GlobalOptions {
   config?: string;
   dataDir?: string;

@@ -6,7 +6,7 @@ import type { Cli } from './cli.ts';
 
 /**
  * Runs `work`, which changes ranks, and verifies each change with a later read. If the data directory's daemon
- * responds, it makes the reads of applied changes. This command makes the others before it prints the result, unless a
+ * responds, it makes the reads for applied changes. This command makes all others before it prints the result, unless a
  * stop signal skips them.
  */
 export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {

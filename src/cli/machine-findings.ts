@@ -40,7 +40,7 @@ function isTrue(works: () => unknown): boolean {
   }
 }
 
-/** Dependencies for reading permissions. Windows has access lists instead of modes. */
+/** Windows has access lists instead of modes. */
 interface AccessSources {
   system?: System;
   readAccessList(path: string): Promise<string | undefined>;
@@ -114,7 +114,7 @@ function fileSystemFinding(dataDir: string): Finding {
   );
 }
 
-/** Checks the free disk space. Throws if a trial write fails, which also detects quotas and failing disks. */
+/** Checks the free disk space. Throws if a test write fails, which also detects quotas and failing disks. */
 function roomFindings(dataDir: string): Finding[] {
   requireSpace(dataDir);
   const { bavail, bsize } = statfsSync(dataDir);
@@ -123,7 +123,7 @@ function roomFindings(dataDir: string): Finding[] {
   return [warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'free up space on it')];
 }
 
-/** Checks that the port is free, unless the daemon is running. `isRunning`: `undefined` if unknown. */
+/** `isRunning` is undefined if rankd could not find out whether the daemon is running. */
 export async function portFindings(
   { host, port }: { host: string; port: number },
   isRunning: boolean | undefined,
@@ -153,7 +153,7 @@ function whyNotFree(where: { host: string; port: number }): Promise<string | und
   });
 }
 
-/** Checks the clock. `skewMs`: how far this machine's clock is ahead of Roblox's; `undefined` if unknown. */
+/** `skewMs` is positive if this machine's clock is ahead of Roblox's, and undefined if unknown. */
 export function clockFindings(skewMs: number | undefined): Finding[] {
   if (skewMs === undefined) return [];
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);

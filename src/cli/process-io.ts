@@ -13,24 +13,24 @@ import { commandFor } from './output/help.ts';
 import { runCli } from './program.ts';
 import { Signals } from './signals.ts';
 
-/** Handles this process's signals. Only this file and main.ts use the global `process`. */
+/** Only this file and main.ts use the global `process`. */
 const signals = new Signals(process, thisSystem, () => io.isTerminal && !isatty(1));
 const readerGone = Promise.withResolvers<void>();
 /** True once a command handles failed writes to standard output itself. */
 let hearsOfOutput = false;
 
-// in an older Node.js, `bin/older-node.js` starts this process, which must stop if that parent is killed
+// with an older Node.js, `bin/older-node.js` starts this process, which must stop if that parent is killed
 process.on('disconnect', () => signals.stopOn('SIGTERM'));
 process.channel?.unref();
 stopWithNpx();
 // without a listener, a closed stderr would end the process
 process.stderr.on('error', () => undefined);
 
-/** Buffered and written once per turn of the event loop: a write per line would cost as much as a request. */
+/** Log lines are written once per turn of the event loop: one write per line would cost as much as a request. */
 let logged = '';
 process.on('exit', writeLog);
 process.on('exit', () => process.exit()); // exits before Node.js closes a database that was deliberately left open
-/** The limit for unread log output, in bytes. */
+/** In bytes of unread log output. */
 const maxWaitingLog = 1_048_576;
 /** The maximum time that a stopped daemon waits for its log to be read. */
 const lastWordsMs = 1_000;
@@ -44,7 +44,7 @@ const io: Io = {
   },
   stdoutBytes,
   stderr: (output) => {
-    writeLog(); // earlier log lines come first
+    writeLog(); // the buffered log lines come first
     process.stderr.write(output);
   },
   log(line) {
@@ -90,7 +90,7 @@ const io: Io = {
   readerGone: readerGone.promise,
 };
 
-/** Runs the command line of this process. `outputFailed` ends a command whose output is closed. */
+/** Runs this process's command line. `outputFailed` ends a command whose output has been closed. */
 export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
   process.stdout.on('error', (error) => {
     readerGone.resolve();
@@ -150,7 +150,7 @@ async function askHidden(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const { Writable } = await import('node:stream');
   const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
-  // hides typed text from here on
+  // from here on, typed text is hidden
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(question);
   const typed = await answer(lines, '');
@@ -158,7 +158,7 @@ async function askHidden(question: string): Promise<string> {
   return typed;
 }
 
-/** Resolves with the typed line. Ctrl-C or the end of the input exits with 130. */
+/** Exits with 130 on Ctrl-C, or at the end of the input. */
 async function answer(lines: Interface, question: string): Promise<string> {
   const leave = () => {
     process.stderr.write(`\n${io.farewell === undefined ? '' : `${io.farewell}\n`}`);
@@ -182,7 +182,7 @@ function currentFolder(): string {
   }
 }
 
-/** Returns the path of a portable rankd's start program; `undefined` unless rankd is portable (`npm run portable`). */
+/** Returns the path of the start program, if rankd is portable (`npm run portable`). */
 function launcher(): string | undefined {
   const isPortable = process.execPath.startsWith(join(packageDir, 'runtime') + sep);
   return isPortable ? join(packageDir, thisSystem.name === 'windows' ? 'rankd.cmd' : 'rankd') : undefined;
@@ -201,7 +201,7 @@ function processUser(): SystemUser | undefined {
   return geteuid && getegid && { uid: geteuid(), gid: getegid() };
 }
 
-/** Returns the user's name, or else the user id, because containers may run as a user without a name. */
+/** Falls back to the user id, because containers can run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -38,7 +38,7 @@ import { jsonLine } from './output/text.ts';
 
 const versionAsked = 'rankd.version';
 
-/** Runs the arguments of one command line. Resolves with the exit code; never rejects. */
+/** Runs one command line. Resolves with the exit code; never rejects. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const program = createProgram(io, argv);
   const [first, ...line] = argv;
@@ -56,7 +56,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     return 0;
   } catch (cause) {
     if (cause instanceof ExitCode) return cause.code;
-    // parsing may have failed before the --json flag
+    // parsing may have failed before it reached --json
     const asJson = program.opts()['json'] === true || argv.includes('--json');
     if (cause instanceof CommanderError && cause.exitCode === 0) {
       if (cause.code === versionAsked) io.stdout(asJson ? jsonLine({ v: 1, version }) : `${version}\n`);
@@ -69,10 +69,9 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   }
 }
 
-/** The argument that `rankd.cmd` passes if a double click opened it in a new window. */
+/** `rankd.cmd` passes this argument if a double click started it in a new window. */
 const windowWord = '__window';
 
-/** Offers to set up rankd or, once it is set up, to start it. */
 async function greetInWindow(io: Io): Promise<number> {
   if (!io.isTerminal) return runCli([], io);
   const { env, cwd } = io;
@@ -84,7 +83,6 @@ async function greetInWindow(io: Io): Promise<number> {
   return runCli(isWanted ? [next] : [], io);
 }
 
-/** The output of `rankd` without arguments. */
 const firstHelp = `rankd changes members' ranks in one Roblox group, for your games.
 
   rankd serve              run it; without a configuration, on a simulated group
@@ -98,7 +96,7 @@ const firstHelp = `rankd changes members' ranks in one Roblox group, for your ga
 All commands: rankd --help
 `;
 
-/** All commands, in the order shown by `rankd --help`. */
+/** In the order of `rankd --help`. */
 const commands = [
   serveCommand,
   initCommand,
@@ -179,7 +177,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
   return program;
 }
 
-/** Commands that do not use the data directory, or open it themselves, such as `doctor` and `store copy`. */
+/** Matches the commands that do not use the data directory, and those that open it themselves, such as `doctor`. */
 const withoutDataDir =
   /^rankd (?:completion|config|doctor|game|key hash|man|openapi|script|service|store copy|version)(?: |$)/;
 
@@ -193,7 +191,7 @@ const severalUsers = (command: string) =>
 const addressApart = (path: string) =>
   `the address is as sensitive as a password, so it is never an argument: put it into a file, then ${path} NAME --url-file FILE`;
 
-/** Hints for common mistakes, by command. */
+/** Hints for common mistakes, keyed by command. */
 const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['promote', 'demote'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),
@@ -202,10 +200,9 @@ const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
 };
 
-/** The message for an argument that has only one possible value, as in `dashboard logout`. */
+/** The error for an argument that has only one possible value, as in `dashboard logout`. */
 const loneWord = "unknown command '$1'; the only command here is $2.";
 
-/** Converts commander's message to one sentence with a hint. */
 function usageError({ code, message }: CommanderError, command: Command): RankdError {
   const path = pathOf(command);
   const help = `${path} --help`;
@@ -226,7 +223,7 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   const isOtherForm = code === 'commander.excessArguments' || typed === '--url' || isAddress;
   const hint = isOtherForm ? instead[path] : undefined;
   if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
-  const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander also suggests words that are less similar
+  const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander also suggests less similar words
   const hasCommands = command.commands.some((one) => one.name() === meant && one.commands.length > 0);
   const near = meant === undefined ? path : `${path} ${meant}`;
   return new RankdError('usage', `${what}.`, { hint: meant === undefined || hasCommands ? `${near} --help` : near });

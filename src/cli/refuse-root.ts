@@ -7,8 +7,8 @@ import type { Io } from './io.ts';
 
 /**
  * Throws `no_permission` if root uses another user's data directory, or would create one in another user's folder,
- * because that user could place links there that make root read or overwrite any file. `line`: the typed arguments, for
- * the hint.
+ * because that user could place links there that make root read or overwrite any file. The hint repeats the typed
+ * arguments, `line`.
  */
 export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'system'>, line: readonly string[]): void {
   if (io.user?.uid !== rootId) return;
@@ -24,7 +24,10 @@ export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'syste
 
 const rootId = 0;
 
-/** Returns the path or its nearest existing parent. `undefined` if it can't be read, which is reported later. */
+/**
+ * Returns the path or its closest existing parent. Returns `undefined` if that can't be read; a later step reports the
+ * error.
+ */
 function existing(path: string): { path: string; uid: number } | undefined {
   let stats: Stats | undefined;
   try {
@@ -35,9 +38,7 @@ function existing(path: string): { path: string; uid: number } | undefined {
   return stats === undefined ? existing(dirname(path)) : { path, uid: stats.uid };
 }
 
-/**
- * Returns the sudo command that runs `line` as the owner. sudo drops variables unless they are preserved explicitly.
- */
+/** Returns the sudo command that runs `line` as the owner. sudo drops variables that are not preserved explicitly. */
 function asOwner(name: string, { env, system }: Pick<Io, 'env' | 'system'>, line: readonly string[]): string {
   const settings = Object.keys(env).filter((variable) => /^RANKD_\w+$/.test(variable));
   const keep = settings.length === 0 ? [] : [`--preserve-env=${settings.sort().join(',')}`];

@@ -1,13 +1,12 @@
 import type { System } from '../base/system.ts';
 
-/** Handles signals: they end a command, stop a daemon, or make a daemon reload its configuration. */
+/** Handles signals, which end a command, stop a daemon, or make a daemon reload its configuration. */
 export class Signals {
   readonly #exit: (code: number) => void;
   readonly #stop = Promise.withResolvers<string>();
   #stage: 'command' | 'serving' | 'stopping' = 'command';
   #reload: (() => void) | undefined;
 
-  /** `isTerminalGone`: true if the process's terminal has been closed. */
   constructor(
     process: { on(signal: NodeJS.Signals, listener: () => void): unknown; exit(code: number): void },
     { stopSignals, hangUp }: Pick<System, 'stopSignals' | 'hangUp'>,
@@ -17,13 +16,13 @@ export class Signals {
     for (const signal of stopSignals) process.on(signal, () => this.stopOn(signal));
     process.on('SIGHUP', () => {
       if (this.#stage === 'command') return this.#exit(129);
-      // a closed terminal also sends SIGHUP; the daemon then stops, because Ctrl-C can no longer reach it
+      // closing the terminal also sends SIGHUP; the daemon then stops, because Ctrl-C can no longer reach it
       if (hangUp === 'stop' || isTerminalGone()) this.#stopWith('SIGHUP');
       else this.#reload?.();
     });
   }
 
-  /** Resolves with the first stop signal. Once this has been accessed, the first signal no longer ends the process. */
+  /** Resolves with the first stop signal. Until a caller reads this property, that signal ends the process instead. */
   get stop(): Promise<string> {
     this.#stage = 'serving';
     return this.#stop.promise;
@@ -33,7 +32,7 @@ export class Signals {
     return this.#stage === 'stopping';
   }
 
-  /** True once this process has started a daemon, which a signal can ask to reload its configuration. */
+  /** True once a daemon is running in this process. */
   get hasReload(): boolean {
     return this.#reload !== undefined;
   }
@@ -43,8 +42,8 @@ export class Signals {
   }
 
   /**
-   * Resolves `stop`. At a second signal, or if no code waits for `stop`, ends the process immediately; open changes are
-   * reconciled later.
+   * Resolves `stop`. Ends the process immediately on a second signal, or if no code is waiting for `stop`; rankd
+   * reconciles open changes later.
    */
   stopOn(signal: NodeJS.Signals): void {
     if (this.#stage === 'serving') this.#stopWith(signal);

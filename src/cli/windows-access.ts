@@ -1,13 +1,13 @@
 import { win32 } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Reads a file's or folder's access list on Windows, as text (SDDL); `undefined` if that fails. */
+/** Reads the access list of a file or folder on Windows, as SDDL text. Returns `undefined` if that fails. */
 export async function readAccessList(
   path: string,
   env: Record<string, string | undefined>,
 ): Promise<string | undefined> {
   const { execFile } = await import('node:child_process');
-  // absolute, because Windows searches the current folder first
+  // an absolute path, because Windows searches the current folder first
   const powershell = win32.join(systemFolder(env), 'WindowsPowerShell', 'v1.0', 'powershell.exe');
   const line = ['-NoProfile', '-NonInteractive', '-Command', '(Get-Acl -LiteralPath $env:RANKD_ASKED_PATH).Sddl'];
   const output = promisify(execFile)(powershell, line, { env: { ...env, RANKD_ASKED_PATH: path }, timeout: timeoutMs });
@@ -17,7 +17,6 @@ export async function readAccessList(
   );
 }
 
-/** Returns the folder that contains Windows's own programs. */
 export function systemFolder(env: Record<string, string | undefined>): string {
   return win32.join(env['SystemRoot'] ?? 'C:\\Windows', 'System32');
 }
@@ -25,8 +24,8 @@ export function systemFolder(env: Record<string, string | undefined>): string {
 const timeoutMs = 20_000;
 
 /**
- * Returns the first large group of users that an access list allows to read or write; `undefined` if there is none.
- * `sddl`: the list as text (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
+ * Returns the first large group of users to whom an access list allows reading or writing. `sddl` is the list as text
+ * (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
  */
 export function openGroupIn(sddl: string): string | undefined {
   if (/D:[A-Z]*NO_ACCESS_CONTROL/.test(sddl)) return 'Everyone';
@@ -38,7 +37,7 @@ export function openGroupIn(sddl: string): string | undefined {
   return undefined;
 }
 
-/** The names of large groups, by abbreviation or id: https://learn.microsoft.com/windows/win32/secauthz/sid-strings */
+/** Large groups, keyed by abbreviation or id: https://learn.microsoft.com/windows/win32/secauthz/sid-strings */
 const openGroups: Record<string, string> = {
   WD: 'Everyone',
   'S-1-1-0': 'Everyone',

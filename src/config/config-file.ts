@@ -137,7 +137,6 @@ function isUtf16(bytes: Buffer): boolean {
 
 interface Repetition {
   path: PropertyKey[];
-  /** The offsets of the two entries. */
   first: number;
   again: number;
 }

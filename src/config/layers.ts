@@ -237,7 +237,6 @@ function namesSecret(path: string): boolean {
   return /(key|secret|token|password|credential)$/i.test(path);
 }
 
-/** Suggests settings with the same name in other sections. */
 function misplaced(path: string): string | undefined {
   const name = path.slice(path.lastIndexOf('.') + 1);
   return fewNames(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));

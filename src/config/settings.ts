@@ -27,7 +27,6 @@ export interface Setting {
     | 'mappings';
 }
 
-/** In schema order. */
 export const settings: readonly Setting[] = leaves(settingsSchema, []);
 
 /** Includes nested sections, such as `policy.breaker`. */
@@ -106,7 +105,6 @@ function parents(path: string): string[] {
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('.'));
 }
 
-/** A setting's value, and the comment to write next to it. */
 export interface Chosen {
   value: string | number | number[];
   note?: string;

@@ -109,7 +109,6 @@ interface StoreUrl extends Omit<ServerAddress, 'tls' | 'password'> {
   sslrootcert?: string | undefined;
 }
 
-/** The URL parameters that rankd supports. */
 const parameters: Record<string, { isValid(text: string): boolean; expected: string }> = {
   host: { isValid: (text) => text.startsWith('/'), expected: 'the directory of a socket' },
   sslmode: {

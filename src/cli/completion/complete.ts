@@ -9,15 +9,14 @@ import { systemNames } from '../game-models.ts';
 import type { Io } from '../io.ts';
 import { refuseRoot } from '../refuse-root.ts';
 
-/** The hidden command that a shell runs to get completions. */
+/** The hidden command with which a shell requests completions. */
 export const questionWord = '__complete';
 
-/** The timeout for reading names from a database server. */
 const giveUpAfterMs = 300;
 
 /**
- * Runs `__complete WORD… :CURRENT`; the colon preserves an empty word. Prints a line for each candidate, with a tab
- * before its description, or only `:file` or `:directory`. Ignores errors, because no user would see them.
+ * Runs `__complete WORD… :CURRENT`; the colon preserves an empty word. Prints one line per candidate, with a tab before
+ * its description, or only `:file` or `:directory`. Ignores errors, because no user would see them.
  */
 export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {
   const words = line.slice(0, -1);
@@ -49,7 +48,7 @@ function optionIn(option: string, words: readonly string[]): string | undefined 
 
 type FindNames = StoreOperations['findNames'];
 
-/** Candidates with descriptions, or a request to the shell to complete file or directory names. */
+/** With `file` or `directory`, the shell completes the names itself. */
 type Answer = Candidate[] | 'file' | 'directory';
 
 interface Candidate {
@@ -89,15 +88,13 @@ function keyIn(words: readonly string[]): string | undefined {
   return key;
 }
 
-/**
- * Returns a command's subcommands without the `help` that commander adds to every group; the one at the root is enough.
- */
+/** Leaves out the `help` that commander adds to every group, except at the root. */
 function visibleCommands(command: Command): Command[] {
   const commands = command.createHelp().visibleCommands(command);
   return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
 }
 
-/** Kinds of candidates by the name that `kindOf` returns. Other values, such as durations, have no candidates. */
+/** Keyed by the name that `kindOf` returns. Other values, such as durations, have no candidates. */
 const kinds: Record<string, 'key' | 'place' | 'rank' | 'setting' | 'system' | 'user' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',
@@ -175,7 +172,7 @@ function kindOf(target: Option | Argument): string {
   return placeholder === 'id' ? (target.long ?? '').replace(/^--/, '') : placeholder;
 }
 
-/** Returns the role as one word that no shell splits: its name with dashes, or else its id. */
+/** Returns the role as a single word, which no shell splits: its name with dashes, or else its id. */
 function roleCandidate(roles: StoredRole[], { id, name, rank }: StoredRole): Candidate {
   const word = name.trim().replaceAll(/\s+/g, '-');
   const isMeant = /^[\p{L}\p{N}_.][\p{L}\p{N}_.-]*$/u.test(word) && /\D/.test(word);
@@ -192,30 +189,28 @@ function matching(candidates: Candidate[], current: string): Candidate[] {
   return candidates.filter(({ value }) => value.startsWith(current));
 }
 
-/** Adds the prefix, because shells that treat `--key=x` as one word replace the whole word. */
+/** Shells that treat `--key=x` as one word replace all of it, so every candidate needs the prefix. */
 function withPrefix(prefix: string, answer: Answer): Answer {
   if (typeof answer === 'string') return answer;
   return answer.map(({ value, description }) => ({ value: prefix + value, description }));
 }
 
-/** The parser's position after a line's complete words. */
+/** The parser's state after the complete words of a line. */
 interface Position {
   command: Command;
   /** The option whose value is expected next. */
   pending: Option | undefined;
-  /** The argument that is expected next. */
   argument: Argument | undefined;
-  /** True if the next word may be a command. */
   takesCommand: boolean;
-  /** True after `--`: no later word is an option. */
+  /** True after `--`. */
   onlyArguments: boolean;
   /** Words that match no command, option or argument. */
   unknown: string[];
 }
 
 /**
- * Parses complete words, starting at the root command. A separate `=` belongs to the option before it, because some
- * shells split `--key=x`.
+ * Parses the complete words, starting at the root command. Treats a separate `=` as part of the option before it,
+ * because some shells split `--key=x`.
  */
 export function walk(program: Command, words: readonly string[]): Position {
   let command = program;
@@ -248,7 +243,6 @@ export function walk(program: Command, words: readonly string[]): Position {
   return { command, pending, argument, takesCommand, onlyArguments, unknown };
 }
 
-/** Returns a command's options, including global ones. */
 function optionsOf(command: Command): Option[] {
   const help = command.createHelp();
   return [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)];

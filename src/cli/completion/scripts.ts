@@ -1,6 +1,5 @@
 import { questionWord } from './complete.ts';
 
-/** The scripts that let each shell request completions from rankd. */
 export const scripts = {
   bash: `# rankd completion for bash
 _rankd() {

@@ -19,8 +19,8 @@ interface Credential {
 
 /**
  * Takes the group and the Roblox key from the flags, or asks for them on the terminal, and checks them with `examine`.
- * Asks again for a typed key if `examine` throws `platform_credential`, and for a typed group if it throws `not_found`.
- * `folder`: the folder for a new key file.
+ * If the user typed the key, asks for it again after `platform_credential`; if the user typed the group, asks for it
+ * again after `not_found`. `folder` is the folder for a new key file.
  */
 export async function obtainCredential<Found>(
   io: Io,

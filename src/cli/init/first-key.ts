@@ -16,8 +16,8 @@ interface FirstKey {
 }
 
 /**
- * Returns the file for the first key's secret. On a terminal, returns one even without `--out`, because printed text
- * scrolls away.
+ * Returns the file in which to save the first key's secret. On a terminal, returns one even without `--out`, because
+ * printed text scrolls away.
  */
 export function secretFile({ io }: Cli, name: string | undefined, out: string | undefined): string | undefined {
   return out ?? (io.isTerminal && name !== undefined ? `${name}.key` : undefined);
@@ -37,7 +37,9 @@ export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   });
 }
 
-/** Takes the first key's name and place from the flags, or asks for them; `undefined` if no key is wanted. */
+/**
+ * Takes the first key's name and place from the flags, or asks for them. Returns `undefined` if the user wants no key.
+ */
 export async function requestFirstKey(
   cli: Cli,
   options: { key?: string; place?: number; out?: string },

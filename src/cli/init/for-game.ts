@@ -18,11 +18,9 @@ import {
 import { asGameUrl } from '../input/arguments.ts';
 import { ask } from './credential.ts';
 
-/** The address and the commands for the game. */
 interface ForGame {
   /** rankd's public address; `undefined` if there is none yet. */
   url: string | undefined;
-  /** The model with the commands for the game's admin system. */
   system: Model | undefined;
 }
 
@@ -32,7 +30,6 @@ interface ForGameOptions {
   force?: boolean;
 }
 
-/** Takes the address and the admin system from the flags or the configuration, or asks for them. */
 export async function requestForGame(
   { io }: Cli,
   options: ForGameOptions,
@@ -79,15 +76,15 @@ function systemQuestion(game: GameScripts) {
 }
 
 interface GameModels {
-  /** The models that the caller writes, each with its file. */
+  /** The models that the caller has to write, each with its file. */
   written: Array<Model & { file: NewFile }>;
-  /** Names of existing files that were not overwritten. */
+  /** The names of existing files, which stay unchanged. */
   leftOut: string[];
 }
 
 /**
- * Returns the models to write, and the names of existing files, which are not overwritten unless `force` is set. Models
- * for the same place in the game share one file.
+ * Leaves out files that already exist, unless `force` is set. Models with the same destination in the game share one
+ * file.
  */
 export function gameModels(
   { io }: Cli,
@@ -112,17 +109,15 @@ export function gameModels(
   };
 }
 
-/** The outcome of init, as far as the remaining steps depend on it. */
 interface InitOutcome extends ForGame, GameModels {
-  /** The step that makes a daemon use the written files; `undefined` if init performs it. */
+  /** The step that makes a daemon use the written files; `undefined` if init performs it itself. */
   start: string | undefined;
-  /** The new key. `hasPlace`: true if its whitelist has a place. */
+  /** `hasPlace` is true if a place is whitelisted for the new key. */
   key: { name: string; hasPlace: boolean } | undefined;
-  /** The lowest group rank that may use commands. */
+  /** The lowest group rank whose members can use the commands. */
   minGroupRank: number | undefined;
 }
 
-/** Returns the numbered steps that remain before a game can change a rank. */
 export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; port: number }): string {
   const { start, url } = outcome;
   const steps = [

@@ -12,7 +12,6 @@ import { inWords, sendingWith } from '../commands/webhook.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { ask } from './credential.ts';
 
-/** A Discord webhook that receives each change and alarm. */
 interface FirstWebhook {
   target: WebhookAddress;
   sending: Sending;
@@ -21,7 +20,7 @@ interface FirstWebhook {
 const name = 'staff-log';
 const question = 'Address of a Discord webhook that gets each change (not shown; Enter for none): ';
 
-/** Asks for a webhook on a terminal; `undefined` if none is wanted, or if `staff-log` already exists. */
+/** Asks for a webhook on a terminal. Returns `undefined` if the user wants none, or if `staff-log` already exists. */
 export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
   const { io } = cli;
   if (!io.isTerminal) return undefined;
@@ -48,7 +47,7 @@ function asAnswer(error: Parameters<typeof hintOf>[0]): InvalidArgumentError {
   return new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
 }
 
-/** Creates the webhook, sends a test event, and returns the webhook's name. After an error, warns and returns null. */
+/** Creates the webhook, sends it a test event, and returns its name. If that fails, warns and returns null. */
 export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): Promise<string | null> {
   const request = { name, target, events: [...defaultEvents.discord], by: cli.by };
   try {

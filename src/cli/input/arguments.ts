@@ -28,19 +28,19 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** Extends the parser to accept `none`. */
+/** Makes the parser accept `none`, too. */
 export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
   return (text) => (text === 'none' ? text : parse(text));
 }
 
-/** Parses a user id, a user name or a profile address. A user name that is a number needs an @ before it. */
+/** Parses a user id, a user name or a profile address. A user name that is all digits needs an @ before it. */
 export function asUser(text: string): AskedUser {
   const user = userIn(text);
   if (user !== undefined) return user;
   throw new InvalidArgumentError(`It must be ${userWords}.`);
 }
 
-/** Parses a user, or 0 for no user. */
+/** 0 means no user. */
 export function asRanker(text: string): AskedUser {
   return text === '0' ? 0 : asUser(text);
 }
@@ -62,7 +62,6 @@ export function asUniverseId(text: string): number {
   );
 }
 
-/** Returns a parser for ids and page addresses. */
 function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   return (text) => {
     const id = idIn(text) ?? idInAddress(kind, text);
@@ -71,7 +70,7 @@ function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   };
 }
 
-/** Parses a rank, role id or role name. Also accepts 0, because the later refusal lists the group's ranks. */
+/** Parses a rank, role id or role name. Accepts 0, too, because the refusal that follows lists the group's ranks. */
 export function asRank(text: string): RoleName {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;
@@ -84,7 +83,7 @@ export function asRank(text: string): RoleName {
 /** Longer than any role name. */
 const maxRoleName = 100;
 
-/** Parses a bound for a key's rule: a rank, or a role name, which means the role's rank. */
+/** Parses a rank limit for a key: a rank, or the name of a role with that rank. */
 export function asBound(text: string): RoleName {
   return /^-?\d*$/.test(text) ? wholeNumber(1, 254)(text) : asRank(text);
 }
@@ -106,7 +105,7 @@ export function lifetime(text: string): number {
 /** A hundred years, so that every date format can show the resulting date. */
 const maxMs = 36_500 * 86_400_000;
 
-/** Parses a duration (that long ago), a date, or a time in UTC or with an offset, into epoch milliseconds. */
+/** Parses a date, a time in UTC or with an offset, or a duration before now, into epoch milliseconds. */
 export function moment(text: string): number {
   const ago = parseDuration(text);
   const at = ago === undefined ? parseMoment(text) : systemClock.now() - ago;
@@ -135,7 +134,7 @@ export function filled(text: string): string {
   throw new InvalidArgumentError('It must not be empty.');
 }
 
-/** Parses the public address. A name alone means https. */
+/** A host name alone means https. */
 export function asGameUrl(text: string): string {
   const url = asBaseUrl(text.includes('://') ? text : `https://${text}`);
   if (url !== undefined) return url;
@@ -144,10 +143,7 @@ export function asGameUrl(text: string): string {
   );
 }
 
-/**
- * Parses the name of a new file. Rejects a dash, because without this option, the output goes to standard output
- * anyway.
- */
+/** Rejects a dash, because the output goes to standard output anyway if the option is left out. */
 export function newFileName(text: string): string {
   if (text !== '' && text !== '-') return text;
   throw new InvalidArgumentError('It must be the name of a new file.');

@@ -4,8 +4,8 @@ import { ExitCode } from '../output/errors.ts';
 import { jsonLine } from '../output/text.ts';
 
 /**
- * Asks for confirmation unless -y is given. Throws `usage` without a terminal. If the answer is no, reports that nothing
- * was changed and exits with 130, as Ctrl-C would.
+ * Asks for confirmation unless -y is given. Throws `usage` if there is no terminal. If the answer is no, reports that
+ * nothing was changed and exits with 130, as on Ctrl-C.
  */
 export async function confirm(cli: Cli, question: string): Promise<void> {
   if (cli.options.yes) return;
@@ -23,7 +23,7 @@ export async function confirm(cli: Cli, question: string): Promise<void> {
   throw new ExitCode(130);
 }
 
-/** Asks until the answer is yes or no; Enter means `preset`. Returns true for yes. */
+/** Asks until the answer is yes or no. Enter means `preset`. */
 export async function isAgreed(
   cli: Pick<Cli, 'ask' | 'io'>,
   question: string,

@@ -5,8 +5,8 @@ import { placesIn, usersIn } from '../../usecases/pasted-list.ts';
 import type { Io } from '../io.ts';
 
 /**
- * Returns the place ids from the arguments and from `--file` (`-` is standard input), without duplicates. Throws
- * `usage` if there are none, and the same errors as `placesIn` and `readInput`.
+ * Collects the place ids from the arguments and from `--file`, without duplicates. Throws `usage` if there are none,
+ * and the same errors as `placesIn` and `readInput`.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed = file === undefined ? [] : placesIn(await readInput(io, file), file === '-' ? 'standard input' : file);
@@ -17,10 +17,7 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
   });
 }
 
-/**
- * Returns the users in a file (`-` is standard input), one per line. Throws the same errors as `usersIn` and
- * `readInput`.
- */
+/** Reads users from a file, one per line. Throws the same errors as `usersIn` and `readInput`. */
 export async function readUsers(io: Io, file: string): Promise<ReturnType<typeof usersIn>> {
   return usersIn(await readInput(io, file), file === '-' ? 'standard input' : file);
 }

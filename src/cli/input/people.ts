@@ -9,7 +9,7 @@ import { findUser } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 
 /**
- * Looks up a user. If a name was given, reports its id. If an id was given, the returned name is empty. Throws the same
+ * Looks up a user by name, and reports the id. For an id, makes no lookup and returns an empty name. Throws the same
  * errors as `findUser`.
  */
 export async function userOf(
@@ -31,8 +31,8 @@ export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
 }
 
 /**
- * Returns the number that requests use for a role. If a name was given, reports the role. Throws the same errors as
- * `GroupView.target`.
+ * Returns the number that requests use for a role. If a name was given, reports the role that it means. Throws the same
+ * errors as `GroupView.target`.
  */
 export async function rankOf(
   cli: Cli,
@@ -45,7 +45,10 @@ export async function rankOf(
   return nameForRequest(scheme, target);
 }
 
-/** Returns an extra role's id. If a name was given, reports the role. Throws the same errors as `resolveAlongside`. */
+/**
+ * Returns the id of an extra role. If a name was given, reports the role that it means. Throws the same errors as
+ * `resolveAlongside`.
+ */
 export async function alongsideOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -58,7 +61,8 @@ export async function alongsideOf(
 }
 
 /**
- * Finds a role that members can hold. If a name was given, reports the role. Throws the same errors as `resolveHeld`.
+ * Finds a role that members can hold. If a name was given, reports the role that it means. Throws the same errors as
+ * `resolveHeld`.
  */
 export async function heldOf(
   cli: Cli,

@@ -5,7 +5,6 @@ import { choices, option, type ValuesOf } from '../command.ts';
 import { asPlaceId, asRanker, asUser, moment, refuseEmptyPeriod } from './arguments.ts';
 import { userIdOf } from './people.ts';
 
-/** The options that select rank changes. */
 export const selection = {
   key: option('--key <key>', 'only changes made with this key (id or name; if several keys had the name, the newest)'),
   place: option('--place <id>', 'only changes made from this place', asPlaceId),
@@ -23,7 +22,6 @@ export const state = choices('--state <state...>', 'only changes in one of these
 
 type Selected = ValuesOf<typeof selection>;
 
-/** Converts the options to a query, and looks up the users' names. */
 export async function queryOf(
   cli: Cli,
   { key, place, ranker, user, by, since, until, state }: Selected & { state?: ChangeState[] },

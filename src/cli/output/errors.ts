@@ -4,7 +4,7 @@ import { withoutKeys } from '../../core/api-key.ts';
 import { errorDocument } from '../../usecases/error-document.ts';
 import { jsonLine, printable, printableLines } from './text.ts';
 
-/** Exit codes by error code, as in shells and sysexits(3). */
+/** Exit codes, keyed by error code. They follow shells and sysexits(3). */
 export const exitCodes = {
   missing_placeid: 2,
   invalid_request: 2,
@@ -69,11 +69,10 @@ export const exitCodes = {
 
 interface ErrorFormat {
   asJson: boolean;
-  /** True to include the chain of causes. */
+  /** Includes the chain of causes. */
   isVerbose?: boolean;
 }
 
-/** Formats an error as two lines, or as a JSON document. */
 export function formatError(error: RankdError, { asJson, isVerbose = false }: ErrorFormat): string {
   const document = errorDocument(error);
   const stack =
@@ -101,7 +100,7 @@ function chainOf(error: unknown, depth = 0): string[] {
 
 const maxDepth = 8;
 
-/** Thrown by a command that has printed everything, to set its exit code. */
+/** A command throws this to set its exit code after it has printed everything. */
 export class ExitCode extends Error {
   readonly code: number;
 
@@ -111,7 +110,7 @@ export class ExitCode extends Error {
   }
 }
 
-/** Returns the exit code for work on many members. Skipped members do not count as failures. */
+/** Returns the exit code of a run over many members. Skipped members do not count as failures. */
 export function exitCodeOfRun(run: {
   results: ReadonlyArray<{ state: string }>;
   left: readonly unknown[];

@@ -7,12 +7,11 @@ import { printable } from './text.ts';
 
 const heading = '\nExamples:\n';
 
-/** Formats the examples for the end of a help text. */
 export function examples(...lines: string[]): string {
   return `${heading}${lines.map((line) => `  ${line}`).join('\n')}`;
 }
 
-/** Converts a help text's examples to this system's shell, and removes examples for other systems. */
+/** Adapts the examples in a help text to this system's shell, and removes those for other systems. */
 export function withExamplesFor({ example }: Pick<System, 'example'>, text: string): string {
   const [usage = '', lines] = text.split(heading);
   if (lines === undefined) return text;
@@ -75,8 +74,8 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 }
 
 /**
- * Replaces `rankd` in the text's commands, as `asTyped` does. Also adds this command's --config and --data-dir, unless
- * the text already contains these options or mentions `--help`. `isJson`: true if the text is JSON.
+ * Like `asTyped`, but also adds this command's --config and --data-dir, unless the text already contains these options
+ * or mentions `--help`. `isJson` is true if the text is JSON.
  */
 export function hintsAsTyped(
   text: string,
@@ -93,9 +92,9 @@ export function hintsAsTyped(
 }
 
 /**
- * Returns the command that starts rankd in the same way as this process was started. `rankd` alone would fail if it is
- * not on the path, and `npx rankd` could then download an unrelated package. `script`: the absolute path of the
- * running script. Children of npm have `npm_command` in their environment.
+ * Returns a command that starts rankd the way this process was started. If rankd is not on the path, `rankd` alone
+ * would fail, and `npx rankd` could download an unrelated package. `script` is the absolute path of the running script.
+ * npm sets `npm_command` for its child processes.
  */
 export function commandFor({ script, cwd, env, launcher }: StartedBy, system: System = thisSystem): string {
   const { sep } = system.path;
@@ -112,8 +111,8 @@ export function commandFor({ script, cwd, env, launcher }: StartedBy, system: Sy
 }
 
 /**
- * Returns the command for a start program. PowerShell needs `.\` before a program in the current folder, and `&`
- * before a quoted path.
+ * Returns the command that runs a portable rankd's start program. PowerShell needs `.\` before a program in the current
+ * folder, and `&` before a quoted path.
  */
 function launcherAsTyped(
   launcher: string,
@@ -137,7 +136,7 @@ function leadsTo(link: string, file: string): boolean {
 
 interface StartedBy {
   script: string;
-  /** The absolute path of a portable rankd's start program; `undefined` otherwise. */
+  /** The absolute path of the start program, if rankd is portable. */
   launcher?: string | undefined;
   cwd: string | undefined;
   env: Record<string, string | undefined>;

@@ -92,7 +92,6 @@ function section(command: Command, examples: string[]): string[] {
   ];
 }
 
-/** Formats terms in bold with their meanings. */
 function items(pairs: string[][]): string[] {
   return pairs.flatMap(([term = '', meaning = '']) => ['.TP', `.B ${escaped(term)}`, escaped(meaning)]);
 }

@@ -3,7 +3,7 @@ import { isoTime, localDay, localTime } from '../../base/time.ts';
 import type { Io } from '../io.ts';
 import { displayWidth, fitted, printable, wrapped } from './text.ts';
 
-/** Shows a document as text, with one line for each field that has a value. */
+/** Shows a document with one line for each field that is not null. */
 export function facts(document: Record<string, unknown>): Shown {
   const present = Object.entries(document).filter(([, value]) => value !== null);
   return card(present.map(([name, value]) => [name, cellOf(value)]));
@@ -15,10 +15,10 @@ export function cellOf(value: unknown): Cell {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** The time format of documents. */
+/** Matches the times in documents. */
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Returns a field's label for people, e.g. `roles before` for `rolesBefore`. */
+/** Returns a readable label for a field, e.g. `roles before` for `rolesBefore`. */
 export function labelOf(field: string): string {
   if (!/^[a-z]+([A-Z][a-z]+)+$/.test(field)) return field; // already a label
   return labels[field] ?? field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
@@ -34,7 +34,7 @@ const labels: Record<string, string> = {
   newRankId: 'new rank',
 };
 
-/** Shows a name and a value on each line, without headings on a screen. */
+/** Shows a name and a value on each line. On a screen, leaves out the headings. */
 export function card(rows: Array<[name: string, value: Cell]>): Shown {
   return (screen) => {
     const labelled = rows.map(([name, value]): Cell[] => [labelOf(name), value]);
@@ -48,9 +48,9 @@ export function card(rows: Array<[name: string, value: Cell]>): Shown {
 }
 
 /**
- * Formats aligned columns with headings; empty without rows. On a screen, omits empty columns, and omits the headings
- * if the table lists checks. Moves columns that do not fit to lines below their row; if only the last column does not
- * fit, truncates or wraps it.
+ * Formats aligned columns with headings; empty if there are no rows. On a screen, omits empty columns, and the headings
+ * of a list of checks. If only the last column does not fit, truncates or wraps it; otherwise, moves all columns that
+ * do not fit to lines below their row.
  */
 export function table(headings: string[], rows: Cell[][], { wrapsLast = false } = {}): Shown {
   return (screen) => {
@@ -77,7 +77,7 @@ function isEmpty(cell: string | undefined): boolean {
   return cell === undefined || cell === '' || cell === '-';
 }
 
-/** The columns that are colored as states. The column with check results has an empty heading. */
+/** The columns whose cells are colored as states. The column with check results has an empty heading. */
 const states = ['', 'state', 'outcome', 'active', 'Roblox key', 'database', 'game keys', 'rank changes'];
 
 function cellPainted(paint: Paints, name: string, cell: string): string {
@@ -90,7 +90,7 @@ interface Grid {
   /** The available width; undefined if unlimited. */
   columns: number | undefined;
   wrapsLast: boolean;
-  /** The column names, which label the columns that are shown below a row. */
+  /** Label the columns that are shown below a row. */
   names?: string[];
   paint: Paints;
 }
@@ -98,7 +98,7 @@ interface Grid {
 type CellPainter = (cell: string, row: string[], column: number) => string;
 
 const gap = '  ';
-/** The minimum width of a truncated or wrapped last column. With less space, it is shown below its row. */
+/** The minimum width of a truncated or wrapped last column. If less is available, the column moves below its row. */
 const leastColumns = 20;
 
 function lines(grid: Grid, painted: CellPainter): string {
@@ -124,7 +124,7 @@ function lines(grid: Grid, painted: CellPainter): string {
   return texts.flatMap(linesOf).join('\n');
 }
 
-/** Determines how many columns fit next to each other, and the last one's width. Never truncates an id. */
+/** Determines how many columns fit next to each other, and the width of the last one. Never truncates an id. */
 function arrange(widths: number[], columns: number, endsWithId: boolean): { beside: number; last: number } {
   const endOf = (count: number) => widths.slice(0, count).reduce((sum, width) => sum + width + gap.length, -gap.length);
   const all = widths.length;
@@ -143,15 +143,12 @@ function fieldsBelow(names: string[], values: string[], columns: number): string
     : wrapped(fields.join(' · '), width, ' · ').flatMap((line) => wrapped(line, width).map((text) => gap + text));
 }
 
-/**
- * A terminal that shows a result. A pipe or a file is not a screen: it receives all columns, no colors, and times in
- * UTC.
- */
+/** A terminal that shows a result. A pipe or a file gets all columns, no colors, and times in UTC instead. */
 export interface Screen {
   /** The terminal's width; undefined if unknown. */
   columns: number | undefined;
   paint: Paints;
-  /** The current time in epoch milliseconds, for relative times. */
+  /** Epoch milliseconds, for relative times. */
   now: number;
 }
 
@@ -168,7 +165,7 @@ export function screenOf(io: Pick<Io, 'stdoutIsTerminal' | 'screenSize' | 'env'>
   return { columns: io.screenSize?.columns, paint: isColored(io.env) ? paints : plain, now };
 }
 
-/** Follows https://no-color.org; FORCE_COLOR, as in Node.js, takes precedence. */
+/** Follows https://no-color.org, but FORCE_COLOR takes precedence, as in Node.js. */
 export function isColored(env: Record<string, string | undefined>): boolean {
   const { NO_COLOR: no = '', FORCE_COLOR: force, TERM: terminal } = env;
   if (force !== undefined) return force !== '0' && force !== 'false';
@@ -207,7 +204,7 @@ function shortTime(epochMs: number, now: number): string {
   return at.getFullYear() === new Date(now).getFullYear() ? `${day} ${time}` : `${day} ${at.getFullYear()}`;
 }
 
-/** Returns a time some days away. Uses the calendar, because some days have 23 or 25 hours. */
+/** Uses the calendar, because some days have 23 or 25 hours. */
 function dayFrom(now: number, days: number): number {
   const at = new Date(now);
   return at.setDate(at.getDate() + days);

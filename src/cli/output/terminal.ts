@@ -5,8 +5,8 @@ import type { GlobalOptions, Io } from '../io.ts';
 const eraseLine = '\r\u001b[K';
 
 /**
- * A progress line below the output, which is cleared before other output. Shown only on a terminal, and not with -q or
- * --json.
+ * A progress line below the output, which is cleared before anything else is printed. It appears only on a terminal,
+ * and not with -q or --json.
  */
 export class TerminalLine {
   readonly #io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>;
@@ -37,7 +37,7 @@ export class TerminalLine {
     this.#isShown = false;
   }
 
-  /** Reserves the line for the caller until the returned object is disposed. */
+  /** Reserves the line for the caller, until the caller disposes the returned object. */
   hold(): Disposable {
     this.clear();
     this.#holders += 1;
@@ -52,7 +52,7 @@ export class TerminalLine {
 
 const everyMs = 1_000;
 
-/** Runs `work`. After a second, shows `what` and the elapsed time on the line. */
+/** Runs `work`. Every second, shows `what` and the elapsed time on the line. */
 export async function whileWaiting<T>(line: TerminalLine, what: string, work: () => Promise<T>): Promise<T> {
   const done = new AbortController();
   const startedAt = systemClock.monotonic();
@@ -72,7 +72,7 @@ export async function whileWaiting<T>(line: TerminalLine, what: string, work: ()
   }
 }
 
-/** Runs `work`, which prints results one by one. Shows progress only if the results do not go to the screen. */
+/** Runs `work`, which prints results one by one. Shows progress only if the results do not go to the terminal. */
 export function whileStreaming<T>(
   { io, line }: { io: Pick<Io, 'stdoutIsTerminal'>; line: TerminalLine },
   what: string,
@@ -81,7 +81,7 @@ export function whileStreaming<T>(
   return io.stdoutIsTerminal ? work() : whileWaiting(line, what, work);
 }
 
-/** Runs `work`, which blocks timers, so the line is shown before it begins. */
+/** Shows the line before `work` begins, because `work` blocks timers. */
 export async function whileWorking<T>(line: TerminalLine, what: string, work: () => T | Promise<T>): Promise<T> {
   line.show(`${what} …`);
   try {
@@ -93,7 +93,6 @@ export async function whileWorking<T>(line: TerminalLine, what: string, work: ()
 
 const width = 24;
 
-/** A progress bar on the terminal's line. */
 export class Progress implements Disposable {
   readonly #line: TerminalLine;
   readonly #held: Disposable;
@@ -133,8 +132,8 @@ const eraseToEndOfLine = '\u001b[K';
 const eraseBelow = '\u001b[J';
 
 /**
- * The terminal's alternate screen, for output that is refreshed and truncated to fit. Disposing restores the old
- * content.
+ * Shows output on the terminal's alternate screen, where it is refreshed and truncated to fit. Disposing this object
+ * restores the previous content.
  */
 export class WatchScreen implements Disposable {
   readonly #io: Pick<Io, 'stdout' | 'screenSize'>;
@@ -144,7 +143,6 @@ export class WatchScreen implements Disposable {
     io.stdout(enter);
   }
 
-  /** Shows as many of `text`'s lines as fit, and the refresh time. */
   show(text: string): void {
     const lines = text.split('\n');
     const room = (this.#io.screenSize?.rows ?? lines.length + 1) - 1;

@@ -2,28 +2,27 @@ import { RankdError } from '../../base/errors.ts';
 import { controlCharacters, escapeControls } from '../../base/text.ts';
 import type { GlobalOptions } from '../io.ts';
 
-/** Replaces line breaks and control characters in untrusted text, which could forge lines or control the terminal. */
+/** Replaces line breaks and control characters, with which untrusted text could forge lines or control the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(controlCharacters, '\uFFFD');
 }
 
-/** Replaces control characters like `printable`, but preserves line breaks. */
+/** Like `printable`, but preserves line breaks. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-/** Formats a document as one line. Also escapes terminal control characters, which JSON does not escape. */
+/** Formats a document as one line. Escapes the terminal control characters that JSON leaves as they are. */
 export function jsonLine(document: Record<string, unknown>): string {
   return `${escapeControls(JSON.stringify(document))}\n`;
 }
 
-/** Returns the number of terminal columns that text occupies. */
+/** In terminal columns. */
 export function displayWidth(text: string): number {
   if (/^[ -~\u2026]*$/.test(text)) return text.length; // masked keys contain an ellipsis
   return charactersOf(text).reduce((sum, one) => sum + columnsOf(one), 0);
 }
 
-/** Truncates the text to at most `columns`, with an ellipsis. */
 export function fitted(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   let [kept, left] = ['', columns - 1];
@@ -62,7 +61,7 @@ function columnsOf(character: string): number {
   return wide.test(character) ? 2 : Array.from(character.replaceAll(zeroWidth, '')).length;
 }
 
-/** Matches a wide or full-width character or an emoji. Sources: EastAsianWidth.txt (UAX #11) and UTS #51. */
+/** Matches wide and full-width characters, and emoji. Sources: EastAsianWidth.txt (UAX #11) and UTS #51. */
 const wide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{18DFF}\u{1AFF0}-\u{1B2FF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}|\uFE0F/u;
 
@@ -85,7 +84,7 @@ function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Throws `usage` if `--json` is given, because both flags select the output format. */
+/** Throws `usage` if `--json` is given, too, because both flags select the output format. */
 export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
   if (!options.json) return;
   throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave out --json or ${flag}` });

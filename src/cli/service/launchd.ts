@@ -2,7 +2,7 @@ import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './servi
 
 const label = 'rankd';
 
-/** An agent on macOS, which runs while its user is logged in. Keys: launchd.plist(5). */
+/** A macOS agent, which runs while its user is logged in. Keys: launchd.plist(5). */
 export const launchd: ServiceManager = {
   kind: 'agent',
   fileName: `${label}.plist`,

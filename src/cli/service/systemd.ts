@@ -13,7 +13,7 @@ const daemonReload: Step = {
   otherwise: (command) => `systemd could not load it; run \`${command}\` as root`,
 };
 
-/** A system service that runs as a separate user with restricted access to the machine. */
+/** A system service that runs as the user rankd, with restricted access to the machine. */
 export const systemd: ServiceManager = {
   kind: 'unit',
   fileName: 'rankd.service',
@@ -52,13 +52,12 @@ try: put rankd and Node.js where every user can read them, such as /opt/rankd, a
   },
 };
 
-/** Returns `config/rankd.service` with this machine's paths. */
 function unitFor({ command, packageDir }: Pick<Io, 'command' | 'packageDir'>): string {
   const unit = readFileSync(join(packageDir, 'config', 'rankd.service'), 'utf8');
   return unit.replaceAll(/^(Exec\w+=)\S+/gm, (_, name: string) => name + command.map(quoted).join(' '));
 }
 
-/** Returns a path in the command that the unit's ProtectHome= or PrivateTmp= hides; `undefined` if there is none. */
+/** Returns the first path in the command that the unit's ProtectHome= or PrivateTmp= hides. */
 function hiddenPath(command: readonly string[]): string | undefined {
   return command.find((path) => /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path));
 }
@@ -71,14 +70,14 @@ function quoted(word: string): string {
 
 const configFile = '/etc/rankd/rankd.yaml';
 /**
- * The file in the unit's LoadCredential=. Without it, systemd does not start the service. It belongs to the user rankd,
- * because that user's commands read it too.
+ * The file that the unit's LoadCredential= names; without it, systemd does not start the service. It belongs to the
+ * user rankd, because that user's commands read it, too.
  */
 const keyFile = '/etc/rankd/roblox.key';
 
 /**
- * Returns the steps after installing the unit: put the settings and the key where the service reads them, then start
- * it.
+ * Describes the steps after the unit is installed: copy the settings and the key to where the service reads them, then
+ * start it.
  */
 async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
@@ -92,9 +91,7 @@ ${settingsStep(loaded, system, sudo)}
 Run commands on its data as the user rankd: sudo -u rankd rankd status --data-dir /var/lib/rankd`;
 }
 
-/**
- * Returns the step that copies existing keys. The service starts with an empty database, which accepts no game's key.
- */
+/** Copies the existing keys, because the service starts with an empty database and would not accept any game's key. */
 function databaseStep({ io: { serviceDataDir } }: Cli, invoker: string | undefined): string {
   if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return '';
   const [asInvoker, asRoot] = invoker === undefined ? ['', ''] : [`sudo -u ${invoker} `, 'sudo '];

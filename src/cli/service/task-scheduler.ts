@@ -6,7 +6,7 @@ import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './servi
 const task = 'rankd';
 
 /**
- * A task on Windows, which starts in a window with the log when its user logs on. Elements:
+ * A Windows task that starts rankd when its user logs on, in a window that shows the log. Elements:
  * https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema
  */
 export const taskScheduler: ServiceManager = {
@@ -93,7 +93,7 @@ function userOf({ io: { env } }: Cli): string {
   return [env['USERDOMAIN'], env['USERNAME']].filter((part) => part).join('\\');
 }
 
-/** Quotes one word of a Windows command line. Paths on Windows can't contain quotes. */
+/** Quotes one word of a Windows command line. Windows paths can't contain quotes, so none have to be escaped. */
 function argument(word: string): string {
   return /[\s&]/.test(word) ? `"${word.replace(/\\+$/, '$&$&')}"` : word;
 }
