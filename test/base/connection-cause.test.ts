@@ -46,7 +46,7 @@ test.each<[string, unknown]>([
   expect(causeOf(fetchFailed(new Error('outer', { cause: error })))).toBe(cause);
 });
 
-test('a refusal by the proxy is the cause, although undici aborts the request', () => {
+test('a refusal by the proxy is reported as the cause, although undici aborts the request', () => {
   const refusal = failing('UND_ERR_ABORTED', { message: 'Proxy response (407) !== 200 when HTTP Tunneling' });
   refusal.name = 'AbortError';
   const cancelled = new DOMException('Request was cancelled.', { name: 'AbortError', cause: refusal });
@@ -107,7 +107,7 @@ describe('a proxy', () => {
     [{ HTTPS_PROXY: 'http://proxy:3128', no_proxy: '*' }, undefined],
     [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'apis.roblox.com:443' }, undefined],
     [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'apis.roblox.com:8443,blox.com' }, 'HTTPS_PROXY'],
-  ])('is not used with the environment %o: %s', (env, variable) => {
+  ])('that is not used with the environment %o is found: %s', (env, variable) => {
     expect(unused(env)).toBe(variable);
   });
 
@@ -145,7 +145,7 @@ describe('a proxy', () => {
     expect(JSON.stringify(proxy)).not.toContain('pass');
   });
 
-  test('that is not used is part of the message, with the variable that enables it, but not for a bad certificate', () => {
+  test('that is not used is named in the message with the variable that enables it, except for a bad certificate', () => {
     const of = (code: string) =>
       connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: { variable: 'HTTPS_PROXY' } });
     expect(of('ENOTFOUND')).toMatchObject({

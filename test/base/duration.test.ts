@@ -10,6 +10,6 @@ test.each([
 ])('%s is %i ms', (text, ms) => expect(parseDuration(text)).toBe(ms));
 
 test.each(['', '5', 's', '-1s', '1.5h', '1 s', ' 1s', '1s\n', '1S', '500ms', '1h30m', '1e3s', '9007199254740993s'])(
-  '%j is no duration',
+  '%j is not a duration',
   (text) => expect(parseDuration(text)).toBeUndefined(),
 );

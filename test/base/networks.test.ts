@@ -23,7 +23,7 @@ test('a network can contain every address', () => {
   expect(membershipOf([])('203.0.113.7')).toBe(false);
 });
 
-test('only a port below 1024 that this user may not use gets the advice to choose a higher one', () => {
+test('the advice to choose a higher port is given only for a port below 1024 that this user may not use', () => {
   const hintFor = (port: number) =>
     listenError(Object.assign(new Error(), { code: 'EACCES' }), {
       host: '127.0.0.1',

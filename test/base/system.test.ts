@@ -41,7 +41,7 @@ describe('on Windows', () => {
     expect(dataDirectory(undefined, { ...where, env: { RANKD_DATA_DIR: 'E:/rankd' } }, windows)).toBe('E:\\rankd');
   });
 
-  test("rankd searches for the configuration in the current folder and the user's profile, and in no folder that every user can write to", () => {
+  test("rankd searches the current folder and the user's profile for its configuration, but no folder open to every user", () => {
     expect(searchPath(where, windows).map(({ path }) => path)).toEqual([
       'D:\\games\\rankd.yaml',
       'C:\\Users\\ann\\AppData\\Roaming\\rankd\\rankd.yaml',
@@ -131,7 +131,7 @@ describe('on Windows', () => {
     expect(openGroupIn(list)).toBe(group);
   });
 
-  test('doctor warns about a data directory that others can read, with the command that restricts it', async () => {
+  test('the doctor warns about a data directory that others can read, with the command that restricts it', async () => {
     const dataDir = tempDir();
     const findings = async (list: string | undefined) =>
       (await dataDirFindings(dataDir, { system: windows, readAccessList: async () => list }))[0];

@@ -25,7 +25,7 @@ test('an empty flag or variable counts as unset, and a relative XDG_DATA_HOME is
   expect(dataDirectory('', { env, home, cwd, serviceDataDir })).toBe('/home/owner/.local/share/rankd');
 });
 
-test('a relative directory is relative to the current directory', () => {
+test('a relative data directory is resolved against the current directory', () => {
   expect(dataDirectory('data', { env: {}, home, cwd, serviceDataDir })).toBe('/work/data');
 });
 

@@ -112,7 +112,7 @@ test.each([
     [name, hashed, '  - name: other', hashed],
     /6:11 keys\[1\]\.hash: .* a value other than that of keys\[0\]\.hash$/,
   ],
-])('%s is refused, with its place', (_, lines, problem) => {
+])('%s is refused with its position in the file', (_, lines, problem) => {
   expect(problemOf(...lines)).toMatch(problem);
 });
 
@@ -121,7 +121,7 @@ test.each([
   ['2028-02-29T12:30Z', '2028-02-29T12:30:00.000Z'],
   ['2030-01-31T00:00:00.123456Z', '2030-01-31T00:00:00.123Z'],
   ['2030-01-31 00:00:00+02:00', '2030-01-30T22:00:00.000Z'],
-])('a key expires at %s', (text, expected) => {
+])('%s is accepted as an expiry', (text, expected) => {
   expect(problemOf(name, hashed, `    expires_at: ${text}`)).toBe('');
   expect(new Date(box.load().config.keys[0]?.expiresAt ?? 0).toISOString()).toBe(expected);
 });

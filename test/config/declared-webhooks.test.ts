@@ -25,7 +25,7 @@ function declare(...entries: string[]): void {
 const log = '{ name: log, url_file: discord.url }';
 const bot = '{ name: bot, url_file: bot.url, secret_file: bot.secret, events: [keys, keys], for_games: true }';
 
-test('the address of a declared webhook decides its kind, and the configuration prints neither address nor secret', () => {
+test('the address of a declared webhook determines its kind, and the configuration prints neither address nor secret', () => {
   declare(log, bot);
   const { config } = box.load();
   const [first, second] = config.webhooks.targets;
@@ -38,7 +38,7 @@ test('the address of a declared webhook decides its kind, and the configuration 
   expect(JSON.stringify(config)).not.toMatch(/token_of-it|whsec_/);
 });
 
-test('a systemd credential wins over the file, and a file that others can read causes a warning', () => {
+test('a systemd credential takes precedence over the file, and a file that others can read causes a warning', () => {
   declare('{ name: log, url_file: nowhere.url }');
   box.write('credentials/webhook_log_url', discord);
   expect(box.load({ env: { CREDENTIALS_DIRECTORY: box.path('credentials') } }).warnings).toEqual([]);
@@ -94,7 +94,7 @@ test.each([
     ['{ name: log, url_file: discord.url, event: [all] }'],
     /unknown setting; did you mean events\?/,
   ],
-])('%s is refused, with its place and without secrets', (_, entries, problem) => {
+])('%s is refused with its position and without secrets', (_, entries, problem) => {
   declare(...entries);
   const { message } = box.failure();
   expect(message).toMatch(problem);

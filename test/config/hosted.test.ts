@@ -16,12 +16,12 @@ describe('PORT, which a platform sets,', () => {
     return [host, port, origins.get('server.host')?.at, origins.get('server.port')?.at];
   };
 
-  test('is the port, on all addresses, if no setting names either', () => {
+  test('is the port, on all addresses, if no setting names a host or a port', () => {
     expect(listensOn({ PORT: '27500' })).toEqual(['0.0.0.0', 27500, 'PORT', 'PORT']);
     expect(listensOn({ PORT: '' })).toEqual(['127.0.0.1', 7265, undefined, undefined]);
   });
 
-  test('leaves a host that is set as it is, and changes nothing if a port is set', () => {
+  test('does not change a configured host, and has no effect if a port is configured', () => {
     expect(listensOn({ PORT: '27500' }, 'server: {host: 127.0.0.1}')).toEqual([
       '127.0.0.1',
       27500,
@@ -48,7 +48,7 @@ describe('RANKD_KEYS', () => {
     ['YAML', `- name: game\n  hash: ${hash}\n  whitelist: [1, 2]\n`],
     ['YAML in one line', `[{name: game, hash: ${hash}, whitelist: [1, 2]}]`],
     ['JSON', JSON.stringify([{ name: 'game', hash, whitelist: [1, 2] }])],
-  ])('holds the keys as %s, and replaces those of the file', (_, RANKD_KEYS) => {
+  ])('contains the keys as %s, and replaces those in the file', (_, RANKD_KEYS) => {
     box.write('rankd.yaml', `keys: [{name: old, hash: ${other}}]`);
     const { keys } = box.load({ env: { RANKD_KEYS } }).config;
     expect(keys).toMatchObject([{ name: 'game', hash, declaredIn: 'RANKD_KEYS', whitelist: { placeIds: [1, 2] } }]);

@@ -146,7 +146,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   ],
 };
 
-describe('a flag wins over the environment, that over the file, that over the default', () => {
+describe('a flag overrides the environment, which overrides the file, which overrides the default', () => {
   const ofVariables = settings.flatMap(({ path, env }) => (env === undefined ? [] : [[path, env] as const]));
   test.each(ofVariables)('%s', (path, env) => {
     const [inFile, inEnv, inFlag] =
@@ -273,7 +273,7 @@ describe('the file', () => {
     expect(box.failure({ env: { RANKD_CONFIG: 'gone.yaml' } }).code).toBe('config_invalid');
   });
 
-  test('must exist if a link leads to it', () => {
+  test('must not be a link to a file that does not exist', () => {
     symlinkSync(box.path('gone.yaml'), box.path('rankd.yaml'));
     expect(box.failure().message).toBe('The configuration file rankd.yaml is a link to a file that does not exist.');
   });

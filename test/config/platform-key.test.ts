@@ -103,7 +103,7 @@ test.runIf(process.getuid?.() === 0)(
   },
 );
 
-describe('a text that cannot be a key is refused without showing it', () => {
+describe('a text that cannot be a key is refused without being shown', () => {
   const cookie = '_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you.|_s3cret';
   test.each([
     ['empty', '\n', 'is empty; put the Roblox key into it'],
@@ -168,7 +168,7 @@ describe('a misplaced secret is never shown', () => {
     expect(message + hint).not.toContain('s3cret');
   });
 
-  test('in a flag, and the error names the right place', () => {
+  test('in a flag, and the error names the right setting', () => {
     const { message } = box.failure({ flags: { 'platform.api_key': secret } });
     expect(message).toBe(
       '--api-key: unknown setting; a secret never goes here: name its file in platform.api_key_file or set RANKD_PLATFORM_API_KEY',

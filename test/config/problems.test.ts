@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => box[Symbol.dispose]());
 
-test('every problem of the file, the environment and the flags is reported at once, with its place', () => {
+test('every problem in the file, the environment and the flags is reported at once, with its position', () => {
   const text = [
     'server:',
     '  prot: 7265',
@@ -48,7 +48,7 @@ test('the message names the source that all problems have in common', () => {
   expect(box.complaints('server: { port: x, host: "-" }')[0]).toBe('rankd.yaml has 2 problems:');
 });
 
-test('a secret in a section that has none, or only a public key, is not sent to the Roblox key', () => {
+test('a secret in a section that has none, or only a public key, is not mistaken for the Roblox key', () => {
   expect(box.complaints('discord: { publickey: x }')).toEqual([
     'rankd.yaml:1:12 discord.publickey: unknown setting; did you mean discord.public_key?',
   ]);
@@ -69,7 +69,7 @@ test('a Windows path in double quotes is refused with the fix', () => {
   );
 });
 
-test('a single problem is a single line, and a missing key file is reported only if nothing else is wrong', () => {
+test('a single problem is reported in a single line, and a missing key file only if nothing else is wrong', () => {
   expect(box.complaints('port: 80')).toEqual([
     'rankd.yaml:1:1 port: unknown setting; did you mean server.port or metrics.port or dashboard.port?',
   ]);
@@ -108,7 +108,7 @@ describe('a very long file', () => {
   });
 });
 
-describe('invalid or unsupported YAML is refused with its place', () => {
+describe('invalid or unsupported YAML is refused with its position', () => {
   test.each([
     ['a tab as indent', 'server:\n\tport: 80', 'rankd.yaml:2:1: invalid YAML: indented with a tab; use spaces'],
     ['an open bracket', 'group:\n  ladder: [1, 2', /^rankd\.yaml:2:16: invalid YAML: .* a bracket above is still open/],
@@ -160,7 +160,7 @@ describe('invalid or unsupported YAML is refused with its place', () => {
   }
 });
 
-describe('a wrong value is refused at its place, with the value and the expected one', () => {
+describe('an invalid value is refused at its position, with the value and what was expected', () => {
   test.each([
     ...['0', '-5', '1.5', '9007199254740992'].map((value) => [
       `group: {id: ${value}}`,
@@ -248,7 +248,7 @@ describe('a wrong value is refused at its place, with the value and the expected
     /invalid|pattern|regular|zod|\/\^|undefined|NaN|too (big|small)|expected (int|string|number|array|object|boolean|map)\b/i;
 
   test.each(settings.map(({ path }) => path))(
-    '%s: any value is accepted, or refused without words of a library',
+    '%s: every value is accepted, or refused without words from a library',
     (path) => {
       const said = wrong.flatMap((value) => {
         const text = path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
@@ -332,14 +332,14 @@ describe('addresses', () => {
     'https://rankd-admin.example.com/rankd',
     'https://a:b@example.com',
     'example.com',
-  ])('%s is refused as the address of the page', (url) => {
+  ])('%s is refused as the address of the dashboard', (url) => {
     expect(box.complaints(`dashboard:\n  url: ${url}`)).toEqual([
       expect.stringContaining('expected an https address (or http on loopback) without user, password, path'),
     ]);
   });
 
   test.each(['0.0.0.0', '192.168.1.5', '::', 'rankd.example.com'])(
-    'the page is plain http: on %s it needs dashboard.url, and the error offers a tunnel or a proxy',
+    'the dashboard is plain http: on %s it needs dashboard.url, and the error offers a tunnel or a proxy',
     (host) => {
       expect(box.complaints(`dashboard:\n  host: '${host}'`)).toEqual([
         expect.stringMatching(
@@ -378,7 +378,7 @@ describe('two listeners of the daemon', () => {
   });
 
   test.each([
-    ['the page has its default port, from which it moves on', 'server: {port: 7266}'],
+    ['the dashboard has its default port, and so may use the next free one', 'server: {port: 7266}'],
     ['metrics are off', 'metrics: {port: 7265}'],
     ['they have different addresses', 'metrics: {enabled: true, port: 7265, host: 127.0.0.2}'],
     ['each takes any free port', 'server: {port: 0}\nmetrics: {enabled: true, port: 0}'],
@@ -455,7 +455,7 @@ test('an endless file is refused as a secret', () => {
   ]);
 });
 
-test('a folder for audit.head_file is refused at its place', () => {
+test('a folder for audit.head_file is refused at its position', () => {
   expect(box.complaints('audit: {head_file: /}')).toEqual([
     'rankd.yaml:1:20 audit.head_file: is a folder; expected the path of a file in it',
   ]);

@@ -36,7 +36,7 @@ test('requests are counted and timed by route, status and code', async () => {
   expect(sampleOf(samples, 'rankd_http_request_duration_seconds_count', { route: '/v1/ranker' })).toBe(3);
 });
 
-test('changes are counted by outcome, and changes of test keys separately', async () => {
+test('changes are counted by outcome, and changes with test keys separately', async () => {
   const fail = () => Promise.reject(new RankdError('platform_unavailable', 'Down.'));
   await using app = await watched({ platform: (group) => platformWith(group, { unassignRole: fail }) });
   const key = await app.createKey();
@@ -139,7 +139,7 @@ test('a waiting call is counted in the queue', async () => {
   expect(await at('queue_wait_seconds_total')).toBeGreaterThan(0.5);
 });
 
-test('event loop, memory and build are reported too', async () => {
+test('the event loop, the memory and the build are also reported', async () => {
   await using app = await watched();
   const samples = await scrape(app.metricsUrl);
   expect(sampleOf(samples, 'rankd_build_info', { version })).toBe(1);

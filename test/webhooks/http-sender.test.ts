@@ -24,7 +24,7 @@ function resolveTo(...found: string[][]): void {
   lookups = 0;
 }
 
-test('a numeric address is judged, too, and its refusal names the setting', async () => {
+test('a numeric address is checked, too, and its refusal names the setting', async () => {
   await using sink = await startWebhookSink();
   expect(await post(sink.url)).toMatchObject({ isAnswered: false });
   const https = sink.url.replace('http:', 'https:');
@@ -47,7 +47,7 @@ test('a name that resolves to a public and a private address is not called', asy
   expect(sink.received).toEqual([]);
 });
 
-test('a name is resolved once per request, so the judged address is the one that is called', async () => {
+test('a name is resolved once per request, so the checked address is the one that is called', async () => {
   await using sink = await startWebhookSink();
   resolveTo(['127.0.0.1'], ['93.184.215.14']);
   const answer = await post(`http://rebinding.example:${sink.port}/x`, { allowPrivate: ['127.0.0.1'] });
@@ -90,7 +90,7 @@ test('secrets are removed from a response, even in part, decoded, or without the
   expect(answer).toMatchObject({ status: 403, text: 'key=*** pass=*** sign=*** token=***' });
 });
 
-test('a status in time is a response, even if the body trickles, breaks off, or never follows', async () => {
+test('a status that arrives in time counts as a response, even if the body trickles, breaks off, or never follows', async () => {
   const endings = [
     (response: ServerResponse) => {
       const drip = setInterval(() => response.write('x'), 20);
@@ -113,7 +113,7 @@ test('a status in time is a response, even if the body trickles, breaks off, or 
   }
 });
 
-test('a name lookup without end does not exceed the timeout of its request', async () => {
+test('a name lookup that never ends does not outlast the timeout of its request', async () => {
   const stuck = httpWebhookSender(systemClock, () => undefined);
   const answer = await stuck.send({ method: 'POST', address: 'https://x.example/', timeoutMs: 200, allowPrivate: [] });
   expect(answer).toEqual({ isAnswered: false, error: 'it does not respond in time (0 s)' });

@@ -298,7 +298,7 @@ test('a webhook is added, tested, edited, paused, enabled and removed, and no do
   expect((await ann.read('/api/webhooks')).webhooks).toEqual([]);
 });
 
-test('the set-up shows the completed steps to a real group, and the problems with their fixes', async () => {
+test('the setup shows the completed steps towards a real group, and the problems with their fixes', async () => {
   await using other = await openTestPage();
   const visitor = await other.loggedIn();
   const setup = async () => (await visitor.read('/api/setup')).setup;

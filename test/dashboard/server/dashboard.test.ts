@@ -82,7 +82,7 @@ test('the next free port is used if another program uses the configured one', as
   other.close();
 });
 
-test('with dashboard.url, the link has that host name, the port is fixed, and the cookie is only sent over https', async () => {
+test('with dashboard.url, the link has that host name, and the port is fixed', async () => {
   const url = 'https://rankd-admin.example.com';
   const { other, port } = await anotherProgram();
   await using blocked = await openTestPage({ dashboard: { port, url } });
@@ -99,7 +99,7 @@ async function anotherProgram(): Promise<{ other: Server; port: number }> {
   return { other, port: (other.address() as AddressInfo).port };
 }
 
-test('the built files are served compressed; the page is always revalidated, the others are cached forever', async () => {
+test('the built files are served compressed; the page is never cached, and the others are cached forever', async () => {
   const pageFolder = join(tempDir(), 'dashboard');
   mkdirSync(pageFolder);
   const script = 'console.log(1);'.repeat(200);
@@ -130,7 +130,7 @@ test('the built files are served compressed; the page is always revalidated, the
     expect(await visitor.get(path)).toMatchObject({ status: 404 });
 });
 
-test('a stream reports changes, sends heartbeats while nothing changes, and says goodbye', async () => {
+test('a stream reports changes, sends heartbeats while nothing changes, and announces its end', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   const visitor = await page.loggedIn();
@@ -153,7 +153,7 @@ test('a stream reports changes, sends heartbeats while nothing changes, and says
   await expect.poll(() => [other.events.at(-1), other.isOver]).toEqual(['bye', true]);
 });
 
-test('a page that does not read its stream is disconnected and uses no memory', async () => {
+test('a page that does not read its stream is disconnected', async () => {
   await using page = await openTestPage();
   const visitor = await page.loggedIn();
   const slow = await visitor.listen();
