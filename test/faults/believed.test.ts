@@ -87,7 +87,7 @@ describe('a transient refusal', () => {
 });
 
 describe('the writes to one membership', () => {
-  /** Returns the gaps between the end of each write and the start of the next one, in milliseconds. */
+  /** The milliseconds between the end of each write and the start of the next. */
   const gaps = (writes: Array<{ at: number; endedAt?: number }>) =>
     writes.slice(1).map(({ at }, index) => at - (writes[index]?.endedAt ?? 0));
 
@@ -270,7 +270,7 @@ describe('a response that shows a role that the member does not hold', () => {
         expect(fake.group.held(eve)).toEqual([trainee]);
 
         fake.faults.clear();
-        // the daemon reconciles it
+        // the daemon reconciles the change
         await vi.waitFor(async () => expect((await system.changeOf(answer)).state).toBe('failed'), 20_000);
         expect(fake.group.held(bob)).toEqual([trainee]);
       },

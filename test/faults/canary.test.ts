@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import '../../src/metrics/open-metrics.ts'; // loaded now, because a manual clock does not wait for dynamic imports
+import '../../src/metrics/open-metrics.ts'; // loaded now, because a manual clock does not wait for a dynamic import
 import { type FakeOpenCloud, sampleRoles } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openCloudAppOn } from '../support/open-cloud-app.ts';
@@ -9,7 +9,7 @@ vi.setConfig({ maxConcurrency: 8 });
 
 const dayMs = 86_400_000;
 
-/** Starts a daemon on a modified fake, with a clock that only the test moves. */
+/** Starts a daemon on a fake that `change` has modified, with a clock that only the test moves. */
 async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const clock = new ManualClock();
   const system = await clock.passUntil(openCloudAppOn(clock, { hasMetrics: true, deadlineMs: 20_000 }));
@@ -17,7 +17,7 @@ async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undef
   return {
     ...system,
     ask: (userId: number) => clock.passUntil(system.rank(userId)),
-    /** Returns the surprises that the metric counts, except those about changes. */
+    /** The surprises that the metric counts, except those about changes. */
     kinds: async () =>
       (await scrape(system.metricsUrl))
         .filter(({ name, labels }) => name === 'rankd_platform_surprises_total' && labels['operation'] !== 'change')
@@ -115,7 +115,7 @@ test.concurrent('the log warns of each kind of surprise once a day while it pers
   fake.faults.add({ operation: 'unassign', kind: 'status 521', body: '' });
   expect(await visit(20_001)).toBe(2);
   await clock.skip(dayMs);
-  expect(daemon.warnings()).toHaveLength(3); // surprises since the last warning are logged now
+  expect(daemon.warnings()).toHaveLength(3); // the surprises since the last warning are logged now
   await clock.skip(dayMs);
   expect(daemon.warnings()).toHaveLength(3);
   fake.faults.add({ operation: 'unassign', kind: 'status 520', body: '' });

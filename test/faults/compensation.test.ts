@@ -5,12 +5,12 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../sup
 const { base, trainee, officer } = sampleRoles;
 const bob = sampleUsers.trainee;
 const always = Number.POSITIVE_INFINITY;
-/** A short deadline, for tests in which a request to Roblox fails until the deadline. */
+/** For tests in which a request to Roblox keeps failing until the deadline. */
 const soon = { deadlineMs: 1_500 };
 
 vi.setConfig({ maxConcurrency: 12 });
 
-/** Makes the platform refuse to remove the old role, and fail to remove the new one. */
+/** Makes Roblox refuse to remove the old role, and then fail to remove the new one. */
 function failRevert({ fake }: OpenCloudApp, kind: 'reset' | 'status 503' | 'hang'): void {
   fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403', times: 2 });
   fake.faults.add({ operation: 'unassign', roleId: officer, kind, times: always });
@@ -28,7 +28,7 @@ test.concurrent(
       ['assign', officer],
       ['unassign', trainee],
       ['unassign', trainee],
-      ['assign', trainee], // needed because the refused write may have removed the role
+      ['assign', trainee], // needed because the refused write may still have removed the role
       ['unassign', officer],
     ]);
     const { rolesBefore, rolesAfter, ...change } = await system.changeOf(answer);

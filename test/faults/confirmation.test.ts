@@ -9,7 +9,6 @@ const always = Number.POSITIVE_INFINITY;
 
 vi.setConfig({ maxConcurrency: 12 });
 
-/** Returns a response to a write that shows the member with these roles. */
 function answerShowing({ fake }: OpenCloudApp, roleIds: number[]): string {
   return JSON.stringify(membershipResource(fake.group, bob, roleIds, 'withoutBase'));
 }
@@ -122,7 +121,7 @@ describe('a write that is accepted without effect', () => {
     'is distinguished from lag and reported as a problem with the key; nothing is changed',
     onOpenCloud(async (system) => {
       const { fake } = system;
-      expect((await system.rank(veteran)).status).toBe(200); // rankd now knows that the key can write
+      expect((await system.rank(veteran)).status).toBe(200); // from here on, rankd knows that the key can write
       fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
       fake.acceptsWritesWithoutScope = true;
       const answer = await system.rank(bob);
@@ -206,7 +205,6 @@ describe('members with several roles', () => {
 });
 
 describe('if, during a change, a moderator', () => {
-  /** Calls `act` while the first write is in flight. */
   function duringFirstWrite({ fake }: OpenCloudApp, act: () => void): void {
     fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 150 });
     const waiting = setInterval(() => {

@@ -12,11 +12,11 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** Returns the log lines with this text, except those about single requests. */
+/** Ignores the log lines of single requests. */
 const linesAbout = ({ logLines }: OpenCloudApp, text: string) =>
   logLines.filter((line) => line.includes(text) && !line.includes('"msg":"request"'));
 
-/** Skips an hour, and waits until the daemon has checked the credential, as it does every hour. */
+/** Skips an hour, after which the daemon checks the credential, and waits for that check. */
 async function passHour({ fake, clock }: OpenCloudApp): Promise<void> {
   const reads = () => fake.journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
   const before = reads();
@@ -95,7 +95,7 @@ describe('a key that dies', () => {
       const { fake, clock } = system;
       fake.credential.enabled = false;
       await system.rank(bob);
-      clock.skip(61_000); // rankd must re-read the acting account
+      clock.skip(61_000); // rankd must read the acting account again
       const soFar = fake.journal.entries.length;
       for (let turn = 0; turn < 10; turn += 1) expectError(await system.rank(bob), dead);
       expect(fake.journal.entries.length - soFar).toBeLessThanOrEqual(1);

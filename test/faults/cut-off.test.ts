@@ -20,7 +20,7 @@ const { trainee: bob, memberOnly } = sampleUsers;
 interface NodeOptions {
   store: ServerAddress;
   fake: FakeOpenCloud;
-  /** The address of Roblox; the fake's by default. */
+  /** The address at which the node calls Roblox; the fake's own by default. */
   baseUrl?: string;
   deadline?: string;
   /** Delays writes. */
@@ -138,7 +138,7 @@ test("while PostgreSQL's disk is full, keys are still verified, but no ranks are
   expect(fake.violations()).toEqual([]);
 });
 
-/** Tables that grow with each write. In-place row updates, such as heartbeats, need no room. */
+/** The tables that grow with each write. Rows that are updated in place, such as heartbeats, need no more space. */
 const growing = ['rank_changes', 'audit_events', 'member_queue', 'keys', 'idempotency_claims'];
 const fillDisk = `
   CREATE FUNCTION rankd.no_room() RETURNS trigger LANGUAGE plpgsql AS

@@ -16,7 +16,7 @@ const { trainee, officer } = sampleRoles;
 const scopes: Scope[] = ['verify', 'rank', 'suspend'];
 const [ann, dan] = [30_001, 30_004];
 
-/** One role for each setting. Only these and their partners are changed. */
+/** One role for each setting. The test changes only these and their partners. */
 const roles = {
   locked: { id: 81_000, name: 'Locked', rank: 60 },
   guarded: { id: 82_000, name: 'Guarded', rank: 70 },
@@ -25,7 +25,7 @@ const roles = {
   suspended: { id: 85_000, name: 'Suspended', rank: 100 },
 } satisfies Record<string, FakeRole>;
 const named = Object.values(roles);
-/** For each of these roles, one that no setting names. */
+/** Each role has a partner that no setting names. */
 const partners = named.map(({ id, name, rank }) => ({ id: id + 1, name: `Other ${name}`, rank: rank + 1 }));
 
 const forms = {
@@ -35,7 +35,10 @@ const forms = {
 };
 type Form = keyof typeof forms;
 
-/** A change to each role and its partner, and the forms of the setting that no longer identify the role afterwards. */
+/**
+ * The changes that are made to each role and its partner. `misfits` lists the forms of a setting that then no longer
+ * identify the role.
+ */
 const turns: Record<
   string,
   {
@@ -86,7 +89,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])(
           let members = 30_100;
           for (const [turn, { does, misfits = [], isGone = false, isPrivate = false }] of Object.entries(turns)) {
             const join = (held: number[]) => {
-              members += 1; // always a new member, because roles that the test itself changes would count as a lost write
+              members += 1; // a new member, because roles that the test itself changes would look like a lost write
               fake.group.setMember(members, isGone ? held.filter((id) => !named.some((role) => role.id === id)) : held);
               return members;
             };
@@ -104,7 +107,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])(
               codeOf(await ask(system.url, 'suspend', key, { robloxUserId: suspendedBefore, duration: '1h' })),
             ).toBe(undefined);
             clock.skip(1_000);
-            // Waits for all late reads, which would report the deletion of a role as a lost write.
+            // Let all late reads finish, because they would report a deleted role as a lost write.
             await expect.poll(() => system.app.trust.reads.length).toBe(0);
             const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
             change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
@@ -157,25 +160,23 @@ describe.concurrent.each(Object.keys(forms) as Form[])(
   },
 );
 
-/** The setting of each entry that names one of these roles. */
+/** One for each entry that names one of these roles. */
 const entries: RoleSetting[] = [
   ...(['group.ladder', 'group.ladder', 'group.ladder'] as const),
   ...(['policy.locked_roles', 'policy.privileged_roles', 'policy.protected_roles', 'policy.suspension.role'] as const),
 ];
 
-/** True if rankd must be able to give this setting's role. */
 function needsGivableRole(setting: RoleSetting): boolean {
   return setting === 'group.ladder' || setting === 'policy.suspension.role';
 }
 
-/** Requests changes. Each method returns the error code, or `undefined` for a success. */
+/** Requests changes. Each method resolves with the error code, or `undefined` after a success. */
 interface Caller extends AsyncDisposable {
   give(userId: number, roleId: number): Promise<unknown>;
   suspend(userId: number): Promise<unknown>;
   unsuspend(userId: number): Promise<unknown>;
 }
 
-/** The callers that request changes after the roles were changed. */
 const callers: Record<string, (system: OpenCloudApp, key: string) => Promise<Caller>> = {
   game: async (system, key) => asGame(system, key),
   shell: (system) => asShell(system),
@@ -198,7 +199,7 @@ function asGame(system: OpenCloudApp, key: string): Caller {
   };
 }
 
-/** Requests changes like a command, which opens the store and reads the group itself. */
+/** Requests changes as a command does, which opens the store and reads the group itself. */
 async function asShell({ openShell, clock }: OpenCloudApp): Promise<Caller> {
   const caller = { by: 'cli:ann@host', dryRun: false };
   const shell = await openShell();

@@ -3,7 +3,7 @@ import { codeOf } from '../support/answers.ts';
 import { onOpenCloud, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { trainee: bob } = sampleUsers;
-/** Longer than any of the group's data is cached. */
+/** Longer than the group's data is cached. */
 const longMs = 61_000;
 
 describe.each([

@@ -10,11 +10,11 @@ const maxConcurrency = 8;
 vi.setConfig({ maxConcurrency });
 
 /**
- * The outcome of a change from Trainee to Officer during a fault, or of one that only gives or takes Officer: the
- * response, the record in the history (with its code if it differs from the response's), the member's roles apart from
- * the base role, and the number of writes. The state after an arrow applies ten seconds after Roblox has recovered; a
- * cell without an arrow does not change. `carried out`: whether Roblox carried out the write; `no` for every read and
- * 429.
+ * Each row is the outcome of a change from Trainee to Officer during a fault, or (`add`, `remove`) of a change that
+ * only gives or takes Officer: the response, the record in the history (with its code if that differs from the
+ * response's), the member's roles except the base role, and the number of writes. An arrow leads to the state ten
+ * seconds after Roblox has recovered; cells without an arrow do not change. `carried out` is `yes` if Roblox carried
+ * out the write despite the fault, and always `no` for reads and for 429.
  */
 const table = `
   asked for   | fault               | lasts          | carried out | answer                   | history                                                     | roles                     | writes
@@ -135,8 +135,8 @@ const table = `
 `;
 
 /**
- * The requests that changes make to Roblox. `actor` and `member` read the acting account's and the member's roles.
- * `add` and `remove` are the only writes in changes that give or take Officer as an extra role.
+ * The requests that a change makes to Roblox. `actor` and `member` read the roles of the acting account and of the
+ * member. `add` and `remove` are the only writes of a change that gives or takes Officer as an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },
@@ -174,7 +174,6 @@ const faults = {
   slow: { kind: 'slow', delayMs: 1_000 },
 } as const satisfies Record<string, Omit<Fault, 'operation'>>;
 
-/** The groups of faults that the table names. */
 const faultGroups: Record<string, string> = {
   unusable: '409, 499, 500, 503, page, empty, half, huge, cut, reset',
   broken: '409, 499, 500, 503, reset',
@@ -187,7 +186,7 @@ interface Cell {
   fault: keyof typeof faults;
   lasts: 'once' | 'for good';
   carriedOut: 'no' | 'yes';
-  /** The last four columns. */
+  /** The table's last four columns. */
   expected: string[];
 }
 
@@ -209,7 +208,7 @@ function listed(names = ''): string[] {
   return names.split(', ');
 }
 
-/** One of each kind of fault, for changes to extra roles, which make the same reads as other changes. */
+/** One fault of each kind. Changes to extra roles make the same reads as other changes, so these are enough. */
 const faultsOfRoles = listed('400, 403, 429, 500, cut, hang');
 
 test('the table contains every combination of request and fault exactly once', () => {
@@ -227,14 +226,14 @@ test('the table contains every combination of request and fault exactly once', (
   expect(inTable.toSorted()).toEqual(all.toSorted());
 });
 
-/** The latency of every response: ten sequential requests just fit into a change's deadline. */
+/** The latency of every response. Ten sequential requests just fit into a change's deadline. */
 const answerMs = 1_995;
 const deadlineMs = 20_000;
-/** Longer than any of the group's data is cached. */
+/** Longer than the group's data is cached. */
 const longMs = 301_000;
-/** The time that the daemon needs to finish its background work. */
+/** The daemon finishes its background work within this time. */
 const quietMs = 9_000;
-/** An unknown outcome is reconciled within this time, once Roblox responds and has room. */
+/** Once Roblox has recovered, an unknown outcome is reconciled within this time. */
 const reconciledWithinMs = 10_000;
 
 const userId = sampleUsers.trainee;
@@ -246,7 +245,8 @@ test.concurrent.each(cells)(
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const isAlongside = request === 'add' || request === 'remove';
     const systems = isAlongside ? idle.alongside : idle.ranking;
-    // A new daemon, because retries depend on earlier responses, and because public roles are read only at the start.
+    // Starts a new daemon if retries depend on previous responses, or for public roles, which are read only at the
+    // start.
     const isFresh = lasts === 'for good' || request === 'publicRoles';
     const reused = isFresh ? undefined : systems.pop();
     const system = reused ?? (await openSystem({ isAlongside, hasPublicRoles: request !== 'publicRoles' }));
@@ -288,7 +288,7 @@ test.concurrent.each(cells)(
   },
 );
 
-/** Daemons that have recovered, for other cells: starting a new one takes as long as testing a cell. */
+/** Daemons that have recovered and can test another cell. Starting a daemon takes as long as testing a cell. */
 const idle: Record<'ranking' | 'alongside', OpenCloudApp<ManualClock>[]> = { ranking: [], alongside: [] };
 afterAll(async () => {
   for (const system of Object.values(idle).flat()) await system[Symbol.asyncDispose]();
@@ -318,7 +318,10 @@ function changeRole({ url, secret: key }: OpenCloudApp<ManualClock>, operation: 
   return send(`${url}/v2/roles/${operation}?placeid=1`, { method: 'POST', key, body });
 }
 
-/** Returns the columns after the response. Unless the outcome is unknown, the history's roles must match Roblox. */
+/**
+ * Returns the columns that follow the response. Unless the outcome is unknown, the roles in the history must match
+ * Roblox.
+ */
 async function columnsOf(system: OpenCloudApp<ManualClock>, answer: Answer, writesBefore: number): Promise<string[]> {
   const { group, journal } = system.fake;
   const { state, code, rolesBefore, rolesAfter } = await system.changeOf(answer);

@@ -7,7 +7,7 @@ const clock = new FastClock(40);
 const calls = 300;
 
 /**
- * Makes many concurrent reads of a member in two lanes, with a response time of 100 ms. Returns the proportion of 429
+ * Makes many concurrent reads of a member in two lanes, with a latency of 100 ms. Resolves with the proportion of 429
  * responses.
  */
 async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {

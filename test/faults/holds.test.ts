@@ -29,7 +29,7 @@ const { actor } = sampleUsers;
 const before = [officer, captain].toSorted((a, b) => a - b);
 const always = Number.POSITIVE_INFINITY;
 const minute = 60_000;
-/** When a test lets time pass, the daemon's workers run only during these last milliseconds; the rest is skipped. */
+/** When time passes, it is skipped except for these last milliseconds, in which the daemon's workers run. */
 const workMs = 16_000;
 const day = 86_400_000;
 const ann = 20_001;
@@ -44,7 +44,7 @@ interface System extends OpenCloudApp<ManualClock> {
   ask(newRankId: number): Promise<Answer>;
 }
 
-/** Runs `body` on a group in which suspended members hold Recruit, and Ann holds Officer and Captain. */
+/** In this group, suspended members hold Recruit, and Ann holds Officer and Captain. */
 function withHolds(body: (system: System) => Promise<void>, { policy, ...options }: OpenCloudAppOptions = {}) {
   return async () => {
     const clock = new ManualClock();
@@ -133,7 +133,7 @@ test.concurrent(
     expect((await hold()).state).toBe('ended');
 
     await temporarily(20, 600_000);
-    await temporarily(10, 600_000); // replaces the first one, and restores the roles from before both
+    await temporarily(10, 600_000); // replaces the first one, and later restores the roles from before both
     expect((await ask(50)).status).toBe(200);
     expect((await hold()).state).toBe('superseded');
     await pass(700_000);
@@ -141,7 +141,7 @@ test.concurrent(
   }),
 );
 
-/** Events during a half-hour suspension, and their outcome. */
+/** The events during a half-hour suspension, and their outcome. */
 const scenarios: Record<
   string,
   { events: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
@@ -305,7 +305,7 @@ test.concurrent(
     await suspend();
     await pass(minute);
     const caller = { by: 'daemon', dryRun: false };
-    const due = { ...(await hold()), endsAt: clock.now() }; // stale, as a worker may have read it
+    const due = { ...(await hold()), endsAt: clock.now() }; // stale: a worker may have read it just before
     await clock.passUntil(checkHold(app, { hold: due, caller, as: 'ended' }));
     expect([(await hold()).state, held()]).toEqual(['active', [recruit]]);
     fake.group.removeMember(ann);
@@ -351,7 +351,6 @@ test.concurrent(
   }),
 );
 
-/** Undoes these changes as `rankd history undo` does. */
 async function undo({ app, clock }: System, ids: string[]) {
   const selection = { ids };
   const { members, answered, changes, undoId } = await findUndoTargets(app, selection);
@@ -461,7 +460,7 @@ test.concurrent(
   }),
 );
 
-/** Changes to holds that Roblox confirms and then loses, each with the steps before it. */
+/** Changes to holds that Roblox confirms and then loses. `first` prepares the change that `does` makes. */
 const lostChanges: Record<
   string,
   { first: (system: System) => Promise<unknown>; does: (system: System) => Promise<unknown> }
@@ -653,7 +652,7 @@ test.concurrent(
         fake.group.setMember(userId, [officer]);
         await suspend(userId, { forMs: endsAt - clock.now() });
       }
-      await clock.advance(3 * minute); // time for each suspension's late read
+      await clock.advance(3 * minute); // leaves time for each suspension's late read
       await pass(endsAt - clock.now());
       const begun = clock.monotonic();
       const callers = Array.from({ length: 60 }, (_, index) => 40_000 + index);
@@ -666,7 +665,7 @@ test.concurrent(
       }
       await clock.advance(begun + 40_000 - clock.monotonic());
       const isBack = (userId: number) => fake.group.held(userId)?.join() === String(officer);
-      // 40 s after the end, at most half of a minute's budget has been used.
+      // 40 s after the end, at most half of a minute's budget may be used up.
       expect(members.filter(isBack).length).toBeLessThanOrEqual(150);
       await clock.advance(4 * minute);
       const left = await app.store.listHolds({

@@ -19,11 +19,9 @@ const lagMs = 8_000;
 const members = Array.from({ length: 25 }, (_, index) => 20_000 + index);
 const [ann = 0, bob = 0, eve = 0, dan = 0] = members;
 
-/** A daemon with a clock that only the test moves. */
 interface System extends OpenCloudApp<ManualClock> {
-  /** Requests a change, and lets time pass until the response. */
+  /** Requests a change, and lets time pass until the response arrives. */
   ask(userId: number, options?: RankOptions): Promise<Answer>;
-  /** Returns the number of reads of the member. */
   reads(userId: number): number;
   alarms(level: 'warn' | 'error'): string[];
 }
@@ -78,7 +76,7 @@ test.concurrent(
     await reload();
     await clock.advance(1_000);
     expect((await ask(bob)).status).toBe(200);
-    await clock.advance(lagMs - 500); // the earlier change has been verified
+    await clock.advance(lagMs - 500); // by now, the first change has been verified
     expect([reads(ann), reads(bob)]).toEqual([2, 1]);
     expect((await ask(eve)).status).toBe(200);
     await clock.advance(60_000);
@@ -124,7 +122,7 @@ test.concurrent(
 
       fake.writesOnlyEcho = false;
       expect((await ask(eve)).status).toBe(200);
-      expect(reads(eve)).toBe(3); // one read for the plan, and one after each of the two writes
+      expect(reads(eve)).toBe(3); // one for the plan, and one after each of the two writes
       await clock.advance(lagMs + 100); // the late read confirms the change
       expect((await ask(dan)).status).toBe(200);
       expect(reads(dan)).toBe(1);
@@ -236,7 +234,7 @@ test.concurrent(
     fake.group.change(ann, [], fake.now());
     await clock.advance(2 * lagMs + 4_000);
     expect(alarms('error')).toEqual([expect.stringContaining('does not show a change')]);
-    await clock.advance(lagMs + 4_000); // rankd no longer trusts write responses, and reads can lag
+    await clock.advance(lagMs + 4_000); // rankd no longer trusts responses to writes, and reads can lag
     expect(await changeOf(answer)).toMatchObject({
       state: 'failed',
       message: expect.stringContaining('was left with neither'),

@@ -19,7 +19,7 @@ import {
 
 const { trainee, officer, captain } = sampleRoles;
 const { trainee: bob, officer: eve, stranger: dan, actor, otherAdmin } = sampleUsers;
-/** Shorter than roles are cached, and longer than a change may rely on the cache. */
+/** Roles are cached for longer, but a change must not rely on a cache this old. */
 const laterMs = 10_000;
 const policy = { maxRank: 50 };
 const scopes: Scope[] = ['verify', 'rank', 'suspend'];
@@ -84,7 +84,7 @@ describe('while roles are cached, no change goes above a ceiling', () => {
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
-        // Both were Officers: Dan was demoted to Trainee, and the other member is Trainee temporarily.
+        // Both were Officers: Dan was demoted to Trainee, and the other member is a Trainee temporarily.
         for (const userId of [dan, otherAdmin]) fake.group.setMember(userId, [officer]);
         expect((await system.rank(dan, { newRankId: 10 })).status).toBe(200);
         using deadline = deadlineIn(clock, 5_000);
@@ -280,9 +280,9 @@ test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
       return clock.passUntil(send(`${url}${path}?placeid=1`, { method: 'POST', key, body }));
     };
     await clock.advance(15_000);
-    // After this, rankd knows the acting account.
+    // Lets rankd read the acting account.
     expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200);
-    // rankd guesses the result of a step from the roles that it gave last; a wrong guess would cost another read.
+    // rankd guesses the target of a step from the role that it gave last. A wrong guess would cost another read.
     if (path === '/v2/promote') expect((await clock.passUntil(system.rank(bob))).status).toBe(200);
     if (path === '/v2/unsuspend') expect((await post('/v2/suspend')).status).toBe(200);
     await clock.advance(laterMs);
@@ -294,7 +294,7 @@ test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
       fake.journal.entries
         .slice(before)
         .map(({ operation }) => operation)
-        .filter((operation) => operation !== 'user') // the daemon reads names for display at any time
+        .filter((operation) => operation !== 'user') // the daemon may look up names at any time
         .toSorted(),
     ).toEqual(['memberships', 'role', 'roles', ...writes].toSorted());
     expect(clock.monotonic() - askedAt).toBeLessThan((2 + writes.length) * latencyMs);

@@ -23,13 +23,13 @@ function addMembers({ fake }: Pick<OpenCloudApp, 'fake'>, count: number): number
   return members;
 }
 
-/** Uses up the unassign budget until `count` calls are left. */
+/** Uses up all but `count` calls of the unassign budget. */
 async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Promise<void> {
   fake.budgets.use('unassign', 299 - count);
-  await rank(eve, { newRankId: 10 }); // its responses report the budget
+  await rank(eve, { newRankId: 10 }); // the responses report the budget
 }
 
-/** Returns the response to a change, the reported wait, and the duration. */
+/** Resolves with the response to a change, the wait that it reports, and how long it took. */
 async function timed(system: OpenCloudApp, asked: () => ReturnType<OpenCloudApp['rank']>) {
   const begunAt = system.clock.monotonic();
   const answer = await asked();
@@ -48,7 +48,7 @@ describe('a change that cannot start before its deadline', () => {
         async (system) => {
           const { fake, clock } = system;
           fake.budgets.use(operation, 299);
-          await system.rank(eve, { newRankId: 10 }); // its responses report no remaining calls
+          await system.rank(eve, { newRankId: 10 }); // the responses report that no calls are left
           const [carol = 0] = addMembers(system, 1);
           fake.expectNoWrites(carol);
           const first = await timed(system, () => system.rank(carol));
@@ -148,10 +148,10 @@ test('a change that would end too late at Roblox’s current speed does not begi
       const { fake } = system;
       fake.latencyMs = 150;
       const members = addMembers(system, 8);
-      // rankd learns the response time
+      // teaches rankd the response time
       for (const userId of members) expect((await system.rank(userId)).status).toBe(200);
       fake.expectNoWrites(bob);
-      // With the latency of 150 ms, this leaves 300 ms for the writes.
+      // Together with the latency of 150 ms, this leaves 300 ms for the writes.
       fake.faults.add({ operation: 'memberships', kind: 'slow', userId: bob, delayMs: 1_550 });
       const late = await system.rank(bob);
       expect([late.status, codeOf(late)]).toEqual([503, 'platform_unavailable']);
@@ -166,7 +166,7 @@ test('a member is not read for a change that has too little time left', () =>
       const { fake, clock } = system;
       fake.latencyMs = 150;
       for (const userId of addMembers(system, 8)) expect((await system.rank(userId)).status).toBe(200);
-      clock.skip(31_000); // the roles must be re-read first
+      clock.skip(31_000); // the roles must be read again first
       fake.faults.add({ operation: 'roles', kind: 'slow', delayMs: 1_400 });
       const late = await system.rank(bob);
       expect([late.status, codeOf(late)]).toEqual([503, 'platform_unavailable']);
@@ -241,7 +241,7 @@ describe('the budget is the one that the platform reports', () => {
     onOpenCloud(
       async (system) => {
         const { app, call, fake } = system;
-        await system.rank(eve); // its responses report the budget
+        await system.rank(eve); // the responses report the budget
         for (let read = 0; read < 305; read += 1) await app.platform.getMember(eve, call());
         expect((await system.rank(bob)).status).toBe(200);
         expect(fake.journal.requests('memberships').length).toBeGreaterThan(305);
@@ -307,7 +307,9 @@ describe('fairness', () => {
     )());
 });
 
-/** For three minutes, three keys request three times as many changes as Roblox admits, and a fourth requests a few. */
+/**
+ * For three minutes, three keys request three times as many changes as Roblox admits, and a fourth key requests a few.
+ */
 describe('when keys exceed the budget', () => {
   const budget = { calls: 100, windowMs: 60_000 };
   const windows = 3;
@@ -330,7 +332,7 @@ describe('when keys exceed the budget', () => {
     asked = await clock.passUntil(askForTooMuch(system));
   });
 
-  /** Requests every change at its time, without waiting for the outcomes of earlier ones. */
+  /** Requests every change on schedule, without waiting for the outcomes of the others. */
   async function askForTooMuch({ clock, newKey, rank, fake: { group } }: OpenCloudApp<ManualClock>): Promise<Asked[]> {
     const beganAt = clock.monotonic();
     let lastMember = 20_000;
@@ -416,13 +418,13 @@ test('while Roblox hangs, 200 simultaneous Discord commands are acknowledged, an
   expect(discord.violations).toEqual([]);
 });
 
-/** A request for a change, and its response. Times are relative to the first request. */
+/** Times are relative to the first request. */
 interface Asked {
   key: string;
   userId: number;
   at: number;
   endedAt: number;
-  /** `undefined` if there was no write. */
+  /** `undefined` if nothing was written. */
   writtenAt: number | undefined;
   status: number;
   code: string | undefined;

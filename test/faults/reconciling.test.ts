@@ -17,10 +17,10 @@ function asDisposable(store: Store): Store & AsyncDisposable {
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** Returns the role ids of a member who holds this role, including the base role. */
+/** All roles of a member who holds this role, including the base role. */
 const held = (role: number) => [base, role].sort((a, b) => a - b);
 
-/** Stores a change, to Officer by default, that was sent and never confirmed. */
+/** Stores a change that was sent but never confirmed, by default to Officer. */
 async function unconfirmed(
   { app, clock }: OpenCloudApp,
   rankeeId: number,
@@ -36,7 +36,7 @@ async function unconfirmed(
   return change;
 }
 
-/** Stores a change that was sent in a group other than the configured one, and never confirmed. */
+/** Stores a change that was sent in another group than the configured one, but never confirmed. */
 async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
   // the configured group has the same role ids
   const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer };
@@ -46,7 +46,7 @@ async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): P
   return change;
 }
 
-/** Stores an unconfirmed change to Bob that gave the new role and did not take the old one. */
+/** Stores an unconfirmed change to Bob that gave the new role but did not take the old one. */
 async function halfDone(system: OpenCloudApp): Promise<RankChange> {
   system.fake.group.change(bob, [trainee, officer], system.fake.now());
   return await unconfirmed(system, bob);
@@ -200,7 +200,6 @@ test(
   }),
 );
 
-/** Stores a change that a command has begun. */
 async function begunByCommand({ app, clock, dataDir }: OpenCloudApp) {
   const { keyId: _, ...change } = newChange({
     ...{ rankeeId: bob, rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer },
@@ -309,7 +308,7 @@ test(
         await clock.skip(5_000);
         return round();
       };
-      await expect.poll(laterRound).toEqual([]); // on a busy machine, a read may time out
+      await expect.poll(laterRound).toEqual([]); // a read may time out on a busy machine
     },
     { readLagMs: 50 },
   ),
@@ -369,7 +368,7 @@ test(
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
-      expect((await system.rank(bob)).status).toBe(200); // its responses report the budget
+      expect((await system.rank(bob)).status).toBe(200); // the responses report the budget
       for (let number = 0; number < 60; number += 1) {
         fake.group.setMember(20_000 + number, [trainee]);
         await unconfirmed(system, 20_000 + number);
@@ -411,7 +410,7 @@ test(
   'changes that cannot be reconciled here do not delay others, however many there are',
   onOpenCloud(
     async (system) => {
-      expect((await system.rank(bob)).status).toBe(200); // its responses report the budget
+      expect((await system.rank(bob)).status).toBe(200); // the responses report the budget
       for (let number = 0; number < 8; number += 1) await begunElsewhere(system, 20_000 + number);
       const change = await unconfirmed(system, bob);
       for (let round = 0; round < 2; round += 1) await system.recover();

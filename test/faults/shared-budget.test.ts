@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const limit = 8;
 
-/** Starts a daemon on Open Cloud. Each call of `rank` changes the rank of a new member. */
+/** Each call of the node's `rank` changes the rank of a new member. */
 async function startNode({ store, fake }: { store: ServerAddress; fake: FakeOpenCloud }) {
   const dataDir = tempDir();
   const flags = {

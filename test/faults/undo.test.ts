@@ -7,7 +7,6 @@ const { trainee, officer } = sampleRoles;
 const [ann, bob] = [20_001, sampleUsers.trainee];
 const always = Number.POSITIVE_INFINITY;
 
-/** Adds each user as a Trainee, and promotes the user to Officer. */
 async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Promise<void> {
   for (const userId of userIds) {
     fake.group.setMember(userId, [trainee]);
@@ -15,7 +14,7 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
   }
 }
 
-/** Undoes all changes from place 1. Returns each member's outcome, with the change's id if there is one. */
+/** Undoes all changes from place 1. Resolves with each member's outcome, and the id of the change if there is one. */
 async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
   const { members, changes, undoId } = await findUndoTargets(app, selection);

@@ -10,7 +10,7 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers, send } from '
 const { trainee: bob, officer: eve } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** Longer than any of the group's data is cached. */
+/** Longer than the group's data is cached. */
 const longMs = 61_000;
 
 describe('key scopes in an unknown shape', () => {
