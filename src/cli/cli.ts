@@ -141,7 +141,7 @@ export class Cli {
     this.print(document, this.io.stdoutIsTerminal && !this.options.quiet ? '' : name);
   }
 
-  /** Prints the result without escaping the text. */
+  /** Prints the result without replacing control characters in the text. */
   printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
     this.io.stdout(this.#shape(document, text));
@@ -160,7 +160,7 @@ export class Cli {
     return this.options.json ? jsonLine({ v: 1, ...document, ...resolved, ...simulated, ...warnings }) : text;
   }
 
-  /** Reports where the command stored data. Called after all other output. */
+  /** Reports where the command stored data. Call this after all other output. */
   sayWhereStored(): void {
     if (this.#whereStored !== undefined) this.say(this.#whereStored);
     this.#whereStored = undefined;
@@ -336,7 +336,7 @@ export class Cli {
   }
 
   /**
-   * Called if the data directory's daemon did not respond. Returns `silent` if that daemon is running all the same;
+   * Call this if the data directory's daemon did not respond. Returns `silent` if that daemon is running all the same;
    * otherwise, the names of the daemons on other machines that serve the store.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {

@@ -32,7 +32,7 @@ export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(described[name] ?? { place: 'ServerScriptService' }) };
 }
 
-/** Finds an admin system's model or, if `pieces` is given, a ranking script's. Throws `not_found`. */
+/** Finds the model of an admin system or, if `pieces` is given, of a ranking script. Throws `not_found`. */
 export function modelNamed(
   { systems, pieces = new Map() }: Pick<GameScripts, 'systems'> & Partial<GameScripts>,
   asked: string,
@@ -157,7 +157,7 @@ function withFields(source: string, fields: Record<string, string | number | und
   }, source);
 }
 
-/** Formats the value as Luau source. In a string, escapes all but a few harmless characters as numbers. */
+/** Formats the value as Luau source. In strings, writes all but a few harmless characters as numeric escapes. */
 function luauOf(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const characters = [...Buffer.from(value)].map((byte) => {

@@ -24,7 +24,7 @@ export function systemFolder(env: Record<string, string | undefined>): string {
 const timeoutMs = 20_000;
 
 /**
- * Returns the first large group of users to whom an access list allows reading or writing. `sddl` is the list as text
+ * Returns the first large group of users that an access list allows to read or write. `sddl` is the list as text
  * (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
  */
 export function openGroupIn(sddl: string): string | undefined {

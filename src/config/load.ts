@@ -214,7 +214,7 @@ function storeSettingsOf(origins: ReadonlyMap<string, Origin>): StoreSettings {
   return Object.fromEntries(names.map((name) => [name, text(name)]));
 }
 
-/** Redacts the password in `store.url`, and every URL that it overrides. */
+/** Redacts the password in `store.url`, and all of every URL that it overrides. */
 function withoutSecrets(origins: ReadonlyMap<string, Origin>): ReadonlyMap<string, Origin> {
   const { value, ...url } = origins.get('store.url') ?? { source: 'default', at: undefined, value: undefined };
   if (typeof value !== 'string') return origins;

@@ -62,7 +62,7 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
   try {
     const text = readAtMost(path, maxBytes).toString().trim();
     const { mode, uid } = statSync(path);
-    // another user's file is readable by a group so that this process can read it
+    // a file of another user must be readable by its group for this process to read it
     const open = uid === ownUid() ? 0o044 : 0o004;
     if (!thisSystem.hasModes || isCredential || (mode & open) === 0) return { text };
     const command = thisSystem.commands.closeFile(path);

@@ -89,7 +89,8 @@ test('a key file that others can read causes a warning with the command that fix
   }
 });
 
-// As root, who alone can give a file to another user. A service's key file often belongs to root and to the service's group.
+// Needs root, because only root can give a file to another user. A service's key file often belongs to root, and to the
+// service's group.
 test.runIf(process.getuid?.() === 0)(
   'a key file of another user that only its group can read causes no warning',
   () => {

@@ -142,7 +142,7 @@ async function printCsv(cli: Cli, pages: AsyncIterable<AuditEvent[]>): Promise<v
   }
 }
 
-/** Prints events as they are recorded, until a stop signal or until the output is closed. */
+/** Prints events as they are recorded, until a stop signal arrives or the output is closed. */
 async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<AuditEvent>): Promise<void> {
   const stopping = new AbortController();
   void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
@@ -179,19 +179,18 @@ function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen)
   return fields.join(', ');
 }
 
-/** True for a changed setting's old and new value. */
+/** Recognizes the old and new value of a changed setting. */
 function isMove(value: unknown): value is { from: unknown; to: unknown } {
   return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
 }
 
-/** Returns an event's columns as plain text. */
 function rowOf(event: AuditEvent): string[] {
   const { at, by, action, subject, detail } = eventDocument(event);
   return [at, by, action, subject, JSON.stringify(detail)];
 }
 
 async function verify(cli: Cli, { head, headFile }: { head?: string; headFile?: string }): Promise<void> {
-  // read before the audit log, so that the chain contains every head
+  // read the heads before the audit log, so that the chain contains every one of them
   const notedHeads = headFile === undefined ? undefined : await headsIn(resolve(cli.io.cwd, headFile));
   const questions = { hasRetention: () => hasRetention(cli), notedHead: head, notedHeads };
   const verified = () => cli.withStore((ports) => verifyAudit(ports, questions));
@@ -230,7 +229,7 @@ function describeNotedHeads({ found, removed }: { found: number; removed: number
   return `recorded heads: ${found} in the chain${notChecked}`;
 }
 
-/** True if this command's configuration lets retention remove audit events. */
+/** True if the configuration that this command reads sets `audit.keep`. */
 export async function hasRetention(cli: Cli): Promise<boolean> {
   return (await cli.loadConfig()).config.retention.auditMs !== undefined;
 }
@@ -249,7 +248,6 @@ async function headsIn(file: string): Promise<Map<number, Set<string>>> {
   });
 }
 
-/** Parses a head hash as `audit verify` prints it. */
 function headHash(text: string): string {
   if (/^[\da-f]{64}$/i.test(text)) return text.toLowerCase();
   throw new InvalidArgumentError('It must be the 64 hexadecimal digits that `rankd audit verify` prints.');

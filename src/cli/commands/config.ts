@@ -84,12 +84,14 @@ function namesRoles({ group, policy }: Config): boolean {
   return roleEntries({ ...policy, ladder: group.ladder, suspensionRole: policy.suspension.role }).length > 0;
 }
 
-/** True if the configuration names a file that describes the simulated group. */
 function hasGroupFile({ platform }: Config): boolean {
   return platform.kind === 'simulated' && platform.groupFile !== undefined;
 }
 
-/** Returns warnings about settings that do not fit the group. Throws `config_invalid` for errors that stop `serve`. */
+/**
+ * Returns warnings about settings that do not fit the group. Throws `config_invalid` for problems that would stop
+ * `serve`.
+ */
 async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   using scratch = new ScratchDirectory();
   await using app = await openRanking({ config, dataDir: scratch.path });
@@ -105,8 +107,8 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
 }
 
 /**
- * Returns an update that copies the stored meanings of the role names in the settings to the scratch store, so that the
- * check resolves these names as the daemon does.
+ * Returns an update that copies the stored meanings of role names to the scratch store, so that the check resolves the
+ * names in the settings as the daemon does.
  */
 async function meaningsKept(cli: Cli, { title }: { title: string }) {
   const kept = (await cli.operations.exists()) ? await cli.withStore(({ store }) => store.findMeanings(title)) : [];
@@ -153,17 +155,14 @@ function originText({ source, at }: Origin): string {
   return at === undefined ? source : `${source} ${at}`;
 }
 
-/** Formats the values that a setting overrides. */
 function shadowedBy({ shadows = [] }: Origin): string {
   return shadows.map((one) => `${originText(one)} (${settingText(one.value)})`).join(', ') || '-';
 }
 
-/** Returns the document for a valid configuration. Its `file` is null if there is no configuration file. */
 function checkedConfigDocument(file: string | undefined, warnings: string[]) {
   return { file: file ?? null, warnings };
 }
 
-/** Returns every setting with its value, its origin, and the values that it overrides. */
 function settingsDocument(file: string | undefined, origins: ReadonlyMap<string, Origin>) {
   const settings = [...origins].map(([name, { shadows = [], ...origin }]) => ({
     name,
@@ -173,7 +172,6 @@ function settingsDocument(file: string | undefined, origins: ReadonlyMap<string,
   return { file: file ?? null, settings };
 }
 
-/** Returns the file that rankd reads, and the places that it searches. */
 function configFileDocument(file: string | undefined, searched: string[]) {
   return { file: file ?? null, searched };
 }

@@ -31,8 +31,6 @@ import { settingText } from '../output/help.ts';
 import { type Shown, table } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
 
-/** The commands that send requests to running daemons. */
-
 const healthTimeoutMs = 4_000;
 
 export const healthCommand = command({
@@ -45,7 +43,9 @@ export const healthCommand = command({
   run: (cli, { ready }) => health(cli, ready),
 });
 
-/** Requires this daemon's proof in the response, because a different program or daemon may use the address. */
+/**
+ * Requires this daemon's proof in the response, because a different program or daemon may be listening at the address.
+ */
 async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   await requireDaemon(cli);
   const showingTheWait = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
@@ -72,7 +72,7 @@ async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
   });
 }
 
-/** Throws if no daemon responds, so that the command need not wait for the actual request, which can take long. */
+/** Throws early if no daemon responds, because the request itself can take a long time. */
 async function requireAnswer(cli: Cli): Promise<void> {
   await requireDaemon(cli);
   if ((await askStatus(cli.dataDir)) === undefined) throw notAnswering();
@@ -84,7 +84,7 @@ function notAnswering(): RankdError {
   });
 }
 
-/** Asks the daemon itself, because flags or port 0 may have determined its address. */
+/** Asks the daemon for its address, because flags or port 0 may have determined it. */
 async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
   const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
   if (status === undefined || identity === undefined) throw silent('to commands');
@@ -209,7 +209,10 @@ function restartWords({ applied }: { applied: ChangedSetting[] }): string {
   return applied.length > 0 ? 'the other changes' : 'the changes';
 }
 
-/** Sends a command to all daemons that share the database, or to the one with this name. `what`: the progress text. */
+/**
+ * Sends a command to all daemons that share the database, or to the one with this name. `what` describes the wait on
+ * the progress line.
+ */
 async function askAllNodes(
   cli: Cli,
   what: string,
@@ -395,7 +398,10 @@ async function ask<Answer>(
   return answer;
 }
 
-/** Opens a link to the page in the user's browser. Without a browser, prints a message. Throws for any other link. */
+/**
+ * Opens a link to the page in the user's browser. Prints a message if no browser can be opened, and throws for any
+ * other link.
+ */
 async function openInBrowser(cli: Cli, url: string): Promise<void> {
   const { config } = await cli.loadConfig();
   const { publicUrl = '' } = config.server;
@@ -417,10 +423,7 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
   browser.unref();
 }
 
-/**
- * True for a link to the page. The system's opener would run any file that a compromised daemon names, so other links
- * are rejected.
- */
+/** Accepts only links to the page, because the system's opener would run any file that a compromised daemon names. */
 function isOfPage(link: string, origins: Array<string | undefined>): boolean {
   const url = URL.parse(link);
   if (url === null || url.href !== link) return false;

@@ -119,7 +119,7 @@ async function stream(cli: Cli): Promise<void> {
   await sayWithoutGroup(cli);
 }
 
-/** Records the backup. Only warns if the database can't store the record, because it may be on a read-only disk. */
+/** Only warns if the backup can't be recorded, because the database may be on a read-only disk. */
 async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
   try {
     await recordBackup(backup, { file, by: cli.by }, (work) => cli.withStore(work));
@@ -128,7 +128,6 @@ async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
   }
 }
 
-/** Mentions that the backup lacks the simulated group, which takes the place of Roblox. */
 async function sayWithoutGroup(cli: Cli): Promise<void> {
   if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
   if (!(await cli.simulates())) return;
@@ -157,7 +156,7 @@ export const restoreCommand = command({
     file === '-' ? restoreInput(cli, dryRun) : restore(cli, { name: file, file: resolve(cli.io.cwd, file), dryRun }),
 });
 
-/** Stores the input in a private file first, because the backup must be complete and intact before it is used. */
+/** Saves the input to a private file first, because the backup must be complete and intact before rankd uses it. */
 async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
   const { dataDir, io } = cli;
   if (io.stdinIsTerminal) {
@@ -176,7 +175,7 @@ async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
 }
 
 interface RestoreAsked {
-  /** The file's name in messages. */
+  /** The name to show in messages. */
   name: string;
   file: string;
   dryRun: boolean;
@@ -217,7 +216,6 @@ function noDigest(name: string): RankdError {
   });
 }
 
-/** Replaces the private file's name in the error. */
 function renamed({ code, message, hint, cause }: RankdError, file: string, name: string): RankdError {
   return new RankdError(code, message.replaceAll(file, name), {
     ...(hint !== undefined && { hint: hint.replaceAll(file, name) }),

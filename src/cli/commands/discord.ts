@@ -169,7 +169,6 @@ function blockOf({
   ].join('\n');
 }
 
-/** Returns the known value, or asks for it on a terminal. */
 async function knownOrAsked(
   { io }: Cli,
   known: string | undefined,
@@ -280,7 +279,7 @@ function readTokenFile(file: string): string {
 const tokenShape = /^[\w.-]{20,200}$/;
 const tokenHint = 'copy the token again: Developer Portal, Bot page, Reset Token';
 
-/** Parses a bot token. The error must not repeat the text, which may be the token. */
+/** The error must not repeat the text, because it may be the token. */
 function asToken(text: string): string {
   if (tokenShape.test(text)) return text;
   throw new InvalidArgumentError(`This is not a bot token: ${tokenHint}.`);

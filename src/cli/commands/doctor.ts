@@ -173,7 +173,7 @@ async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding
   return [fail('socket', `${problem}, so status, health, reload and the page do not work`, fix)];
 }
 
-/** Checks the public address and, if Discord is configured, whether Discord reaches the daemon there. */
+/** Checks the public address and, if Discord is configured, that Discord's requests reach the daemon there. */
 async function addressOf(
   cli: Cli,
   url: string | undefined,
@@ -194,11 +194,10 @@ async function addressOf(
 
 interface Scope {
   offline: boolean;
-  /** False if the data directory has a problem, so that no check may open it. */
+  /** False if the data directory has a problem; no check then opens it. */
   isUsable: boolean;
 }
 
-/** Runs the checks that need the configuration. */
 async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsable }: Scope): Promise<Finding[]> {
   const hasDaemon = async () => existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
   const isRunning = async () => isUsable && (await hasDaemon());
@@ -249,7 +248,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
           ...(await examined('discord', async () => discordFindings(app, config.discord, daemon))),
         ];
     if (offline) return ofDatabase;
-    // in parallel, so that one hanging check does not use up the other checks' deadline
+    // in parallel, so that a check that hangs does not use up the deadline of the others
     const ofPlatform = await Promise.all([
       examined('credential', async () => (platform.kind === 'open-cloud' ? credentialFindings(app, call) : [])),
       examined('group', () => groupFindings(app, call)),
@@ -265,12 +264,12 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       ...withoutTwins(ofPlatform.flat()),
     ];
   });
-  // a database for a different group is refused; the platform's hint to run `init` would not help then
+  // if rankd refuses the database because it is for a different group, the platform's hint to run `init` does not help
   const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
 }
 
-/** Removes duplicates: each check reports an unreachable platform. */
+/** Removes duplicates, because every check reports an unreachable platform. */
 function withoutTwins(findings: Finding[]): Finding[] {
   return findings.filter(
     (one, index) => index === findings.findIndex(({ check, text }) => check === one.check && text === one.text),
@@ -281,7 +280,7 @@ function hasFailed(findings: Finding[]): boolean {
   return findings.some(({ grade }) => grade === 'FAIL');
 }
 
-/** Display names of checks, where they differ from the JSON document. */
+/** The checks whose displayed names differ from their names in the JSON document. */
 const checkNames: Record<string, string> = { credential: 'Roblox key', keys: 'game keys', platform: 'Roblox' };
 
 function report(cli: Cli, findings: Finding[]): Shown {

@@ -99,7 +99,7 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
   const folder = resolve(cli.io.cwd, options.out ?? '.');
   const filesOf = options.luau ? sourceFiles : modelFile;
   const own = filesOf(folder, rankd);
-  // when a system is added later, the existing module may have been edited
+  // the user may have edited the existing module before adding a system
   const isKept = systems.length > 0 && !options.force && own.some(({ path }) => existsSync(path));
   if (isKept) cli.say(`${rankd.name} already exists in ${folder} and was not changed; --force overwrites it.`);
   const files = [...(isKept ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];
@@ -121,7 +121,7 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
   );
 }
 
-/** Uses Rojo's layout: a script with children becomes a folder that contains `init.luau`. */
+/** Uses Rojo's layout, in which a script with children becomes a folder that contains `init.luau`. */
 function sourceFiles(folder: string, { name, scripts }: Model): NewFile[] {
   const [first] = scripts;
   if (scripts.length === 1 && first?.name === name && first.children.length > 0) return filesBelow(folder, first);
@@ -152,7 +152,7 @@ async function script(cli: Cli, options: { url?: string; secret: string; out?: s
   cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines explain how to use it.');
 }
 
-/** Adds the written files to the document. `files`: their absolute paths. */
+/** The paths in `files` are absolute. */
 function gameFilesDocument<Values extends object>(values: Values, files: readonly string[]) {
   return { ...values, files };
 }
@@ -164,7 +164,7 @@ function gameModelDocument(
   return { name, place, typed: typed ?? null, scripts };
 }
 
-/** Adds the module to the document. `made`: the module's text, or the file that it was written to. */
+/** `made` is the module's text, or the file to which it was written. */
 function scriptDocument<Values extends object>(values: Values, made: { script: string } | { file: string }) {
   return { ...values, ...made };
 }

@@ -96,7 +96,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
   const { renderYaml } = await import('../../config/settings.ts');
-  // only members at or above the acting account's rank may use commands
+  // lets only members at or above the acting account's rank use commands
   const minGroupRank = examined?.acting?.rank || undefined;
   const models = gameModels(cli, forGame, { groupId, minGroupRank }, options);
   const files: NewFile[] = [
@@ -265,7 +265,7 @@ function relativeTo(configFile: string, file: string): string {
   return path.startsWith('..') ? file : `./${path}`;
 }
 
-/** Returns the ladder's roles, ascending; `undefined` for no ladder. */
+/** Returns the ladder's roles in ascending order; `undefined` means no ladder. */
 async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable: Role[]): Promise<Role[] | undefined> {
   const { proposed, leftOut } = proposeLadder(givable);
   const isAsked = ladder || cli.io.isTerminal;
@@ -288,19 +288,18 @@ function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
   return { proposed: custom.filter((role) => !isShared(role)), leftOut: custom.filter(isShared) };
 }
 
-/** Returns the roles as numbers for the configuration. */
 function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Role[]): number[] {
   return ladder.map((role) => nameForRequest(group, role));
 }
 
-/** init's result. Paths are absolute. */
+/** All paths are absolute. */
 interface Initialized {
   file: string;
   credentialFile: string;
   groupId: number;
   /** `undefined` with --no-check. */
   examined: Pick<ExaminedGroup, 'group'> | undefined;
-  /** `undefined` for no ladder. */
+  /** `undefined` means no ladder. */
   ladder: readonly Role[] | undefined;
   keyId: string | undefined;
   publicUrl: string | undefined;

@@ -8,7 +8,7 @@ import { roleOf } from '../input/people.ts';
 
 const bound = orNone(asBound);
 
-/** The options for a key's rules in `key create` and `key set`. */
+/** Shared by `key create` and `key set`. */
 export const ruleOptions = {
   maxRank: option(
     '--max-rank <rank>',
@@ -44,7 +44,7 @@ export const ruleOptions = {
   ),
 };
 
-/** Converts the options to rules. A bound given as a role name follows the role if the role's rank changes. */
+/** Converts the options to rules. A limit that is given as a role name changes along with that role's rank. */
 export async function rulesIn(
   cli: Cli,
   { maxRank, minRank, direction, selfRank, system, privileged, anyPlace, rate }: ValuesOf<typeof ruleOptions>,
@@ -63,7 +63,7 @@ export async function rulesIn(
   };
 }
 
-/** Returns a bound. `roleId` is set if a role name was given, so that the bound follows the role. */
+/** `roleId` is set if a role name was given, so that the limit follows the role. */
 async function boundOf(cli: Cli, asked: RoleName): Promise<{ rank: number | null; roleId: number | null }> {
   if (typeof asked === 'number') return { rank: asked, roleId: null };
   if (asked === 'none') return { rank: null, roleId: null };

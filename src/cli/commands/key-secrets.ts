@@ -25,8 +25,8 @@ export const out = option(
 );
 
 /**
- * Returns a function that writes a new secret to the `--out` file and returns a function to delete it. Without `--out`,
- * both do nothing, because the secret is printed later.
+ * Returns a function that writes a new secret to the `--out` file, and returns another function, which deletes the
+ * file. Without `--out`, both do nothing, because the command prints the secret later.
  */
 export function keepIn(cli: Cli, out: string | undefined): SaveSecret {
   return (secret) => {
@@ -42,7 +42,6 @@ function makeSecretFile(cli: Cli, out: string, secret: string): string {
   return path;
 }
 
-/** Prints the new secret, or reports the file that contains it. */
 export async function printMinted(
   cli: Cli,
   { key, secret }: MintedKey,
@@ -118,7 +117,7 @@ function dash(command: 'verify' | 'hash') {
   return made;
 }
 
-/** Rejects a missing or wrong argument. The error must not repeat it, because it may be the secret. */
+/** The error must not repeat a wrong argument, because it may be the secret. */
 function readsInput(command: 'verify' | 'hash'): never {
   throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
     hint: thisSystem.example(`rankd key ${command} - < my-game.key`),

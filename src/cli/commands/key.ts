@@ -143,7 +143,7 @@ export const keyCommands = commandGroup({
   ],
 });
 
-/** Describes a key that is no longer paused, which may have expired or been revoked in the meantime. */
+/** Describes a resumed key, which may have expired or been revoked while it was paused. */
 function resumed(key: Key): string {
   const state = shownState(key, systemClock.now());
   return state === 'expired' || state === 'revoked' ? `is no longer paused, but it is ${state}` : `is ${state} again`;
@@ -223,7 +223,7 @@ async function rotate(
   });
 }
 
-/** Returns the steps after a rotation. Running game servers use the old secret until they restart. */
+/** Running game servers send the old secret until they restart. */
 function replacement({ isAnyPlace }: Key): string {
   return isAnyPlace
     ? 'give the new one to the program that uses this key'
@@ -240,8 +240,8 @@ async function list(cli: Cli, options: { limit: number; after?: string }): Promi
 }
 
 /**
- * Explains an empty list, and names the keys that a daemon creates at its start because the configuration declares
- * them.
+ * Explains the empty list, and names the keys that the configuration declares, because the daemon creates them when it
+ * starts.
  */
 async function noKeys(cli: Cli): Promise<string> {
   const config = locateConfig(cli.configSources) && (await cli.loadConfig().catch(() => undefined));

@@ -34,9 +34,8 @@ export interface ListSource {
   holding?: RoleName | undefined;
 }
 
-/** One change for many members. */
 interface AskedList extends ListSource {
-  /** The next rank up or down, instead of `rank`. */
+  /** Moves each member to the next rank up or down; `rank` is then ignored. */
   step?: Direction | undefined;
   /** If set, `rank` names an extra role. */
   kind?: RoleChangeKind | undefined;
@@ -49,7 +48,9 @@ interface AskedList extends ListSource {
 
 type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
 
-/** Finds all members, asks once for confirmation, then changes a few at a time and continues after refusals. */
+/**
+ * Finds all members, asks once for confirmation, then changes a few members at a time, and continues after refusals.
+ */
 export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
   const lines = asked.file === undefined ? [] : await readUsers(cli.io, asked.file);
   const work = async (app: RankingApp, call: CallContext) => {
@@ -82,7 +83,7 @@ async function commandOf(
   const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
   const find = kind === undefined ? rankOf : alongsideOf;
   const newRankId = step === undefined ? await find(cli, app, rank, call) : 0;
-  // rejects an unknown rank once, not for each member
+  // rejects an unknown rank once, rather than for each member
   if (step === undefined && kind === undefined) await app.group.target(newRankId, call);
   return {
     step,
@@ -134,7 +135,7 @@ async function carryOut(
   return { ...(await listAfterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
-/** Returns the wording for each state. `already`: the member needed no change. */
+/** `already` means that the member needed no change. */
 function wordsFor({ kind, atLeast }: AskedList): Record<MemberChange['state'], string> {
   const same = atLeast ? 'already had the rank or a higher one' : 'already had the rank';
   return {
@@ -146,7 +147,10 @@ function wordsFor({ kind, atLeast }: AskedList): Record<MemberChange['state'], s
   };
 }
 
-/** Prints the failed members and a summary. Throws `ExitCode` if a member failed or was not reached. */
+/**
+ * Prints a summary, and the members whose change failed. Throws `ExitCode` if a change failed or a member was not
+ * reached.
+ */
 function printList(cli: Cli, { plan, run, asked }: { plan: PlannedList; run: ListRun; asked: AskedList }): void {
   const words = wordsFor(asked);
   const failed = run.results

@@ -37,7 +37,7 @@ const testOptions = {
   ranker,
   reason: option('--reason <text>', 'the reason in the request', asReason),
 };
-/** The options that all commands for changing one member or many share. */
+/** The options shared by all commands that change one or more members. */
 export const changeOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
   holding: option('--holding <role>', 'every member who holds this role', asRank).conflicts('file'),
@@ -141,7 +141,9 @@ function set(
 
 type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; kind?: RoleChangeKind };
 
-/** Changes one member, or many with --file or --holding. `first`: the user or, for many members, the rank or role. */
+/**
+ * Changes one member or, with --file or --holding, many. `first` is the user or, for many members, the rank or role.
+ */
 export async function changeOneOrMany(
   cli: Cli,
   { first, rank, noun, line }: { first: string | undefined; rank: RoleName | undefined; noun: string; line: string },
@@ -180,7 +182,7 @@ function parsed<Value>(
   }
 }
 
-/** Returns an error with the same message as commander's for a missing argument. */
+/** Uses commander's message for a missing argument. */
 function missing(argument: string, help: string): RankdError {
   return new RankdError('usage', `Missing required argument '${argument}'.`, { hint: help });
 }
@@ -270,7 +272,6 @@ async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange):
   return open && { kind: 'lift', id: open.id };
 }
 
-/** Looks up the users and the rank that the command names. */
 async function requestOf(
   cli: Cli,
   app: RankingApp,

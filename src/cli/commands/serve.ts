@@ -64,14 +64,12 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>, 
 const unusedDatabase = 'DATABASE_URL is set but not used; to use it: RANKD_STORE_URL=$DATABASE_URL';
 
 /**
- * Returns a function that adapts the commands in log lines to this installation. Most lines contain none and are
- * skipped quickly.
+ * Rewrites the commands in log lines to match this installation. A quick test skips the many lines that contain none.
  */
 function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string) => string {
   return (line) => (line.includes('rankd ') ? cli.asTyped(line, { isJson }) : line);
 }
 
-/** Prints the daemon's address, its group and the next steps. */
 async function greet(
   cli: Cli,
   { app, url, metricsUrl }: Daemon,
@@ -102,16 +100,13 @@ async function greet(
   }
 }
 
-/** Returns the warning about a new database. Some hosting platforms give each release an empty disk. */
+/** Some hosting platforms give each release an empty disk. */
 function newDisk(dataDir: string): string {
   return `The database in ${dataDir} is new: it has no history, no suspensions and no keys created by commands. If rankd ran here before, they were lost with its disk.
 To keep them, use a persistent disk or PostgreSQL (RANKD_STORE_URL). To keep only the keys and the workspace id that games use, set RANKD_KEYS and RANKD_WORKSPACE_ID.`;
 }
 
-/**
- * Returns the message about missing keys. `existingKeys`: how to copy keys that an earlier installation, such as a
- * trial, stored elsewhere.
- */
+/** `existingKeys` explains how to copy keys that a previous installation, such as a trial, stored elsewhere. */
 function noKey(existingKeys: string): string {
   return `No game key is accepted yet, so no game can do anything. If your game already has a key, ${existingKeys}.
 try: rankd key create my-game`;
@@ -138,7 +133,7 @@ const demoPlace = 1;
 const demoMember = 1001;
 const demoKey: KeyRequest = { name: 'demo', mode: 'live', scopes: ['verify', 'rank'], isSimulated: true };
 
-/** Returns the next steps for a new user. Creates a demo key if there is no key and a secret may be shown. */
+/** Returns the next steps for a new user. Creates a demo key if no key exists and `maySayKey` is set. */
 async function firstSteps(
   ports: Pick<Ports, 'store' | 'clock'>,
   { url, by, maySayKey, system }: { url: string; by: string; maySayKey: boolean; system: System },

@@ -155,7 +155,6 @@ function asRoot({ io }: Cli, does: 'install' | 'install --force' | 'remove', dir
   return `sudo rankd service ${does}${dir === undefined ? '' : ` --dir ${io.system.quote(dir)}`}`;
 }
 
-/** Adds a byte order mark if the encoding is UTF-16. */
 function marked(text: string, encoding: ServiceManager['encoding']): string {
   return encoding === 'utf16le' ? `\ufeff${text}` : text;
 }

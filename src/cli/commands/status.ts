@@ -67,7 +67,7 @@ async function watchStatus(cli: Cli): Promise<void> {
   throw new ExitCode(130);
 }
 
-/** Formats the status, with the commands in problems and fixes adapted to this installation. */
+/** Formats the status, and rewrites the commands in it to match this installation. */
 function shown(cli: Cli, found: FoundDaemon): string {
   return cli.asTyped(cli.shown(partsOf(found)));
 }
@@ -82,7 +82,7 @@ async function findDaemon(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir);
   const stored = await lookInStore(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
-    // a conflict means that the daemon runs an older rankd, and so the database has an older schema
+    // a conflict means that the daemon runs an older version of rankd, so the database still has an older schema
     if (error.code === 'conflict') cli.warn(error);
     return {}; // the daemon itself reports that the store does not respond
   });
@@ -106,7 +106,7 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
   });
 }
 
-/** Returns the combined state of daemons that share a database: running if at least one of them is serving. */
+/** Combines the states of the daemons that share a database: `running` if at least one of them is serving. */
 function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   const states = nodes.map(({ state }) => state);
   if (states.includes('serving')) return 'running';
@@ -184,7 +184,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
   ];
 }
 
-/** Formats the daemons that share a database, and the settings that differ between them. */
+/** Lists the daemons that share a database, and the settings in which they differ. */
 function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   return [
     table(
@@ -209,7 +209,7 @@ function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   ];
 }
 
-/** Lists machines whose clock differs from the database server's, which all records use. */
+/** Lists the machines whose clock differs from the database server's, from which all recorded times come. */
 function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
   const apartHere = Math.abs(here) < maxSkewMs ? [] : [{ name: 'this machine', serverAheadMs: here }];
   const all = [...apartHere, ...clocksApart(nodes)];
@@ -326,12 +326,10 @@ function discordText(discord: DaemonStatus['discord'] = null): Cell | null {
   return (screen) => `server ${server}, last request at ${timeText(Date.parse(lastAt), screen)}`;
 }
 
-/** Returns null while the page is not being served. */
 function pageText(dashboard: DaemonStatus['dashboard']): string | null {
   return dashboard && `${dashboard.url}, ${counted(dashboard.sessions, 'session')}`;
 }
 
-/** Returns null if there is nothing to report. */
 function trustText({ stop, believesAnswers }: DaemonStatus['platformTrust']): string | null {
   if (stop !== null) return `STOPPED: ${stop}`;
   return believesAnswers
@@ -344,7 +342,7 @@ function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['creden
   return expiresAt === null ? 'accepted' : `accepted, expires ${expiresAt.slice(0, 10)}`;
 }
 
-/** Formats a duration's two largest units, e.g. `3d 4h` or `12s`. */
+/** Formats a duration in its two largest units, e.g. `3d 4h`, or `12s`. */
 function age(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 86_400), 'd'],

@@ -75,7 +75,7 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
   );
 }
 
-/** Rethrows the error. If its hint mentions --data-dir, names --from or --to there instead. */
+/** Rethrows the error. If its hint mentions --data-dir, replaces that with --from or --to. */
 function inOptionsOfCopy(error: unknown): never {
   const { code, message, hint } = asRankdError(error);
   if (!hint?.includes('--data-dir')) throw error;

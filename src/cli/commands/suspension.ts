@@ -25,7 +25,7 @@ import { facts, table, when } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 
 const user = argument('<user>', userHelp, asUser);
-/** Defaults to 0: the operator, who is not a player. */
+/** Defaults to 0, which means the operator, who is not a player. */
 export const ranker = option(
   '--ranker <user>',
   'the user who asks for the change, whom rankd checks against the policy',
@@ -34,7 +34,7 @@ export const ranker = option(
 );
 export const reason = option('--reason <text>', 'the reason, which is stored in the history', asReason);
 const until = option('--until <time>', 'the end, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
-/** The options for a hold's length: `--for` or `--until`, but not both. */
+/** A hold's length: either `--for` or `--until`, but not both. */
 export const holdOptions = {
   for: option('--for <duration>', 'how long, such as 3d, 12h or 30m; ever means until you end it', asLength),
   until,
@@ -54,7 +54,6 @@ const suspendOptions = {
 };
 const unsuspendOptions = { force: flag('--force', "even if the member's roles were changed in the meantime"), reason };
 
-/** `rankd rank suspend` and `unsuspend`. */
 export const suspendCommands = [
   command({
     name: 'suspend',
@@ -220,8 +219,8 @@ function extension({ for: length, until }: HoldOptions): { forMs: number } | { e
 }
 
 /**
- * Returns a hold's end; none with `--for ever`. Throws `usage` if both or neither of `--for` and `--until` are given,
- * if the end is in the past, or if `requireLength` rejects the length.
+ * Returns a hold's end; with `--for ever`, it has none. Throws `usage` if the end is in the past, if `requireLength`
+ * rejects the length, or unless exactly one of `--for` and `--until` is given.
  */
 export function lengthOf(
   app: Pick<RankingApp, 'clock' | 'suspension'>,
@@ -255,7 +254,7 @@ function asEnd(text: string): number {
   );
 }
 
-/** Parses a hold's id, which is longer than any user name, or a user. */
+/** Parses a user, or a hold's id, which is longer than any user name. */
 function asHoldOrUser(text: string): AskedUser {
   return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
 }

@@ -86,7 +86,7 @@ async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...op
   await cli.withRanking(work, { isWriting: !dryRun });
 }
 
-/** Names up to three members; for more, returns only their number. */
+/** Names the members if there are at most three; otherwise, only counts them. */
 function membersTitle(members: Rankee[]): string {
   return members.length > 3
     ? counted(members.length, 'member')
@@ -150,8 +150,8 @@ interface Undone {
 type Result = Rankee & MemberUndo;
 
 /**
- * Prints a summary, and the members whose roles could not be restored or, for a dry run, would be restored. Throws
- * `ExitCode` if a member failed or was not reached.
+ * Prints a summary, and the members whose roles could not be restored; for a dry run, also those whose roles would be
+ * restored. Throws `ExitCode` if an undo failed or a member was not reached.
  */
 function printUndo(cli: Cli, undone: Undone): void {
   const { targets, dryRun, run } = undone;
@@ -181,8 +181,8 @@ function summaryOf({ targets, run }: Undone, results: Result[]): string {
 }
 
 /**
- * Builds a command with the same selection, and with absolute times, because durations count from the time of each
- * call.
+ * Builds a command with the same selection, but with absolute times, because a duration would count from the time of
+ * the new call.
  */
 function commandFor({ selection, dryRun }: Undone): string {
   const { ids = [], keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;

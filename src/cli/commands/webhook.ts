@@ -253,7 +253,7 @@ async function set(cli: Cli, name: string, { urlFile, events, mention }: AskedSe
   const sending = text === undefined ? undefined : await sendingOf(cli);
   await cli.withWrites(async (ports) => {
     const { kind } = await requireWebhook(ports, name);
-    // not every Discord webhook's address shows its kind
+    // the address of a Discord webhook does not always show its kind
     const read = text === undefined ? undefined : addressFrom(text, kind === 'discord' ? kind : undefined);
     if (read !== undefined && sending !== undefined) await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
     await setWebhook(ports, { name, target: read, events: chosen, mention, by: cli.by });
@@ -292,7 +292,7 @@ async function enable(cli: Cli, name: string, { from }: { from?: 'now' }): Promi
   });
 }
 
-/** Reads a webhook's address. It is never a command-line option, because the shell's history would store it. */
+/** The address is never a command-line option, because the shell would store it in its history. */
 async function readAddressText({ io }: Cli, urlFile: string | undefined): Promise<string> {
   if (urlFile === undefined || urlFile === '-') return io.readSecret('Address of the webhook (not shown): ');
   return readInput(io, urlFile);
@@ -302,7 +302,7 @@ async function sendingOf(cli: Cli): Promise<Sending> {
   return sendingWith((await cli.loadConfig()).config);
 }
 
-/** Returns a webhook sender with the daemon's limits. */
+/** Returns a webhook sender with the same limits as the daemon's. */
 export function sendingWith({ webhooks }: Pick<Config, 'webhooks'>): Sending {
   return { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(webhooks) };
 }

@@ -128,7 +128,6 @@ async function add(
   );
 }
 
-/** Returns the ids of an experience's places, and reports their names. */
 async function idsOf(cli: Cli, universeId: number): Promise<number[]> {
   const places = await cli.withRanking(({ platform }, call) => placesOf({ platform }, universeId, call));
   const named = places.map(({ id, name }) => `${name} (${id})`).join(', ');
@@ -183,7 +182,6 @@ async function check(cli: Cli, placeId: number, options: { key?: string }): Prom
   throw new ExitCode(5);
 }
 
-/** Prints the outcome for each place, in argument order. */
 function printOutcomes(cli: Cli, key: Key, entries: Array<WhitelistEntry & { outcome: string }>): void {
   const documents = entries.map((entry) => changedEntryDocument(key, entry));
   cli.print({ entries: documents }, documents.map(({ placeId, outcome }) => `Place ${placeId}: ${outcome}`).join('\n'));

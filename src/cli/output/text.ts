@@ -17,7 +17,7 @@ export function jsonLine(document: Record<string, unknown>): string {
   return `${escapeControls(JSON.stringify(document))}\n`;
 }
 
-/** In terminal columns. */
+/** Counts terminal columns. */
 export function displayWidth(text: string): number {
   if (/^[ -~\u2026]*$/.test(text)) return text.length; // masked keys contain an ellipsis
   return charactersOf(text).reduce((sum, one) => sum + columnsOf(one), 0);
@@ -84,7 +84,7 @@ function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Throws `usage` if `--json` is given, too, because both flags select the output format. */
+/** Throws `usage` if `--json` is also given, because both flags select the output format. */
 export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
   if (!options.json) return;
   throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave out --json or ${flag}` });

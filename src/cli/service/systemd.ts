@@ -91,7 +91,7 @@ ${settingsStep(loaded, system, sudo)}
 Run commands on its data as the user rankd: sudo -u rankd rankd status --data-dir /var/lib/rankd`;
 }
 
-/** Copies the existing keys, because the service starts with an empty database and would not accept any game's key. */
+/** The service starts with an empty database, which accepts no game's key until the existing keys are copied. */
 function databaseStep({ io: { serviceDataDir } }: Cli, invoker: string | undefined): string {
   if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return '';
   const [asInvoker, asRoot] = invoker === undefined ? ['', ''] : [`sudo -u ${invoker} `, 'sudo '];
