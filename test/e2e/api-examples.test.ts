@@ -37,7 +37,7 @@ test('docs/api.md has an example of every operation, and one in Luau for request
 });
 
 test.each(examples.filter(({ curl }) => curl !== undefined))(
-  'the curl of docs/api.md for $operation gets the answer that it shows',
+  'the curl command in docs/api.md for $operation gets the response that the page shows',
   async ({ curl = '', answer }) => {
     const stdout = await typed(curl);
     if (answer !== undefined) expect(shapeOf(stdout)).toEqual(shapeOf(answer));
@@ -45,7 +45,7 @@ test.each(examples.filter(({ curl }) => curl !== undefined))(
 );
 
 test.each(examples.filter(({ luau }) => luau !== undefined))(
-  'the Luau of docs/api.md for $operation gets the answer that it shows',
+  'the Luau code in docs/api.md for $operation gets the response that the page shows',
   async ({ luau = '', answer = '' }) => {
     const secrets = { rankd: readFileSync(world.home.path('my-game.key'), 'utf8').trim() };
     await using game = await Game.start({ clock: systemClock, secrets, serve: forwardTo(daemon.url) });
@@ -59,8 +59,8 @@ describe('docs/examples.md', () => {
   beforeAll(() => typed(blocksOf('docs/examples.md', 'sh').join('\n')));
   const python = spawnSync('python3', ['--version']);
 
-  test('its JavaScript gives a member a rank', () => runs('js', `'${process.execPath}' --input-type=module`));
-  test.skipIf(python.error !== undefined)('its Python gives a member a rank', () => runs('python', 'python3 -'));
+  test('has JavaScript that gives a member a rank', () => runs('js', `'${process.execPath}' --input-type=module`));
+  test.skipIf(python.error !== undefined)('has Python that gives a member a rank', () => runs('python', 'python3 -'));
 
   async function runs(language: string, interpreter: string): Promise<void> {
     const [program = ''] = blocksOf('docs/examples.md', language);
@@ -68,7 +68,7 @@ describe('docs/examples.md', () => {
   }
 });
 
-test('/docs lists every operation, and its requests for a shell and for a game succeed', async () => {
+test('the /docs page lists every operation, and its requests for a shell and for a game succeed', async () => {
   const html = await (await fetch(`${daemon.url}/docs`)).text();
   const shown = html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
   const requests = [...shown.matchAll(/<pre>((?:curl|local) .+?)<\/pre>/gs)].map(([, text = '']) => text);

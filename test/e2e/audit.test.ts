@@ -26,7 +26,7 @@ interface Events {
   }>;
 }
 
-test('all actions of an operator are listed, newest first, with the actor and without secrets', async () => {
+test('audit list has all actions of an operator, newest first, with the actor and without secrets', async () => {
   using home = new CliHome();
   const { secret, key } = await home.json<{ secret: string; key: { id: string } }>('key', 'create', 'game');
   await home.here(['whitelist', 'add', '42', '--note', 'lobby']);
@@ -149,7 +149,7 @@ test.concurrent('follow ends when its reader closes the pipe', async () => {
   expect(await following.exitCode).toBe(0);
 });
 
-test.concurrent('follow prints one line per event for a person, without terminal control characters', async () => {
+test.concurrent('as text, follow prints one line per event, without terminal control characters', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   await home.json('whitelist', 'add', '1', '--note', 'a\u009bb\u202ec');
@@ -161,7 +161,7 @@ test.concurrent('follow prints one line per event for a person, without terminal
   expect(io.out).toMatch(/^[^\n\u009b\u202e]+\n$/);
 });
 
-test.concurrent('verify accepts an unchanged audit, and a head hash that it prints stays in the chain', async () => {
+test.concurrent('verify accepts an unchanged audit, and any head hash that it printed earlier', async () => {
   using home = new CliHome();
   const empty = await home.json('audit', 'verify');
   expect(empty).toMatchObject({ v: 1, intact: true, events: 0, headId: 0 });
@@ -174,7 +174,7 @@ test.concurrent('verify accepts an unchanged audit, and a head hash that it prin
   expect((await home.here(['audit', 'verify', '--head', 'abc'])).code).toBe(2);
 });
 
-test.concurrent('verify exits with 5 and names the event if one was edited', async () => {
+test.concurrent('verify exits with 5 and names an event that was edited', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   inDatabase(home, "DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET done_by = 'cli:eve@host'");
@@ -211,7 +211,7 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   expect(await verify('--head-file', 'nowhere')).toMatchObject({ code: 2 });
 });
 
-test.concurrent('an unwritable head file stops the start of a daemon, and causes a warning in a command', async () => {
+test.concurrent('an unwritable head file prevents the start of a daemon, and causes a warning in a command', async () => {
   using home = new CliHome();
   const env = { RANKD_AUDIT_HEAD_FILE: home.path('no/folder') };
   const missing = /The folder .*no does not exist\./;

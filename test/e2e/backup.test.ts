@@ -135,7 +135,7 @@ try: choose a different name, or replace it with --force
 });
 
 test.each([[], ['--force']])(
-  'a target that is not a file, or does not lead to one, is never replaced (%j)',
+  'a target that is neither a regular file nor a link to one is never replaced (%j)',
   async (...options) => {
     execFileSync('mkfifo', [home.path('pipe')]);
     symlinkSync('/dev/null', home.path('link'));
@@ -153,7 +153,7 @@ try: choose a different name; \`rankd backup -\` writes to standard output
   },
 );
 
-test('the target of a link is replaced, unless it is the database', async () => {
+test('a backup to a link replaces the target of the link, unless that is the database', async () => {
   mkdirSync(home.path('disk'));
   writeFileSync(home.path('disk/copy.db'), 'mine');
   symlinkSync('disk/copy.db', home.path('link.db'));
@@ -204,14 +204,14 @@ test('a dangling link counts as existing, and only --force replaces it', async (
   }
 });
 
-test('two concurrent backups with the same name: one succeeds, the other fails', async () => {
+test('of two concurrent backups with the same name, one succeeds, and the other fails', async () => {
   const both = await Promise.all([home.run(['backup', 'copy.db']), home.run(['backup', 'copy.db'])]);
   expect(both.map(({ code }) => code).sort()).toEqual([0, 4]);
   expect(contentOf(home.path('copy.db')).keys).toEqual(['game']);
   expect(readdirSync(home.cwd)).toEqual(['copy.db']);
 });
 
-test('- streams the database from a private unnamed file; a disconnected reader is an error', async () => {
+test('backup - streams the database from a private unnamed file, and fails if the reader disconnects', async () => {
   const script = `'${process.execPath}' '${binary}' backup - > copy.db`;
   expect(await home.shell(script)).toEqual({
     code: 0,
@@ -260,19 +260,22 @@ test.each([
   expect(readFileSync(join(home.dataDir, 'rankd.db')).equals(before)).toBe(true);
 });
 
-test.each([0o500, 0o600, 0])('a folder of mode %o without write access: exit code 77', async (mode) => {
-  mkdirSync(home.path('closed'), { mode });
-  const result = await runUnprivileged(['backup', home.path('closed/copy.db')], home.dataDir);
-  expect(result).toEqual({
-    code: 77,
-    stdout: '',
-    stderr: `error: rankd is not allowed to write ${home.path('closed/copy.db')}.
+test.each([0o500, 0o600, 0])(
+  'a backup to a folder of mode %o that this user cannot write to exits with 77',
+  async (mode) => {
+    mkdirSync(home.path('closed'), { mode });
+    const result = await runUnprivileged(['backup', home.path('closed/copy.db')], home.dataDir);
+    expect(result).toEqual({
+      code: 77,
+      stdout: '',
+      stderr: `error: rankd is not allowed to write ${home.path('closed/copy.db')}.
 try: choose a folder that this user can write to, or run rankd as a user that can write to ${home.path('closed')}
 `,
-  });
-});
+    });
+  },
+);
 
-test('a full disk: exit code 69, and no partial copy', async () => {
+test('on a full disk, backup exits with 69 and leaves no partial copy', async () => {
   await using _daemon = await DaemonHere.start(home); // creates the database's shared memory file
   const inside = readdirSync(home.dataDir);
   const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // smaller than the copy
@@ -312,7 +315,7 @@ test('a copy that fails its check is removed', async () => {
   expect(readdirSync(home.cwd)).toEqual([]);
 });
 
-test('a copy without earlier data is removed', async () => {
+test('a copy that lacks data written before the backup is removed', async () => {
   await home.json('backup', 'earlier.db');
   await home.json('key', 'create', 'later');
   const copying = vi.spyOn(Connection.prototype, 'run').mockImplementation((_sql, { to } = {}) => {
@@ -326,7 +329,7 @@ test('a copy without earlier data is removed', async () => {
   expect(readdirSync(home.cwd)).toEqual(['earlier.db']);
 });
 
-test('without a database there is nothing to back up, and none is created', async () => {
+test('without a database, backup exits with 3 and creates none', async () => {
   const dataDir = home.path('empty');
   expect(await home.here(['backup', 'copy.db'], { dataDir })).toMatchObject({
     code: 3,
@@ -338,7 +341,7 @@ try: name the data directory with --data-dir, or create a database with \`rankd 
   expect(readdirSync(home.cwd)).toEqual([]);
 });
 
-test('a backup named rankd.db is a complete data directory', async () => {
+test('a folder that contains only a backup named rankd.db is a complete data directory', async () => {
   await home.json('backup', 'copy.db');
   const dataDir = home.path('elsewhere');
   mkdirSync(dataDir);

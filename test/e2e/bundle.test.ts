@@ -19,7 +19,7 @@ import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { CopyOfRankd } from '../support/copy-of-rankd.ts';
 
-test('the package needs only its dependencies for a command, the game models and a daemon', async () => {
+test('with only its dependencies, the package runs a command, writes the game models and starts a daemon', async () => {
   using copy = new CopyOfRankd({ packages: true });
   expect(run(copy, ['key', 'list', '-q'])).toMatchObject({ status: 0, stderr: '' });
   const models = run(copy, ['game', 'write', 'Chat', '--url', 'https://rankd.example.com', '-q']);
@@ -27,7 +27,7 @@ test('the package needs only its dependencies for a command, the game models and
   expect(await serve(copy)).toBe(0);
 });
 
-test('the version is printed without any dependency', () => {
+test('rankd --version needs no dependency', () => {
   using copy = new CopyOfRankd();
   expect(run(copy, ['--version'])).toMatchObject({ status: 0, stdout: `${manifest.version}\n`, stderr: '' });
 });
@@ -47,7 +47,7 @@ test.each([
 
 // V8 uses two bytes per character for text with any other character, and then takes longer to find it in the compile
 // cache.
-test('the bundle is pure ASCII; expressions escape their other characters', () => {
+test('the bundle is pure ASCII', () => {
   using copy = new CopyOfRankd();
   const bundled = readdirSync(copy.dist).filter((name) => name.endsWith('.js'));
   const isAscii = (name: string) => readFileSync(join(copy.dist, name)).every((byte) => byte < 0x80);
@@ -55,7 +55,7 @@ test('the bundle is pure ASCII; expressions escape their other characters', () =
 });
 
 test.each([
-  ['visitors of its page', 'require-trusted-types-for', ['dashboard']],
+  ['visitors to its page', 'require-trusted-types-for', ['dashboard']],
   ['discord in its configuration', 'x-signature-ed25519', []],
 ])('a daemon without %s does not load the code for it', async (_without, mark, folders) => {
   using copy = new CopyOfRankd({ packages: true });
@@ -105,7 +105,7 @@ test('the compile cache is in the user’s own cache folder, which no other user
   expect(run(copy, ['key', 'list', '-q'])).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('on Windows, that folder is in the local profile, and is not the data directory', () => {
+test('on Windows, the compile cache is in the local profile, outside the data directory', () => {
   using copy = new CopyOfRankd({ packages: true });
   const onWindows = "Object.defineProperty(process, 'platform', { value: 'win32' })";
   const local = join(copy.home, 'AppData');
@@ -163,7 +163,7 @@ test('an installed package has the command, its manual page and the notices in t
   expect(existsSync(join(copy.home, 'lib/node_modules/rankd/dist/THIRD-PARTY-NOTICES'))).toBe(true);
 });
 
-test('without a build: two lines and exit code 78', () => {
+test('without a build, rankd prints the problem and the fix, and exits with 78', () => {
   using copy = new CopyOfRankd();
   rmSync(copy.dist, { recursive: true });
   const { status, stderr } = run(copy, ['key', 'list']);
@@ -176,14 +176,14 @@ test('without a build: two lines and exit code 78', () => {
 test.each([
   ['key', 'list'],
   ['serve', '--port', '0'],
-])('without the SQLite addon, rankd %s reports that and the fix', (...line) => {
+])('without the SQLite addon, rankd %s prints the problem and the fix', (...line) => {
   using copy = new CopyOfRankd();
   const { status, stderr } = run(copy, line);
   expect(status).toBe(78);
   expect(stderr).toMatch(/^error: A part of rankd is missing: .*better-sqlite3.*\ntry: install rankd again.+\n$/);
 });
 
-test('an addon for a different machine is reported as such', () => {
+test('a SQLite addon for a different machine is reported as such', () => {
   using copy = new CopyOfRankd();
   const addon = join(copy.folder, 'node_modules/better-sqlite3');
   cpSync(fileURLToPath(new URL('../../node_modules/better-sqlite3/lib', import.meta.url)), join(addon, 'lib'), {

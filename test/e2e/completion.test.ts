@@ -38,7 +38,7 @@ async function candidates(...words: string[]): Promise<string[]> {
   return io.out.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0] ?? '']));
 }
 
-describe('the next word', () => {
+describe('rankd __complete', () => {
   test.each<[string[], string[]]>([
     [['wh'], ['whitelist']],
     [['help', 'wh'], ['whitelist']],
@@ -101,17 +101,17 @@ describe('the next word', () => {
     [['init', '--system', 'HD'], ['HDAdmin']],
     [['config', 'get', 'server.po'], ['server.port']],
     [['nonsense', ''], []],
-  ])('rankd %j: %j', async (words, expected) => {
+  ])('completes rankd %j to %j', async (words, expected) => {
     expect(await candidates(...words)).toEqual(expected);
   });
 
-  test('every command is offered with its description', async () => {
+  test('completion offers every command with its description', async () => {
     const { stdout } = await home.run(['__complete', ':']);
     expect(stdout).toMatch(/^serve\trun the daemon/m);
     expect(stdout).not.toContain('__complete');
   });
 
-  test('a missing, invalid or locked database causes no error and is not changed', async () => {
+  test('completion neither fails nor changes the database if that is missing, invalid or locked', async () => {
     const other = home.path('other');
     expect((await home.run(['__complete', 'key', 'show', ':'], { dataDir: other })).stdout).toBe('');
     expect(readdirSync(home.cwd)).not.toContain('other');
@@ -151,7 +151,7 @@ describe('bash', () => {
     ],
     [['--data-dir', 'list'], ['list.d']],
     [['nonsense', ''], []],
-  ])('rankd %j: %j', (words, expected) => {
+  ])('completes rankd %j to %j', (words, expected) => {
     const typed = ['rankd', ...words].map((word) => `'${word}'`).join(' ');
     const script = `source <(rankd completion bash); [[ $(complete -p rankd) == 'complete -F _rankd rankd' ]] || exit 9
 COMP_WORDS=(${typed}) COMP_CWORD=${words.length}; _rankd rankd; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -173,7 +173,7 @@ whereThereIs('zsh')('zsh', () => {
     [['whitelist', 'add', '--file', 'list'], ['files']],
     [['--data-dir', 'list'], ['files -/']],
     [['nonsense', ''], []],
-  ])('rankd %j: %j', (words, expected) => {
+  ])('completes rankd %j to %j', (words, expected) => {
     const typed = ['rankd', ...words].map((word) => `'${word}'`).join(' ');
     const script = `compdef() { :; }; _describe() { print -rl -- "\${(@P)2}"; }; _files() { print -r -- "files $*"; }
 source <(rankd completion zsh); words=(${typed}) CURRENT=${words.length + 1}; _rankd || true`;
@@ -190,7 +190,7 @@ whereThereIs('fish')('fish', () => {
     ['rankd history list --key lou', ['lounge']],
     ['rankd whitelist add --file list', ['list.d/', 'list.txt']],
     ['rankd --data-dir list', ['list.d/']],
-  ])('%s: %j', (line, expected) => {
+  ])('completes %s to %j', (line, expected) => {
     const printed = shell(['fish', '--no-config', '-c'], `rankd completion fish | source; complete -C '${line}'`);
     expect(printed.map((one) => one.split('\t')[0]).toSorted()).toEqual(expected);
   });
@@ -200,7 +200,7 @@ whereThereIs('pwsh')('PowerShell', () => {
   test.each<[string, string[]]>([
     ['rankd key sh', ['show']],
     ['rankd key show ', ['lobby', 'lounge']],
-  ])('%s: %j', (line, expected) => {
+  ])('completes %s to %j', (line, expected) => {
     const script = `rankd completion powershell | Out-String | Invoke-Expression
 (TabExpansion2 -inputScript '${line}' -cursorColumn ${line.length}).CompletionMatches.CompletionText`;
     expect(shell(['pwsh', '-NoProfile', '-Command'], script)).toEqual(expected);

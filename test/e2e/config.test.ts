@@ -16,7 +16,7 @@ test('config show has the origin of each value (flag, variable, line of the file
   expect(stdout).toMatch(/^server\.deadline +20s +default +-$/m);
 });
 
-test('config get prints only the value, and no secret; a typo gets a suggestion', async () => {
+test('config get prints only the value, hides a secret, and suggests a name for a typo', async () => {
   using home = new CliHome();
   const env = { RANKD_GROUP_ID: '7', RANKD_PLATFORM_API_KEY: 'very-secret-platform-key' };
   const get = async (...args: string[]) => home.here(['config', 'get', ...args], { env });
@@ -74,7 +74,7 @@ test('config check shows each line with a caret, but without any part that could
   expect(stderr + flawed.stderr).not.toMatch(/hush[12356]/);
 });
 
-test('config check reads the group file of docs/settings.md, and reports its problems and its content', async () => {
+test('config check accepts the group file in docs/settings.md, and reports an invalid or unreadable one with its fields', async () => {
   using home = new CliHome();
   const page = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
   const [, example = ''] = /## A group file\n.+?```yaml\n(.+?)```/s.exec(page) ?? [];
@@ -97,7 +97,7 @@ test('config check reads the group file of docs/settings.md, and reports its pro
   );
 });
 
-test('a line is not shown if all of it could be a secret', async () => {
+test('config check does not show a line if all of it could be a secret', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), '  hush\nlog: {}\n');
   expect((await home.here(['config', 'check'])).stderr).toMatch(
@@ -166,7 +166,7 @@ try: if you trust its contents, name it with --config ${home.path('rankd.yaml')}
   },
 );
 
-test('an empty HOME counts as unset: rankd looks for no configuration below the current folder', async () => {
+test('with an empty HOME, rankd searches the user’s home for its configuration, not the current folder', async () => {
   using home = new CliHome();
   const { searched } = (await home.here(['config', 'path', '--json'], { env: { HOME: '' } })).json<{
     searched: string[];
@@ -174,7 +174,7 @@ test('an empty HOME counts as unset: rankd looks for no configuration below the 
   expect(searched[1]).toBe(join(userInfo().homedir, '.config', 'rankd', 'rankd.yaml'));
 });
 
-test('config schema is the JSON Schema of the settings, as one document', async () => {
+test('config schema prints the JSON Schema of the settings as one document', async () => {
   using home = new CliHome();
   const { stdout } = await home.here(['config', 'schema', '--json']);
   expect(JSON.parse(stdout)).toMatchObject({
@@ -183,7 +183,7 @@ test('config schema is the JSON Schema of the settings, as one document', async 
   });
 });
 
-test('the hint for a missing role does not name the file if a variable names the role', async () => {
+test('the hint for a missing role does not name the configuration file if a variable names the role', async () => {
   using home = new CliHome();
   const env = { RANKD_POLICY_LOCKED_ROLES: 'Captin' };
   const { code, stderr } = await home.here(['config', 'check'], { env });
@@ -203,7 +203,7 @@ test.each<[env: Record<string, string>, rank: string]>([
   [{ RANKD_POLICY_MIN_RANK: '20' }, 'Trainee'],
   [{ RANKD_POLICY_STEPS: 'adjacent' }, 'Captain'],
   [{ RANKD_POLICY_PROTECTED_MEMBERS: '1001' }, 'Trainee'],
-])('a refusal by a rule of %o does not name the file', async (env, rank) => {
+])('a refusal by a rule set with %o does not name the configuration file', async (env, rank) => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['rank', 'set', '1001', rank], { env });
   expect({ code, stderr }).toEqual({

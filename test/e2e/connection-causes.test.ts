@@ -182,7 +182,7 @@ function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Prom
   );
 }
 
-test('a running daemon detects within seconds that a name resolves again, without a request from a game', async () => {
+test('a running daemon detects within seconds that Roblox’s host name resolves again, without a request from a game', async () => {
   await using system = await openCloudHome();
   const { port } = new URL(system.roblox.baseUrl);
   let isKnown = false;
@@ -287,7 +287,7 @@ server: { deadline: ${deadline} }
     home[Symbol.dispose]();
   });
 
-  test('a command reports it at once, with its hint, and doctor reports it once', async () => {
+  test('is reported by a command at once, with its hint, and by doctor once', async () => {
     const { code, stderr } = await run('group', 'show');
     expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(words) });
     expect(stderr).toMatch(hint);
@@ -305,13 +305,13 @@ server: { deadline: ${deadline} }
   });
 
   if (!isOnlyForRoblox) {
-    test('a webhook reports it', async () => {
+    test('is reported for a webhook', async () => {
       await run('webhook', 'add', 'bot', '--url-file', 'target.url', '--out', 'bot.secret');
       const { code, stdout, stderr } = await run('webhook', 'test', 'bot');
       expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(wordsOfWebhook) });
     });
 
-    test('an error of PostgreSQL reports it, with the setting to correct', async () => {
+    test('is reported for PostgreSQL, with the setting to correct', async () => {
       const onServer = {
         RANKD_STORE_URL: `postgres://rankd@${await place('postgres')}/rankd`,
         ...{ ...ofCase, RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },
@@ -326,7 +326,7 @@ server: { deadline: ${deadline} }
     });
   }
 
-  test('the log has it as a field within seconds; status and readyz report it', async () => {
+  test('is a field in the log within seconds, and is reported by status and readyz', async () => {
     await using daemon = await serve();
     const lines = () => daemon.log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
     const named = () => lines().filter((line) => line.cause === cause && line.problem === 'platform');
@@ -349,7 +349,7 @@ server: { deadline: ${deadline} }
   });
 
   if (isPermanent)
-    test('a game gets its response at once', async () => {
+    test('does not delay the response to a game', async () => {
       const key = await home.createKey(`for-${cause}`);
       await using daemon = await serve();
       const answer = await send(`${daemon.url}/v1/ranker?placeid=1`, { method: 'POST', key, body: rankBody() });

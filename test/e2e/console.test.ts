@@ -31,7 +31,7 @@ describe('a line on the console of `serve --console`', () => {
     await expect.poll(printed).toMatch(answer);
   };
 
-  test('is a command on the daemon’s data, with or without a leading rankd', async () => {
+  test('runs as a command on the daemon’s data, with or without a leading rankd', async () => {
     await typed('key create my-game', /rk_live_\w{36}\n(.*\n)*.*whitelist add/);
     const secret = /rk_live_\w+/.exec(printed())?.[0] ?? '';
     daemon.type('npx rankd whitelist add 1');
@@ -40,7 +40,7 @@ describe('a line on the console of `serve --console`', () => {
     expect(daemon.log).not.toContain(secret);
   });
 
-  test('has hints for the console', async () => {
+  test('gets hints that fit the console', async () => {
     await typed('key show nobody', /error: .*nobody.*\ntry: key list\n/);
   });
 
@@ -50,12 +50,12 @@ describe('a line on the console of `serve --console`', () => {
     ['stpo', "error: Unknown command 'stpo'.\ntry: stop\n"],
     ['exit', "error: Unknown command 'exit'.\ntry: stop\n"],
     ['/help me', "error: Unknown command '/help'.\ntry: help\n"],
-  ])('that is not a command, such as %s, suggests the help of the most similar one', async (line, answer) => {
+  ])('that is not a command, such as %s, gets a hint with the most similar one', async (line, answer) => {
     daemon.type(line);
     await expect.poll(printed).toBe(answer);
   });
 
-  test('can have quoted words', async () => {
+  test('may have quoted words', async () => {
     await typed(`rank set 1001 20 --reason "passed the tryout"`, /20/);
     const { changes } = await home.json<{ changes: object[] }>('history', 'list', '--limit', '1');
     expect(changes).toMatchObject([{ reason: 'passed the tryout' }]);
@@ -72,14 +72,14 @@ describe('a line on the console of `serve --console`', () => {
     await typed('whitelist add --file -', /error: This console shows(.*\n)*error: This console shows/);
   });
 
-  test('ends a watching command if the line is empty', async () => {
+  test('ends a running --watch if it is empty', async () => {
     await typed('status --watch', /listens/);
     daemon.type('');
     await typed('version', /rankd \d/);
     expect(daemon.out).not.toContain('\u001b');
   });
 
-  test('causes no audit events except those of the commands', async () => {
+  test('causes no audit events other than those of its command', async () => {
     const { events } = await home.json<{ events: Array<{ action: string }> }>('audit', 'list');
     await typed('key list', /my-game/);
     expect(await home.json('audit', 'list')).toMatchObject({ events });
@@ -131,7 +131,7 @@ describe('bin/panel.js', () => {
     expect(panel.log()).not.toContain(secret);
   });
 
-  test('that cannot start names the variable and the file, but no command, because there is no shell', async () => {
+  test('names the variable and the file if it cannot start, but no command, because there is no shell', async () => {
     const server = createServer().listen(0);
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -146,7 +146,7 @@ describe('bin/panel.js', () => {
     ]);
   });
 
-  test('ends on the line stop', async () => {
+  test('stops on the line `stop`', async () => {
     using home = new CliHome();
     using panel = startPanel(home, { SERVER_PORT: '0' });
     await panel.until(/Type stop to stop rankd\./);

@@ -60,7 +60,7 @@ test('the hint for a tunnel names the port of the link, and is omitted if dashbo
   expect(behindProxy.stderr).not.toContain('ssh');
 });
 
-test('an error of the page gives no shell advice, unless a command is the solution', async () => {
+test('an error on the page suggests a command only if that command is the fix', async () => {
   const visitor = await PageVisitor.loggedIn(home);
   const refused = await visitor.get('/api/changes?limit=0');
   expect(refused).toMatchObject({ status: 400, json: { try: null } });
@@ -68,7 +68,7 @@ test('an error of the page gives no shell advice, unless a command is the soluti
   expect(json).toMatchObject({ code: 'not_found', try: 'rankd history list' });
 });
 
-test('the page reads the documents of the command line', async () => {
+test('the page gets the same documents as the command line for status and changes', async () => {
   await home.json('rank', 'set', '1001', '20');
   const visitor = await PageVisitor.loggedIn(home);
   type Printed = { status: { uptimeSeconds: number } };
@@ -80,7 +80,7 @@ test('the page reads the documents of the command line', async () => {
   expect(change).toEqual((await home.json<{ change: unknown }>('history', 'show', changes[0].id)).change);
 });
 
-test('keys, suspensions, webhooks, budget and chart also use the documents of the command line', async () => {
+test('the page also gets documents for keys, suspensions, webhooks, budget and chart', async () => {
   await home.createKey('views');
   await home.json('rank', 'suspend', '1002', '--for', '3d', '--reason', 'spam');
   const visitor = await PageVisitor.loggedIn(home);
@@ -152,7 +152,7 @@ test('status shows the address of the page, its sessions, and a suspended worksp
   expect((await home.here(['dashboard', 'logout'])).stdout).toBe('0 sessions ended; earlier links no longer work.\n');
 });
 
-test('changes by a game and by a command are shown within two seconds', async () => {
+test('the page is notified within two seconds of a change by a game or a command', async () => {
   const secret = await home.createKey('live');
   const visitor = await PageVisitor.loggedIn(home);
   using stream = await visitor.listen();
@@ -218,7 +218,7 @@ test('a compromised daemon cannot make a command open a file, visit another site
   daemon.process.kill('SIGKILL');
 });
 
-test('a restart ends all sessions, and the page announces it', async () => {
+test('a restart ends all sessions, and open pages are notified', async () => {
   using other = new CliHome();
   await using first = await DaemonHere.start(other, { env: { RANKD_DASHBOARD_PORT: '0' } });
   const visitor = await PageVisitor.loggedIn(other);

@@ -7,7 +7,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-test.concurrent('a command that wrote data reports where it is stored, and if a daemon is using it', async () => {
+test.concurrent('a command that wrote data reports where it is stored, and whether a daemon is using it', async () => {
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'quiz']);
   expect(created.stderr).toContain(`There was no database in ${home.dataDir}; rankd created one.\n`);
@@ -55,7 +55,7 @@ test.concurrent('a user with a separate database gets a notice about the service
   expect((await home.here(['key', 'list', '--data-dir', home.dataDir])).stderr).not.toContain('service');
 });
 
-test.concurrent('a daemon of a real group without an accepted key reports that at its start and in status', async ({
+test.concurrent('a daemon of a real group that accepts no key reports that at its start and in status', async ({
   expect,
   onTestFinished,
 }) => {
@@ -78,7 +78,7 @@ test.concurrent('a daemon of a real group without an accepted key reports that a
   expect(JSON.parse(stdout)).toMatchObject({ status: { acceptsKeys: true } });
 });
 
-test.concurrent('the keys of a trial work for a service after the step that its installation prints', async () => {
+test.concurrent('the keys of a trial work in the service after the step that service install prints', async () => {
   using home = new CliHome();
   const secret = await home.createKey('my-game');
   const { stderr } = await home.here(['service', 'install', '--dir', home.cwd]);

@@ -31,7 +31,7 @@ function emptyDatabase(): void {
   writeFileSync(database, '', { mode: 0o600 });
 }
 
-test('db check reports its checks, even while a daemon is running, and exits with 0', async () => {
+test('db check lists its checks, even while a daemon is running, and exits with 0', async () => {
   await home.json('key', 'create', 'game');
   const { code, stdout, stderr } = await home.here(['db', 'check']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -177,7 +177,7 @@ test('db migrate can run while a daemon is running', async () => {
   });
 });
 
-test('without a database, both exit with 3 and create none', async () => {
+test('without a database, db check and db migrate exit with 3 and create none', async () => {
   mkdirSync(home.dataDir);
   chmodSync(home.dataDir, 0o700);
   for (const args of [['check'], ['migrate', '--dry-run']]) {

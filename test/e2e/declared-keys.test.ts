@@ -133,7 +133,7 @@ test('a key that is removed from the file is revoked at the next start or on SIG
   ]);
 });
 
-test('a name or a secret that belongs to a different key stops the start with 78 and the line; a running daemon is unchanged', async () => {
+test('declaring another key’s name or secret prevents a start, with 78 and the line, and leaves a running daemon unchanged', async () => {
   using home = new CliHome();
   const { secret = '' } = await home.json<{ secret?: string }>('key', 'create', 'game');
   await home.here(['whitelist', 'add', '1']);

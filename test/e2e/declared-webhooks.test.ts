@@ -79,7 +79,7 @@ test('declared webhooks read their addresses from files; commands show them, and
   expect(audit.stdout + audit.stderr + daemon.log + clash.stderr).not.toMatch(/not-to-be-shown|whsec_/);
 });
 
-test('games’ events for a declared webhook wait for it, are listed, and can be redelivered', async () => {
+test('games’ events for a declared webhook are counted while they wait, delivered after a restart, and can be redelivered', async () => {
   using home = new CliHome();
   await using channel = await startFakeDiscord();
   writeFileSync(home.path('log.url'), channel.address, { mode: 0o600 });

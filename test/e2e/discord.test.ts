@@ -17,7 +17,7 @@ async function fakeDiscord() {
 }
 
 test.each(['SQLite', 'PostgreSQL'])(
-  'from setup to /promote: history, audit, status and doctor show the change, on %s',
+  'discord setup leads to a working /promote, which history, audit, status and doctor show, on %s',
   async (engine) => {
     const { discord, apiBaseUrl } = await fakeDiscord();
     using home = new CliHome();
@@ -94,7 +94,7 @@ test.each(['SQLite', 'PostgreSQL'])(
   },
 );
 
-test('on a terminal, setup asks for all values, creates the keys, and never shows the token; it explains a 403', async () => {
+test('on a terminal, discord setup asks for all values, creates the keys, never shows the token, and explains a 403', async () => {
   const { discord, apiBaseUrl } = await fakeDiscord();
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\ndiscord: { api_base_url: "${apiBaseUrl}" }\n`);
@@ -116,7 +116,7 @@ test('on a terminal, setup asks for all values, creates the keys, and never show
   expect(keys).toMatchObject([{ name: 'hr' }, { name: 'staff' }]);
 });
 
-test("setup refuses a game's key before it asks for the token", async () => {
+test("discord setup refuses a game's key before it asks for the token", async () => {
   const { apiBaseUrl } = await fakeDiscord();
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\ndiscord: { api_base_url: "${apiBaseUrl}" }\n`);
@@ -127,7 +127,7 @@ test("setup refuses a game's key before it asks for the token", async () => {
   expect(io.talk).not.toContain('Bot token');
 });
 
-test('after kill -9 between acknowledgement and reply, the change is reconciled, and a repeated command reports it', async () => {
+test('after a kill -9 between acknowledgement and reply, the change is reconciled, and a repeated command gets its outcome', async () => {
   const { discord, apiBaseUrl } = await fakeDiscord();
   await using at = await openCloudHome();
   appendFileSync(at.home.path('rankd.yaml'), discordSection(apiBaseUrl));

@@ -106,7 +106,7 @@ test('a certificate that games would reject is reported with the reason, and the
   );
 });
 
-describe('a different server at the address is detected, with the fix', () => {
+describe('doctor --url detects a different server at the address, and prints the fix:', () => {
   const page: RequestListener = (_request, response) => response.end('<h1>Welcome</h1>');
   test.each<[string, RequestListener, string, RegExp]>([
     ['a page', page, 'the program that answers is not rankd (status 200)', /tunnel at http:\/\/127/],
@@ -209,7 +209,7 @@ test('without a response, doctor reports the failed step: the port, the name, th
   ]);
 });
 
-test('--url without a value means server.public_url; if that is missing, doctor explains how to set it', async () => {
+test('--url without a value means server.public_url; without that setting, doctor prints how to pass an address', async () => {
   const args = ['doctor', '--offline', '--json', '--url'];
   const last = async (env = {}) => (await home.here(args, { env })).json<{ findings: Finding[] }>().findings.at(-1);
   expect(await last()).toMatchObject({

@@ -86,7 +86,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'rate limits',
     'not the documented limit in 3 responses',
   ],
-])('%s is reported by its differences, and FAILs nothing', async (_what, change, check, details) => {
+])('%s is reported as a difference, and FAILs no check', async (_what, change, check, details) => {
   const { code, found, text } = await differing((roblox) => void change(roblox));
   expect(code).toBe(0);
   expect(text).not.toMatch(/gold|4711/); // never print a value from a response
@@ -96,7 +96,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
   });
 });
 
-test('a response that rankd cannot use FAILs with path and type, and plain doctor reports it at once', async () => {
+test('a response that rankd cannot use FAILs with its path and type, and plain doctor also reports it, without retries', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const role = { path: 'groups/700/roles/1', id: '1', displayName: 'Guest', rank: '0' };
@@ -114,7 +114,7 @@ test('a response that rankd cannot use FAILs with path and type, and plain docto
   });
 });
 
-test('a group without a name differs', async () => {
+test('a group without a name is reported as a difference', async () => {
   const body = JSON.stringify({ path: 'groups/700', id: '700', memberCount: 3 });
   const { found } = await differing(({ faults }) => faults.add({ operation: 'group', kind: 'body', body }));
   expect(found).toContainEqual({ check: 'group', result: 'differs', details: ['Group.displayName: missing'] });
@@ -127,7 +127,7 @@ test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyTo
   },
 );
 
-test('a list that restarts is reported only as that', async () => {
+test('a list whose second page repeats the first is reported only as that', async () => {
   const { found, roblox } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
   expect(roblox.journal.entries.length).toBeLessThanOrEqual(16);
   expect(found).toEqual([
@@ -183,7 +183,7 @@ test('if the second page of roles cannot be read, the pages are still checked', 
   expect(roblox.journal.requests('roles').length).toBeGreaterThan(3);
 });
 
-test('a name look-up that requires a login FAILs in --live, and as permanent in doctor', async () => {
+test('a name lookup that requires a login FAILs with --live, and doctor reports it as permanent', async () => {
   const { found } = await differing(({ faults }) => faults.add({ operation: 'userNames', kind: 'status 401' }));
   expect(found).toEqual([{ check: 'names', result: 'FAIL', details: [expect.stringContaining('no longer looks up')] }]);
   await using system = await openCloudHome();
@@ -208,7 +208,7 @@ async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => un
   return { roblox, found: findings.filter(({ result }) => result !== 'ok') };
 }
 
-test('with --member, it tries writes that change no member', async () => {
+test('with --member, doctor tries writes that change no member', async () => {
   const { roblox, found } = await tryWrites(sampleUsers.trainee);
   expect(found).toEqual([]);
   expect(roblox.journal.writes()).toHaveLength(2);
@@ -255,7 +255,7 @@ test('an unreachable Roblox is reported with the cause and its hint', async () =
   );
 });
 
-test('a simulated group has no responses to check', async () => {
+test('on a simulated group, --live is a usage error', async () => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['doctor', '--live']);
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('simulated') });

@@ -29,14 +29,14 @@ async function complaints(home: CliHome, ...args: string[]): Promise<{ code: num
   return { code: result.code, found: findings.filter(({ grade }) => grade !== 'ok') };
 }
 
-test('a correct setup has no problems, and doctor changes no file', async () => {
+test('doctor reports no problem in a correct setup, and writes nothing to Roblox', async () => {
   await using system = await openCloudHome();
   await using _daemon = await system.serve();
   expect(await complaints(system.home)).toEqual({ code: 0, found: [] });
   expect(system.roblox.journal.writes()).toEqual([]);
 });
 
-test('without a database, it checks the rest and creates nothing', async () => {
+test('without a database, doctor checks the rest and creates nothing', async () => {
   const home = newHome();
   const { code, found } = await complaints(home);
   expect(code).toBe(0);
@@ -75,7 +75,7 @@ test('files that others can read fail, with the command to protect them', async 
   );
 });
 
-test('a damaged database fails, and is not touched', async () => {
+test('a damaged database fails, and is not changed', async () => {
   const home = newHome();
   await home.createKey();
   const file = join(home.dataDir, 'rankd.db');
@@ -172,20 +172,18 @@ test.each<[string, Record<string, string>, string | undefined, string?]>([
   ['is set and not used', { HTTP_PROXY: 'http://u:geheim@proxy:3128' }, 'warn'],
   ['is not for this host', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NO_PROXY: '127.0.0.1' }, undefined],
   ['is used', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NODE_USE_ENV_PROXY: '1' }, 'ok', '24.5.0'],
-  [
-    'this Node.js can not use',
-    { HTTP_PROXY: 'http://u:geheim@proxy:3128', NODE_USE_ENV_PROXY: '1' },
-    'warn',
-    '22.14.0',
-  ],
-])('a proxy from the environment that %s is reported as such', async (_, env, grade, nodeVersion = '24.5.0') => {
-  await using system = await openCloudHome();
-  const { stdout } = await system.home.here(['doctor', '--json'], { env, nodeVersion });
-  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
-  expect(findings.find(({ check }) => check === 'proxy')?.grade).toBe(grade);
-  expect(stdout.includes('NODE_USE_ENV_PROXY does not work on Node.js 22.14.0')).toBe(nodeVersion === '22.14.0');
-  expect(stdout).not.toContain('geheim');
-});
+  ['this Node.js cannot use', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NODE_USE_ENV_PROXY: '1' }, 'warn', '22.14.0'],
+])(
+  'a proxy from the environment that %s gets the right finding, without its password',
+  async (_, env, grade, nodeVersion = '24.5.0') => {
+    await using system = await openCloudHome();
+    const { stdout } = await system.home.here(['doctor', '--json'], { env, nodeVersion });
+    const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+    expect(findings.find(({ check }) => check === 'proxy')?.grade).toBe(grade);
+    expect(stdout.includes('NODE_USE_ENV_PROXY does not work on Node.js 22.14.0')).toBe(nodeVersion === '22.14.0');
+    expect(stdout).not.toContain('geheim');
+  },
+);
 
 test('an unavailable or hanging platform is reported only by the checks that call it, with the fix', async () => {
   await using system = await openCloudHome();
@@ -203,7 +201,7 @@ test('an unavailable or hanging platform is reported only by the checks that cal
   expect(await ofPlatform()).toEqual(told('it refuses connections (ECONNREFUSED)'));
 });
 
-test('an acting account without permission or reach, or outside the group, fails; with --offline, there are no calls', async () => {
+test('an acting account without permission or reach, or outside the group, fails; with --offline, doctor makes no calls', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const [admin] = roblox.group.held(roblox.credential.userId) ?? [];
@@ -225,7 +223,7 @@ test('an acting account without permission or reach, or outside the group, fails
   expect(roblox.journal.entries.length).toBe(asked);
 });
 
-test('doctor warns of privileged roles that every key can give, and of roles with unknown permissions if privileged ones are reserved', async () => {
+test('doctor warns of privileged roles that any key can give, and of unknown permissions if privileged roles are reserved', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const setting = (value: string) => ({ env: { RANKD_POLICY_PRIVILEGED_ROLES: value } });

@@ -43,7 +43,7 @@ async function request(home: CliHome, ...userIds: number[]): Promise<void> {
   await store.close();
 }
 
-test.concurrent('requests from Roblox are listed, confirmed once, and carried out; status and doctor report waiting ones', async () => {
+test.concurrent('erasure requests from Roblox are listed, confirmed once and carried out; status and doctor report waiting ones', async () => {
   using home = new CliHome();
   for (const user of ['1001', '1002', '1003']) expect((await home.here(['rank', 'set', user, '50'])).code).toBe(0);
   await request(home, 1001, 1002, 1001);
@@ -81,7 +81,7 @@ test.concurrent('requests from Roblox are listed, confirmed once, and carried ou
   expect((await home.here(['audit', 'verify'])).code).toBe(0);
 });
 
-test.concurrent('a request waits while the member’s rank is being changed, and the others are carried out', async () => {
+test.concurrent('an erasure request waits while the member’s rank is being changed, and the others are carried out', async () => {
   using home = new CliHome();
   for (const user of ['1001', '1002']) await home.json('rank', 'set', user, '50');
   await request(home, 1001, 1002);

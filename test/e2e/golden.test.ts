@@ -27,7 +27,7 @@ test('every command is in the golden scenes', () => {
 
 describe.concurrent('the built binary, without a terminal', () => {
   test.for(Object.entries(scenes))(
-    '%s: output, error output and exit code are exactly these',
+    'prints exactly the recorded output and exit codes of the scene %s',
     async ([name, lines], { expect }) => {
       using home = homeWithFiles();
       await using built = new BuiltSession(home, env);
@@ -38,7 +38,7 @@ describe.concurrent('the built binary, without a terminal', () => {
     },
   );
 
-  test('rankd serve neither prints nor logs an escape byte', async () => {
+  test('neither prints nor logs an escape byte as a daemon', async () => {
     using home = new CliHome();
     await using daemon = await DaemonHere.start(home, { env });
     await fetch(`${daemon.url}/%1B%5B31mred`);
@@ -48,7 +48,7 @@ describe.concurrent('the built binary, without a terminal', () => {
   });
 });
 
-test('longer output has no escape byte either', async () => {
+test('prints no escape byte in longer output', async () => {
   using home = homeWithFiles();
   for (const line of others) {
     const { stdout, stderr } = await home.here(wordsOf(line), { env });
@@ -57,7 +57,7 @@ test('longer output has no escape byte either', async () => {
   }
 });
 
-test('with --json, every command prints exactly one document, on success and on failure, and does not change rankd.yaml', async () => {
+test('with --json, prints exactly one document for every command, on success and on failure, and does not change rankd.yaml', async () => {
   using home = homeWithFiles();
   const yaml = '# mine  \r\nserver:   {port:   8080}\n\n\nlimits:\n    rank: 0600 # no more\n';
   writeFileSync(home.path('rankd.yaml'), yaml);
@@ -97,7 +97,7 @@ describe('the built binary, on a terminal', () => {
     [80, {}],
     [140, { NO_COLOR: '1' }],
   ])(
-    '%i columns wide: tables fit it, with local times, and colors unless NO_COLOR is set',
+    'of %i columns, prints tables that fit, with local times, and colors unless NO_COLOR is set',
     async ([columns, env], { expect }) => {
       const screens = shownOnTerminals.map(async (line) => {
         const args = line.split(' ');

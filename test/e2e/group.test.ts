@@ -33,7 +33,7 @@ function configure({ home, roblox }: World, ...more: string[]): void {
   );
 }
 
-test.concurrent('show prints the group, its owner, the acting account and the roles that it can give', async () => {
+test.concurrent('group show prints the group, its owner, the acting account and the roles that it can give', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);
@@ -102,7 +102,7 @@ test.concurrent('an owner as the acting account can give every role except its o
 test.concurrent.each([
   ['disabled', { enabled: false }],
   ['expired', { expired: true }],
-])('a Roblox key that is %s is an error with exit code 77 and never shown', async (_what, flaw) => {
+])('a Roblox key that is %s causes exit code 77 and is never shown', async (_what, flaw) => {
   await using world = await setUp();
   const { home, roblox } = world;
   Object.assign(roblox.credential, flaw);
@@ -113,7 +113,7 @@ test.concurrent.each([
   expect(result.stderr).not.toContain(roblox.apiKey);
 });
 
-test.concurrent('roles are listed by rank with id and kind, position on the ladder, and powers over others', async () => {
+test.concurrent('group roles lists the roles by rank, with id, kind, position on the ladder and powers over others', async () => {
   await using world = await setUp();
   const { home } = world;
   configure(world, ', ladder: [10, 50]');
@@ -179,7 +179,7 @@ test.concurrent('a ladder that does not fit the group is reported by reading com
   expect(await home.here(['rank', 'set', trainee, '20'])).toMatchObject({ code: 78, stdout: '' });
 });
 
-test.concurrent('the base role is found once for all later commands', async () => {
+test.concurrent('the base role is looked up once, for all later commands', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);
@@ -216,7 +216,7 @@ test.concurrent('config check makes no call if the configuration names no role',
   expect(world.roblox.journal.entries).toEqual([]);
 });
 
-test.concurrent('an unavailable platform: exit code 69', async () => {
+test.concurrent('with an unavailable platform, group roles exits with 69', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world, '', 'server: { deadline: 1s }');
@@ -251,7 +251,7 @@ async function pagesOf(home: CliHome, role: string, limit: number): Promise<numb
   return pages;
 }
 
-test.concurrent('members lists each holder of a role once, across its own and Roblox’s pages', async () => {
+test.concurrent('group members lists each holder of a role once, across its own and Roblox’s pages', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);

@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-test('exits with 0 if the daemon responds, at any address', async () => {
+test('health exits with 0 if the daemon responds, and prints its address', async () => {
   await using daemon = await DaemonHere.start(home);
   expect(await home.run(['health'])).toMatchObject({
     code: 0,
@@ -20,12 +20,12 @@ test('exits with 0 if the daemon responds, at any address', async () => {
   expect(await home.json('health', '--ready')).toEqual({ v: 1, healthy: true, url, simulated: true });
 });
 
-test('can reach a daemon that listens on all addresses', async () => {
+test('health reaches a daemon that listens on all addresses', async () => {
   await using _daemon = await DaemonHere.start(home, { args: ['--host', '0.0.0.0'] });
   expect((await home.here(['health', '--ready'])).code).toBe(0);
 });
 
-test('exits with 69 if no daemon is running here, although a different one listens on the configured port', async () => {
+test('health exits with 69 if no daemon is running here, although a different one listens on the configured port', async () => {
   const other = home.path('other');
   await using daemon = await DaemonHere.start(home, { env: { RANKD_DATA_DIR: other } });
   const result = await home.run(['health'], { env: { RANKD_SERVER_PORT: new URL(daemon.url).port } });

@@ -19,7 +19,7 @@ const tree = createProgram({ system: thisSystem } as TerminalIo);
 const commands = allCommands(tree).map((command): [string[]] => [pathOf(command)]);
 
 describe('rankd … --help', () => {
-  test.each(commands)('%j has a description and ends with examples that begin with it', async (path) => {
+  test.each(commands)('for %j has a description and ends with examples of it', async (path) => {
     const io = new TerminalIo(home);
     expect(await runHere([...path, '--help'], io)).toBe(0);
     const [usage = '', examples = ''] = io.out.split('\nExamples:\n');
@@ -29,7 +29,7 @@ describe('rankd … --help', () => {
     expect(lines.some((line) => line.includes(['rankd', ...path].join(' ')))).toBe(true);
   });
 
-  test.each(commands)('%j: its examples name only commands, arguments and options that exist', async (path) => {
+  test.each(commands)('for %j has examples with only existing commands, arguments and options', async (path) => {
     const io = new TerminalIo(home);
     await runHere([...path, '--help'], io);
     for (const line of io.out.split('\nExamples:\n')[1]?.trim().split('\n') ?? []) {

@@ -88,7 +88,7 @@ async function listed(home: CliHome, ...args: string[]): Promise<string[]> {
   return (await home.json<Changes>('history', 'list', ...args)).changes.map(({ id }) => id);
 }
 
-test.concurrent('a change by `rank set` is in the history with exactly the public fields, null if absent', async () => {
+test.concurrent('history list has exactly the public fields of a change by `rank set`, with null for absent ones', async () => {
   using home = new CliHome();
   await home.json('rank', 'set', '1001', '20');
   const { v, changes } = await home.json<Changes>('history', 'list');
@@ -138,7 +138,7 @@ test.concurrent('a member without a given name is listed by id', async () => {
   expect(stdout).toMatch(/refused \(simulated\) +op@host +Ada \(1001\) +→ 20 .* chg_named\n/);
 });
 
-test.concurrent('the list has the ranker, both roles and the key, by their names', async () => {
+test.concurrent('history list names the ranker, both roles and the key', async () => {
   using home = new CliHome();
   await home.json('rank', 'set', '1001', '20', '--reason', 'passed the training');
   await home.json('rank', 'set', '1001', '10');
@@ -171,7 +171,7 @@ test.concurrent('the list has the ranker, both roles and the key, by their names
   expect(promotion).toMatch(/applied \(simulated\) +\S+@\S+ +1001 +Trainee → Officer +shell +passed the training /);
 });
 
-test.concurrent('a reason of more than 200 characters is refused, one of 200 is stored completely', async () => {
+test.concurrent('a reason of more than 200 characters is refused, and one of 200 is stored in full', async () => {
   using home = new CliHome();
   const reason = '🎖'.repeat(200);
   const tooLong = await home.here(['rank', 'promote', '1001', '--reason', `${reason}!`]);
@@ -185,7 +185,7 @@ test.concurrent('a reason of more than 200 characters is refused, one of 200 is 
   expect(changes.map((one) => one.reason)).toEqual(['back', reason]);
 });
 
-test.concurrent('show adds the other facts of one change', async () => {
+test.concurrent('history show adds the remaining fields of a change', async () => {
   using home = new CliHome();
   const full = change('chg_full', {
     state: 'applied',
@@ -241,7 +241,7 @@ test.concurrent('show adds the other facts of one change', async () => {
   });
 });
 
-test.concurrent('changes are listed newest first, up to the limit, by key, member and state', async () => {
+test.concurrent('history list has the newest changes first, up to the limit, filtered by key, member and state', async () => {
   using home = new CliHome();
   const { key } = await home.json<{ key: { id: string } }>('key', 'create', 'game');
   await keep(
@@ -323,13 +323,13 @@ test.concurrent('a suspension and its end are marked in the list and in the docu
   ]);
 });
 
-test.concurrent('an empty export is a heading, or an empty list', async () => {
+test.concurrent('an empty export has only the heading, or an empty list as JSON', async () => {
   using home = new CliHome();
   expect(parseCsv((await home.here(['history', 'export'])).stdout)).toHaveLength(1);
   expect((await home.here(['history', 'export', '--json'])).json()).toEqual({ v: 1, changes: [] });
 });
 
-test.concurrent('an unknown change or key: exit code 3; an invalid option: 2', async () => {
+test.concurrent('an unknown change or key causes exit code 3, and an invalid option 2', async () => {
   using home = new CliHome();
   const unknown = await home.here(['history', 'show', 'chg_nope', '--json']);
   expect(unknown).toMatchObject({ code: 3, stdout: '' });
@@ -357,7 +357,7 @@ test.concurrent('text from callers can neither forge a row of the list nor contr
   for (const control of ['\u001b', '\u0007', '\u202e']) expect(list.stdout + show.stdout).not.toContain(control);
 });
 
-test.concurrent('an empty history is an empty list, and no line on stdout', async () => {
+test.concurrent('an empty history is an empty list as JSON, and no text on stdout', async () => {
   using home = new CliHome();
   expect(await home.json('history', 'list')).toEqual({ v: 1, changes: [] });
   expect(await home.here(['history', 'list'])).toMatchObject({ code: 0, stdout: '' });

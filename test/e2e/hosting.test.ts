@@ -72,7 +72,7 @@ async function freePort(): Promise<number> {
   return isFree ? port : freePort();
 }
 
-test('with only PORT set, rankd listens on that port at all addresses, and mentions an unused DATABASE_URL', async () => {
+test('with only PORT set, rankd listens on that port on all addresses, and reports an unused DATABASE_URL', async () => {
   using home = new CliHome();
   const PORT = String(await freePort());
   const DATABASE_URL = 'postgres://ann:geheim@127.0.0.1:1/other';
@@ -113,7 +113,7 @@ test('a key and the workspace id from variables survive an empty disk; an id tha
 });
 
 test.runIf(process.getuid?.() === 0)(
-  'on PostgreSQL, a user without account, home or writable folder can serve and check the health; a new release starts while the old one is running',
+  'on PostgreSQL, a user without account, home or writable folder can serve and check health, and releases can overlap',
   async () => {
     const { url } = await postgresDatabase();
     const uid = 54_321;
@@ -141,7 +141,7 @@ test.runIf(process.getuid?.() === 0)(
   },
 );
 
-test('on PostgreSQL, any machine can create links to the page and end its sessions: exit code 69 without a daemon with a permanent page', async () => {
+test('on PostgreSQL, any machine can create page links and end sessions; if no daemon has a permanent page, it gets 69', async () => {
   const { url: RANKD_STORE_URL } = await postgresDatabase();
   using home = new CliHome();
   using elsewhere = new CliHome();

@@ -17,12 +17,12 @@ function machine(): CliHome {
 
 test.each<[what: string, code: number, args: string[], hint: RegExp]>([
   ['a name that a key already has', 4, ['--key', 'taken'], /a different name with --key/],
-  ['an --out that exists already', 4, ['--key', 'game', '--out', 'cloud.key'], /a different name/],
+  ['an --out that already exists', 4, ['--key', 'game', '--out', 'cloud.key'], /a different name/],
   ['an --out in a folder that is missing', 3, ['--key', 'game', '--out', 'nowhere/game.key'], /mkdir -p .+nowhere/],
   ['a place without a key', 2, ['--place', '42'], /--key NAME/],
   ['an --out without a key', 2, ['--out', 'game.key'], /--key NAME/],
   ['a configuration in a folder that is missing', 3, ['--config', 'new/rankd.yaml'], /mkdir -p .+new/],
-])('%s: init exits with %i before anything is written, and its hint works for init', async (_, code, args, hint) => {
+])('with %s, init exits with %i before it writes anything, and its hint fits init', async (_, code, args, hint) => {
   const home = machine();
   await home.json('key', 'create', 'taken');
   const result = await home.here([...flags, ...args]);
@@ -32,7 +32,7 @@ test.each<[what: string, code: number, args: string[], hint: RegExp]>([
   expect((await home.json<{ keys: unknown[] }>('key', 'list')).keys).toHaveLength(1);
 });
 
-test('init restores the files that it wrote and moved if the rest fails', async () => {
+test('if a later step fails, init removes the files that it wrote and restores those that it moved', async () => {
   const home = machine();
   writeFileSync(home.path('roblox.key'), 'the-key-before\n');
   const args = ['init', '--group', '4199740', '--credential-file', '-', '--no-check', '--force'];
@@ -55,7 +55,7 @@ test('init writes the configuration to the first path that rankd reads: --config
   expect(await fileOf([])).toBe(home.path('rankd.yaml'));
 });
 
-test('--force succeeds if both files exist, and preserves both', async () => {
+test('init --force succeeds if the configuration and the Roblox key exist, and preserves both', async () => {
   const home = machine();
   const args = ['init', '--group', '4199740', '--credential-file', '-', '--no-check'];
   expect((await home.here(args, { input: 'first-key\n' })).code).toBe(0);
@@ -81,7 +81,7 @@ test('init does not change an unrelated Rankd.rbxmx, and prints how to overwrite
   expect((await home.here(['script'])).stdout).toContain('url = "https://rankd.example.com"');
 });
 
-test('in the file that init writes, a setting applies once the # before it is deleted', async () => {
+test('in the file that init writes, deleting the # before a setting makes it apply', async () => {
   const home = machine();
   expect((await home.here(flags)).code).toBe(0);
   const written = readFileSync(home.path('rankd.yaml'), 'utf8');
@@ -92,7 +92,7 @@ test('in the file that init writes, a setting applies once the # before it is de
   expect(settings.find(({ name }) => name === 'policy.max_rank')).toMatchObject({ source: 'file' });
 });
 
-test('on a terminal, init asks again for an invalid Roblox key, and for the name of an existing key', async () => {
+test('on a terminal, init asks again after an invalid Roblox key or the name of an existing key', async () => {
   const home = machine();
   await home.json('key', 'create', 'my-game');
   writeFileSync(home.path('second.key'), 'of another');
@@ -128,7 +128,7 @@ test.each([
   expect(readdirSync(home.cwd)).toEqual(['cloud.key']);
 });
 
-test('a group that Roblox does not know ends init with 3 and explains where to find the id', async () => {
+test('for a group that Roblox does not know, init exits with 3 and explains where to find the id', async () => {
   const home = machine();
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());

@@ -277,7 +277,7 @@ test('init lists the roles that have power over others, and those with unknown p
   );
 });
 
-test('a key from a trial on the simulated group is offered for the real one', async () => {
+test('for the name of a key from a trial, init prints the command that adopts the key', async () => {
   const { home, env, flags } = await world();
   await home.here(['key', 'create', 'my-game']);
   const { code, stderr } = await home.here(['init', ...flags, '--key', 'my-game'], { env });
@@ -285,7 +285,7 @@ test('a key from a trial on the simulated group is offered for the real one', as
   expect(stderr).toContain('or leave out --key and adopt that one afterwards: rankd key adopt my-game\n');
 });
 
-test('the key can come from standard input and is stored in a private file', async () => {
+test('the Roblox key can come from standard input and is stored in a private file', async () => {
   const { home, roblox, env } = await world();
   const args = ['init', '--group', String(roblox.groupId), '--credential-file', '-'];
   expect((await home.here(args, { env, input: `${roblox.apiKey}\n` })).code).toBe(0);
@@ -345,7 +345,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     69,
     'which of them every member holds',
   ],
-])('%s: nothing is written', async (_what, spoil, code, words) => {
+])('with %s, init writes nothing', async (_what, spoil, code, words) => {
   const { home, roblox, env, flags } = await world();
   spoil(roblox);
   const result = await home.here(['init', ...flags], { env });
@@ -380,7 +380,7 @@ test('a key that Roblox does not describe does not stop init, and one without th
   );
 });
 
-test('init works with --no-check while Roblox is down; without it, init reports that and writes nothing', async () => {
+test('while Roblox is down, init works with --no-check; without it, init exits with 69 and writes nothing', async () => {
   const { home, roblox, env, flags } = await world();
   await roblox.close();
   const impatient = { ...env, RANKD_SERVER_DEADLINE: '1s' };

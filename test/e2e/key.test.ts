@@ -89,7 +89,7 @@ test.concurrent('--out never overwrites a file, and then creates no key', async 
   expect(readFileSync(home.path('taken'), 'utf8')).toBe('precious');
 });
 
-test.concurrent('--out with a folder is reported as such', async () => {
+test.concurrent('--out with a folder is a usage error with a hint', async () => {
   using home = new CliHome();
   await home.json('key', 'list');
   expect(await home.here(['key', 'create', 'game', '--out', '.'])).toMatchObject({
@@ -105,7 +105,7 @@ test.concurrent('a key that could not be created leaves no file', async () => {
   expect(existsSync(home.path('game.key'))).toBe(false);
 });
 
-test.concurrent('a taken name: exit code 4; with --if-not-exists 0, and the key is not changed', async () => {
+test.concurrent('a taken name causes exit code 4, or 0 with --if-not-exists, which does not change the key', async () => {
   using home = new CliHome();
   const first = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
   expect(first.created).toBe(true);
@@ -175,7 +175,7 @@ test.concurrent('after a rotation, the old secret works only until the overlap e
   expect(await Promise.all([third, fourth].map((secret) => accepts(home, secret)))).toEqual([false, true]);
 });
 
-test.concurrent('revoke asks first: without a terminal and -y it exits with 2, and the key still works', async () => {
+test.concurrent('revoke asks first: without a terminal or -y, it exits with 2, and the key still works', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   const unasked = await home.here(['key', 'revoke', 'game'], { input: 'y\n' });
@@ -201,7 +201,7 @@ test.concurrent('revoke asks first: without a terminal and -y it exits with 2, a
   expect(events).toHaveLength(1);
 });
 
-test.concurrent('on a terminal, the place of the secret is printed once; a pipe gets the name of the file', async () => {
+test.concurrent('with --out, a terminal shows once which file has the secret, and a pipe gets its name', async () => {
   using home = new CliHome();
   const io = new TerminalIo(home);
   expect(await runProgram(['key', 'create', 'game', '--out', 'game.key'], io)).toBe(0);
@@ -209,7 +209,7 @@ test.concurrent('on a terminal, the place of the secret is printed once; a pipe 
   expect((await home.here(['key', 'create', 'other', '--out', 'other.key'])).stdout).toBe('other.key\n');
 });
 
-test.concurrent('a key without rules is shown without rules', async () => {
+test.concurrent('a key whose rules were removed is shown with no extra rules', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game', '--max-rank', '20');
   const { stdout } = await home.here(['key', 'set', 'game', '--max-rank', 'none', '--direction', 'both']);
@@ -251,7 +251,7 @@ test.concurrent('rules that allow no rank are a usage error, at creation and lat
   );
 });
 
-test.concurrent('verify distinguishes mistyped, unknown and not whitelisted keys, in plain words', async () => {
+test.concurrent('verify distinguishes a mistyped key, an unknown key and a place that is not whitelisted, in plain words', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   using ofAnother = new CliHome();
@@ -286,7 +286,7 @@ test.concurrent('on a terminal, verify and hash ask for the key and hide it', as
 });
 
 test.concurrent.each([['verify'], ['verify', 'game.key'], ['hash', 'game.key']])(
-  'key %j %j: explains that the key comes from standard input, and how',
+  'key %j %j explains that the key comes from standard input, and how',
   async (...args) => {
     using home = new CliHome();
     expect(await home.here(['key', ...args])).toMatchObject({
@@ -346,7 +346,7 @@ test.concurrent('resuming a key that was not paused reports that and writes noth
   expect(await home.json('audit', 'list', '--action', 'key.resume')).toMatchObject({ events: [] });
 });
 
-test.concurrent('key list shows a page at a time, and how to continue', async () => {
+test.concurrent('key list prints one page and how to continue', async () => {
   using home = new CliHome();
   for (const name of ['a', 'b', 'c']) await home.here(['key', 'create', name]);
   const first = await home.here(['key', 'list', '--limit', '2', '--json']);

@@ -44,7 +44,7 @@ async function world() {
 }
 
 describe.concurrent('a change by a command is verified by a late read', () => {
-  test('without a daemon, the command reads the member itself, and mentions it, before it prints the result', async ({
+  test('without a daemon, the command announces the late read, and makes it before it prints the result', async ({
     expect,
   }) => {
     await using at = await world();
@@ -74,9 +74,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(stderr).toMatch(/This is stored in .*; the daemon \S+ is using it\./);
   });
 
-  test('without a daemon, a change that Roblox has lost is not reported as done, and is unknown', async ({
-    expect,
-  }) => {
+  test('without a daemon, a change that Roblox has lost is reported as unknown, not as done', async ({ expect }) => {
     await using at = await world();
     at.roblox.writesOnlyEcho = true;
     const { code, stdout, stderr } = await at.rank(member, '20', '--json');
@@ -85,9 +83,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
-  test('a refused change that Roblox carried out anyway, although reads did not show it yet, is not reported as refused', async ({
-    expect,
-  }) => {
+  test('a refused change that Roblox made anyway is not reported as refused, even if reads lag', async ({ expect }) => {
     await using at = await world();
     const { code, stdout, stderr } = await at.refusedWhileReadsLag(() => at.rank(member, '20'));
     expect({ code, stdout }).toEqual({ code: 75, stdout: '' });
@@ -96,7 +92,9 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
-  test('the same for a refused change in a list', async ({ expect }) => {
+  test('a refused change in a list that Roblox made anyway is not reported as refused, even if reads lag', async ({
+    expect,
+  }) => {
     await using at = await world();
     writeFileSync(at.home.path('list.txt'), `${member}\n${other}\n`);
     const args = ['rank', 'set', '20', '--file', 'list.txt', '--yes', '--json'];
@@ -121,7 +119,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(at.roblox.group.held(member)).toEqual([officer]);
   });
 
-  test('with a daemon, the daemon makes the late read: the command does not wait, and shares the daemon’s trust in responses', async ({
+  test('with a daemon, which makes the late read, the command does not wait, and shares the daemon’s trust in responses', async ({
     expect,
   }) => {
     await using at = await world();
@@ -139,7 +137,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(daemon.process.exitCode).toBe(null);
   });
 
-  test('an interrupted late read reports the outcome that Roblox reported', async ({ expect }) => {
+  test('if the late read is interrupted, the command reports the outcome that Roblox reported', async ({ expect }) => {
     await using at = await world();
     at.roblox.group.setMember(member, [recruit, officer]);
     const { code, stdout } = await at.home.here(['rank', 'set', String(member), '10'], { isInterrupted: true });

@@ -125,7 +125,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
   });
 });
 
-test('with --json, a migration is reported as a line of JSON on stderr, by a daemon too', async () => {
+test('with --json, a command or daemon reports a migration as a line of JSON on stderr', async () => {
   const { home, place, schema, copy } = await engines.SQLite();
   const line = `{"v":1,"migration":{"database":"${place}","from":${schema},"to":${schema + 1},"copy":"${copy}"}}\n`;
   await home.here(['key', 'create', 'game']);

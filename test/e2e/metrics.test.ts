@@ -18,7 +18,7 @@ test('metrics are off by default, and have a separate listener', async () => {
   expect(sampleOf(await scrape(daemon.metricsUrl ?? ''), 'rankd_credential_accepted')).toBe(1);
 });
 
-test('the settings of docs/metrics.md enable them, and its curl shows them', async () => {
+test('the settings in docs/metrics.md enable metrics, and the curl command there prints them', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), blocksOf('docs/metrics.md', 'yaml')[0] ?? '');
   await using daemon = await DaemonHere.start(home, { env: { RANKD_METRICS_PORT: '0' } });
@@ -45,7 +45,7 @@ test('with a taken metrics port, serve exits with 69 and names the setting', asy
   );
 });
 
-test('the platform of a new configuration is measured as well', async () => {
+test('after a reload, the calls of the new platform are counted', async () => {
   using home = new CliHome();
   const file = home.path('rankd.yaml');
   writeFileSync(file, 'metrics: { enabled: true, port: 0 }\n');

@@ -50,7 +50,7 @@ describe('a user by name', () => {
     expect(roblox.violations()).toEqual([]);
   });
 
-  test('is found without the public look-up once the history has it and Roblox confirms that it is the current name', async () => {
+  test('is found without the public lookup once the history has it and Roblox confirms that it is current', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     const show = (name: string) => home.here(['rank', 'show', name]);
@@ -81,7 +81,7 @@ describe('a user by name', () => {
     },
   );
 
-  test('is an id if it has only digits, unless it has an @', async () => {
+  test('is read as an id if it has only digits and no @', async () => {
     await using system = await openCloudHome();
     system.roblox.users.push({ id: sampleUsers.officer, name: '1001' });
     expect(await system.home.json('rank', 'show', '@1001')).toMatchObject({ member: { userId: sampleUsers.officer } });
@@ -157,7 +157,7 @@ describe('a role by name', () => {
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':Off'])).stdout).toBe('Officer\tOfficer, rank 20\n');
   });
 
-  test('of a user is completed by the shell once it was typed, or is in the history', async () => {
+  test('is completed by the shell, as is a user name that was typed or is in the history', async () => {
     using home = new CliHome();
     const offered = async (current: string) =>
       (await home.here(['__complete', 'rank', 'set', `:${current}`])).stdout.replaceAll(/\t|\n$/g, '').split('\n');
@@ -204,7 +204,7 @@ describe('a pasted address', () => {
     }
   });
 
-  test('can be in a list whose first field is a place; several ids per line and UTF-16 are refused', async () => {
+  test('in a list can be replaced by a place id with other fields after it; several ids per line and UTF-16 are refused', async () => {
     using home = new CliHome();
     await home.json('key', 'create', 'game');
     const add = (text: string | Buffer) => {
@@ -262,7 +262,7 @@ describe('names of roles in the configuration', () => {
     expect(roblox.violations()).toEqual([]);
   });
 
-  test('of two roles are reported by config check', async () => {
+  test('that two roles share are reported by config check', async () => {
     await using system = await configured('policy: { locked_roles: [captain] }\n');
     const { home, roblox } = system;
     roblox.group.roles.push({ id: 99_000_000_001, name: 'CAPTAIN', rank: 60 });
@@ -270,7 +270,7 @@ describe('names of roles in the configuration', () => {
     expect(stderr).toContain('policy.locked_roles names "captain", and 2 roles have that name: it means all of them');
   });
 
-  test('are compared with the group by reload, and mean the same role while the daemon is running', async () => {
+  test('are checked against the group by reload, and refer to the same role while the daemon is running', async () => {
     await using system = await configured('policy: { locked_roles: [Captain] }\n');
     const { home, roblox } = system;
     await using daemon = await system.serve();
@@ -293,7 +293,7 @@ describe('names of roles in the configuration', () => {
   });
 });
 
-test('a member without a given name is shown by the name on Roblox, which is looked up in the background', async () => {
+test('a member without a given name is shown with the Roblox name, which is looked up in the background', async () => {
   await using system = await openCloudHome();
   const { home } = system;
   await home.json('rank', 'set', '1001', '20');

@@ -48,7 +48,7 @@ describe('several daemons on one database', () => {
     for (const home of Object.values(homes)) home[Symbol.dispose]();
   });
 
-  test('status shows each node from any machine, and names their differences', async () => {
+  test('on any machine, status shows each node and how the nodes differ', async () => {
     const { code, json } = await atDesk('status', '--json');
     expect(code).toBe(0);
     const { status } = json<{ status: { nodes: unknown[]; differences: unknown[] } }>();
@@ -69,7 +69,7 @@ describe('several daemons on one database', () => {
     expect((await homes.desk.here(['health'], { env: { RANKD_STORE_URL: database.url } })).code).toBe(69);
   });
 
-  test('status names clocks that differ from the server’s, and members who may have wrong roles after a late write', async () => {
+  test('status reports clocks that differ from the server’s, and members who may have wrong roles after a late write', async () => {
     const store = await openPostgresStore({ address: database.address, clock: systemClock });
     const told = { version: '1', url: 'http://far:1', group: 'SIMULATED', isDraining: false, uptimeSeconds: 1 };
     const rest = { requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, settings: {} };
@@ -105,7 +105,7 @@ describe('several daemons on one database', () => {
     expect(after).not.toContain("server's");
   });
 
-  test('reload makes every node read its own file; the exit code is that of the worst outcome', async () => {
+  test('reload makes every node read its own file, and exits with the code of the worst outcome', async () => {
     write('east', 'policy: {cooldown: 7s}');
     write('west', 'policy: {cooldown: often}');
     const all = await atDesk('reload', '--json');
@@ -272,7 +272,7 @@ describe('several daemons on one database', () => {
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
   });
 
-  test('without a daemon, there is nothing to reload', async () => {
+  test('reload exits with 69 without a daemon, and --node is a usage error on a data directory', async () => {
     await using empty = await createPostgresDatabase();
     const env = { RANKD_STORE_URL: empty.url };
     expect((await homes.desk.here(['reload'], { env })).code).toBe(69);
@@ -283,7 +283,7 @@ describe('several daemons on one database', () => {
     });
   });
 
-  test('a stopped node disappears, a silent one has no lease, and without a serving node the exit code is 69', async () => {
+  test('status omits a stopped node, shows that a silent one has no lease, and exits with 69 without a serving node', async () => {
     expect(await daemons.west.stop()).toBe(0);
     const nodes = async () =>
       (await atDesk('status', '--json')).json<{ status: { nodes: Array<{ name: string; state: string }> } }>().status

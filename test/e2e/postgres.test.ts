@@ -84,7 +84,7 @@ test('db check prints the command to restore a dump', async () => {
   expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: mend }));
 });
 
-test('a reading command opens one connection to the server', async () => {
+test('a command that only reads opens one connection to the server', async () => {
   const { address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const RANKD_STORE_URL = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
@@ -144,7 +144,7 @@ test('a machine without the real group’s configuration gets a notice, and so d
   expect(daemon.log).not.toContain('error');
 });
 
-test('doctor reports missing permissions; doctor, reload and reading commands create nothing in an empty database', async () => {
+test('doctor reports missing permissions; doctor, reload and commands that only read create nothing in an empty database', async () => {
   const { url, address } = await postgresDatabase('empty');
   const plain = `plain_${address.database}`; // can log in, but has no other permission
   await onServer(address, `CREATE ROLE ${plain} LOGIN`);
@@ -356,7 +356,7 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
     }
   });
 
-  test('with the right password and authority, it connects over TLS; the password can be in a file', async () => {
+  test('with the right password and certificate authority, rankd connects over TLS; the password can be in a file', async () => {
     const { url, authority } = await postgresDatabase();
     const at = home();
     writeFileSync(at.path('ca.pem'), authority);
@@ -372,7 +372,7 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
     expect((await at.here(['config', 'check', '--offline'])).stderr).toContain('can be read by other users');
   });
 
-  test('systemd’s credential takes precedence over the file, and an empty one is reported', async () => {
+  test('systemd’s credential takes precedence over the password file, and an empty one is reported', async () => {
     const { url, authority } = await postgresDatabase();
     const at = home();
     writeFileSync(at.path('ca.pem'), authority);

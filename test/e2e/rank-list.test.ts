@@ -91,7 +91,7 @@ test.each<[string, string[], string, RegExp]>([
   expect((await home.json<{ changes: [] }>('history', 'list')).changes).toEqual([]);
 });
 
-test('on a terminal, a list asks once, and a no changes no member; elsewhere, it needs -y', async () => {
+test('on a terminal, a list asks once, and changes no member after a no; elsewhere, it needs -y', async () => {
   file('1001\n1005\n');
   const args = ['rank', 'promote', '--file', home.path('passed.txt')];
   const ask = async (answer: string) => {

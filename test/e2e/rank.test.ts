@@ -178,7 +178,7 @@ test.concurrent('rank test distinguishes a platform that does not respond from o
   });
 });
 
-test.concurrent("Roblox's 429 is reported with the seconds to wait, for a person and for a script", async () => {
+test.concurrent("Roblox's 429 is reported with the seconds to wait, as text and as JSON", async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   roblox.faults.add({ operation: 'memberships', kind: 'status 429', headers: { 'retry-after': '45' }, times: 9 });
@@ -192,7 +192,7 @@ test.concurrent("Roblox's 429 is reported with the seconds to wait, for a person
   expect(retryAfter).toBeGreaterThan(40);
 });
 
-test.concurrent('rank test exits like the change without a response, and with 5 for any refusal, even a temporary one', async () => {
+test.concurrent('rank test exits with 5 for any refusal, even a temporary one, and after any other error like the change', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const configured = readFileSync(home.path('rankd.yaml'), 'utf8');

@@ -9,7 +9,7 @@ import type { Serving } from '../support/serving.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
-test.concurrent("README's own commands change a rank, and the history lists it", async () => {
+test.concurrent('the commands in README change a rank, and the history lists it', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home);
   const stdout = await typed([...pagesToType.trial(), 'npx rankd history list'], { home, daemon });
@@ -18,7 +18,7 @@ test.concurrent("README's own commands change a rank, and the history lists it",
   expect(stdout).toMatch(/ applied \(simulated\) +Builder \(1003\) +Newcomer \(1001\)/);
 });
 
-test.concurrent('The commands of docs/go-live.md for a real group, typed after those of the trial, set it up, serve it, and change a first rank; no key of the trial is accepted there', async () => {
+test.concurrent('after a trial, the commands in docs/go-live.md set up and serve a real group and change a rank; no trial key is accepted', async () => {
   const [init = '', serve = '', ...requests] = pagesToType.goLive();
   const [, groupId] = /--group (\d+)/.exec(init) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
@@ -39,7 +39,7 @@ test.concurrent('The commands of docs/go-live.md for a real group, typed after t
   }
 });
 
-test.concurrent('The commands of docs/daily.md, typed next to a daemon, make a backup, undo the changes of a leaked key, and restore the backup', async () => {
+test.concurrent('next to a daemon, the commands in docs/daily.md make a backup, undo a leaked key’s changes, and restore the backup', async () => {
   using home = new CliHome();
   const secret = await home.createKey('my-game');
   await using daemon = await DaemonHere.start(home);
@@ -58,7 +58,7 @@ test.concurrent('The commands of docs/daily.md, typed next to a daemon, make a b
   expect(await restarted.verify(secret)).toMatchObject({ status: 200 });
 });
 
-test.concurrent('The commands of docs/daily.md promote a member and a list of them, show who did it, and suspend one for some days', async () => {
+test.concurrent('the commands in docs/daily.md promote one member and a list of members, show who did it, and suspend one for some days', async () => {
   using home = new CliHome();
   await using _daemon = await DaemonHere.start(home);
   expect(await typed(pagesToType.promotion(), { home })).toMatch(
@@ -71,7 +71,7 @@ test.concurrent('The commands of docs/daily.md promote a member and a list of th
   expect(await typed(pagesToType.suspension(), { home })).toMatch(/1001/);
 });
 
-test.concurrent('The command and the file of docs/settings.md declare a key that works', async () => {
+test.concurrent('the command and the file in docs/settings.md declare a key that works', async () => {
   using home = new CliHome();
   const hash = (await typed(pagesToType.declaredKey(), { home })).trim();
   const [yaml = ''] = blocksOf('docs/settings.md', 'yaml').filter((block) => block.includes('hash:'));
@@ -81,7 +81,7 @@ test.concurrent('The command and the file of docs/settings.md declare a key that
   expect(await daemon.verify(secret, 920587237)).toMatchObject({ status: 200 });
 });
 
-test.concurrent('The commands of docs/hosting.md for a second group set it up and serve it next to the first, and those of docs/troubleshooting.md inspect it', async () => {
+test.concurrent('the commands in docs/hosting.md set up and serve a second group; those in docs/troubleshooting.md inspect it', async () => {
   const [mkdir = '', init = '', serve = ''] = pagesToType.secondGroup();
   const [, groupId] = /--group (\d+)/.exec(init) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });

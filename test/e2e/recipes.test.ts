@@ -15,14 +15,14 @@ const each = recipes
     rows: [...text.matchAll(/^\| `rankd (.+?)` \| (?:`(\w+)`|yes): /gm)].map(([, line = '', code]) => ({ line, code })),
   }));
 
-test('there are recipes for a points game, a staff panel and a training center', () => {
+test('docs/policy.md has recipes for a points game, a staff panel and a training center', () => {
   expect(each.map(({ title, rows }) => [title, rows.length > 3])).toEqual(
     ['Points game', 'Staff panel', 'Training center'].map((title) => [title, true]),
   );
 });
 
 test.concurrent.each(each)(
-  'the recipe of docs/policy.md for a $title fits the group, and decides as described on the page',
+  'the recipe in docs/policy.md for a $title fits the group, and decides as the page describes',
   async ({ yaml, setUp, rows }) => {
     using home = new CliHome();
     writeFileSync(home.path('rankd.yaml'), yaml);

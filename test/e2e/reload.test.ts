@@ -112,7 +112,7 @@ test('a configuration that the daemon refused does not change its simulated grou
   });
 });
 
-test('changes in one group neither answer repeated requests nor are undone in a different group', async () => {
+test('changes in one group are neither replayed nor undone in a different group', async () => {
   const { home, daemon, secret } = await serveWith('');
   const rank = () => daemon.rank(secret, promotion, { headers: { 'idempotency-key': 'one' } });
   const replayed = async () => (await rank()).headers['idempotent-replayed'];
@@ -268,7 +268,7 @@ test('rankd reload lists declared keys by name, not by their hashes', async () =
   expect((await home.here(['reload'])).stdout).toMatch(/^keys +12 +0 \(removed /m);
 });
 
-test('init and reload report that the daemon reads a file in a different folder', async () => {
+test('init and reload report if the daemon reads a configuration file in a different folder', async () => {
   const { home, daemon } = await serveWith('policy: { max_rank: 100 }\n');
   const [its, other] = [home.path('rankd.yaml'), home.path('other')];
   mkdirSync(other);

@@ -126,7 +126,7 @@ audit events  1
   expect(await keyNames()).toEqual(['old', 'new']);
 });
 
-test('while a daemon is running, a restore is refused with 4 and names it, and nothing changes', async () => {
+test('while a daemon is running, a restore exits with 4, names the daemon and changes nothing', async () => {
   await using daemon = await DaemonProcess.start(home);
   for (const line of [
     ['restore', 'backup.db', '-y'],
@@ -144,7 +144,7 @@ try: check it with \`rankd status\` and stop it, or name a different directory w
   expect(keptFiles()).toEqual([]);
 });
 
-test('a restore asks first: without a terminal and -y it exits with 2, and nothing changes', async () => {
+test('a restore asks first: without a terminal or -y, it exits with 2 and changes nothing', async () => {
   const result = await home.here(['restore', 'backup.db'], { input: 'y\n' });
   expect(result).toMatchObject({
     code: 2,
@@ -157,7 +157,7 @@ try: add -y, or run it on a terminal
   expect(keptFiles()).toEqual([]);
 });
 
-test('the question of a restore has no control characters from the file name', async () => {
+test('a restore asks for confirmation without control characters from the file name', async () => {
   const name = 'a\x1b]0;OWNED\x07.db';
   copyFileSync(backup, home.path(name));
   const io = new TerminalIo(home, ['n']);
@@ -166,7 +166,7 @@ test('the question of a restore has no control characters from the file name', a
   expect(io.talk).not.toContain(name);
 });
 
-test('a restore is refused with 4 while a different command has the database open', async () => {
+test('a restore exits with 4 while a different command has the database open', async () => {
   const other = new Database(database);
   other.exec('BEGIN; SELECT * FROM keys');
   other.prepare('SELECT name FROM keys').all();
@@ -211,7 +211,7 @@ test('an unreadable database is saved, and its log is not applied to the new one
   expect(readFileSync(keptDatabase()).subarray(0, 4)).toEqual(Buffer.alloc(4, 0xff));
 });
 
-test('a log whose database is gone is moved aside, and not applied to the new one', async () => {
+test('a write-ahead log without its database is moved aside, and not applied to the new one', async () => {
   await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');
@@ -291,7 +291,7 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
   expect(readdirSync(home.dataDir).filter((name) => name !== 'daemon.lock' && name !== 'rankd.db')).toEqual([]);
 });
 
-test('one changed bit anywhere in a backup is detected, even where SQLite does not check', async () => {
+test('a single changed bit anywhere in a backup is detected, even where SQLite does not check', async () => {
   const bytes = readFileSync(backup);
   const name = bytes.indexOf('old'); // a byte in the key's row
   const file = home.path('bad.db');
@@ -333,7 +333,7 @@ test('restore - reads the output of backup -, completely or not at all', async (
   expect(typed.talk).toContain('try: rankd restore rankd-backup.db');
 });
 
-test('the database itself is not a backup', async () => {
+test('a restore from the database itself is refused', async () => {
   const result = await home.here(['restore', database, '-y']);
   expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
 });

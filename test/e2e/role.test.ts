@@ -50,7 +50,7 @@ test.concurrent('role add and remove change one role, which the history shows an
   expect(await summaryOf('remove', 'again')).toMatch(/of 2 members, 1 changed; 1 did not have the role\.\n$/);
 });
 
-test.concurrent('the end of a temporary role does not revert a rank change in the meantime', async () => {
+test.concurrent('the end of a temporary role does not revert a rank change made in the meantime', async () => {
   using home = withLadder();
   expect((await home.here(['role', 'add', member, 'Captain', '--for', '7d'])).stdout).toMatch(
     /^Member 1001 now also holds Captain \(rank 50\), until \d{4}-/,

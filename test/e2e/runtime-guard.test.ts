@@ -18,7 +18,7 @@ const runtimes: Array<[string, string[]]> = [
 ];
 
 describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
-  test('rankd runs, with the Node from npm ci if the first is too old', () => {
+  test('rankd runs, on the Node from npm ci if the first is too old', () => {
     const { status, stdout, stderr } = spawnSync(node, [...flags, join(root, 'bin/rankd.js'), 'version'], {
       encoding: 'utf8',
     });
@@ -27,7 +27,7 @@ describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
     expect(status).toBe(0);
   });
 
-  test('exit codes of the command are passed on', () => {
+  test('rankd returns the exit code of the command', () => {
     const { status } = spawnSync(node, [...flags, join(root, 'bin/rankd.js'), 'no-such-command'], { encoding: 'utf8' });
     expect(status).toBe(2);
   });
@@ -36,7 +36,7 @@ describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
 test.each([
   ['in a package', [], 'install the current LTS release from https://nodejs.org, then run rankd again'],
   ['in a clone', ['package-lock.json'], 'npm ci --include=dev   # installs one in this clone'],
-])('%s, too old and without another Node: two lines and exit code 78', (_, files, fix) => {
+])('%s, with only a Node that is too old, rankd prints the problem and the fix, and exits with 78', (_, files, fix) => {
   using copy = new CopyOfRankd();
   for (const file of files) writeFileSync(join(copy.folder, file), '{}');
   const line = ['--import', pretend, copy.binary, 'key', 'list'];
@@ -46,7 +46,7 @@ test.each([
   expect(stderr).toBe(`error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: ${fix}\n`);
 });
 
-test('too old, with a second Node that can’t be started: two lines and exit code 78', () => {
+test('with a Node that is too old and another that can’t be started, rankd prints the problem and the fix, and exits with 78', () => {
   using copy = new CopyOfRankd();
   const other = join(copy.folder, 'node_modules/.bin/node');
   mkdirSync(dirname(other));
@@ -73,7 +73,7 @@ test('npm ci in a clone on Node 20 prints no warning about an old Node', () => {
   expect(install()).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('npm ci in a clone without development packages stops, and prints the command that helps', () => {
+test('npm ci in a clone without development packages fails, and prints the command that works', () => {
   using clone = new CopyOfRankd();
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
   const env = { PATH: process.env['PATH'], HOME: clone.home, NODE_ENV: 'production' };

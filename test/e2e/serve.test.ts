@@ -30,7 +30,7 @@ describe('the first run', () => {
     expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
   });
 
-  test('on a terminal, creates one demo key, and prints curl commands that work unchanged', async () => {
+  test('on a terminal, one demo key is created, and the printed curl commands work unchanged', async () => {
     const first = await serveOnTerminal(home, async (output) => {
       for (const [, url = '', header = '', body = ''] of output.matchAll(
         /curl -sw '\\n' '(.+?)' -H '(.+?)' -d '(.+?)'/g,
@@ -63,7 +63,7 @@ test('the first run on Windows prints commands for PowerShell', async () => {
 });
 
 describe('serve', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('drains and exits 0 on %s', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('drains and exits with 0 on %s', async (signal) => {
     await using daemon = await DaemonProcess.start(home);
     expect(await daemon.stop(signal)).toBe(0);
     expect(daemon.log).toContain('stopped');
@@ -72,7 +72,7 @@ describe('serve', () => {
   test.each([
     ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/],
     ['::', /^http:\/\/\[::\]:\d+$/],
-  ])('on %s, it prints the address, and warns about plain HTTP', async (host, address) => {
+  ])('prints its address on %s, and warns about plain HTTP', async (host, address) => {
     await using daemon = await DaemonHere.start(home, { args: ['--host', host] });
     expect(daemon.url).toMatch(address);
     const { status } = await home.json<{ status: { url: string; problems: Array<{ message: string }> } }>('status');
@@ -86,7 +86,7 @@ describe('serve', () => {
     ['http', '127.0.0.0/8', 1],
     ['https', '10.0.0.0/8', 1],
   ])(
-    'after a request with X-Forwarded-Proto: %s through a proxy, with %s trusted, plain HTTP is a problem: %i',
+    'after a request with X-Forwarded-Proto: %s, with %s as trusted proxies, reports %i problems with plain HTTP',
     async (proto, trusted, count) => {
       const env = { RANKD_SERVER_TRUSTED_PROXIES: trusted };
       await using daemon = await DaemonHere.start(home, { args: ['--host', '0.0.0.0'], env });
@@ -97,13 +97,13 @@ describe('serve', () => {
     },
   );
 
-  test('behind the proxy that server.public_url names, it does not warn of plain HTTP', async () => {
+  test('behind a proxy that server.public_url names, does not warn about plain HTTP', async () => {
     const env = { RANKD_SERVER_PUBLIC_URL: 'https://rankd.example.com' };
     await using daemon = await DaemonHere.start(home, { args: ['--host', '0.0.0.0'], env });
     expect(daemon.log).not.toMatch(plainHttp);
   });
 
-  test('commands in its log and in status begin with the command that started rankd', async () => {
+  test('prints commands in its log and in status that begin with the command that started rankd', async () => {
     await using system = await openCloudHome();
     await system.home.here(['key', 'create', 'trial'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
     const typedAs = '"C:\\Program Files\\node.exe" rankd.js';
@@ -117,14 +117,14 @@ describe('serve', () => {
   });
 
   test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])(
-    'on %s, which only this machine reaches, it prints no warning',
+    'on %s, which only this machine reaches, prints no warning',
     async (host) => {
       await using daemon = await DaemonHere.start(home, { args: ['--host', host] });
       expect(daemon.log).toBe('');
     },
   );
 
-  test('on an address that this machine cannot listen on, it reports that in one sentence, with the setting', async () => {
+  test('on an address that this machine cannot listen on, reports that in one sentence, with the setting', async () => {
     const { code, stderr } = await home.here(['serve', '--host', 'fe80::1', '--port', '0']);
     expect({ code, stderr }).toEqual({
       code: 78,
@@ -133,27 +133,27 @@ describe('serve', () => {
     expect(stderr).not.toContain('went wrong inside');
   });
 
-  test('on localhost, it listens on only one address, where all limits apply', async () => {
+  test('on localhost, listens on only one address, where all limits apply', async () => {
     await using daemon = await DaemonHere.start(home, { args: ['--host', 'localhost'] });
     expect(new URL(daemon.url).hostname).toBe('127.0.0.1');
     await expect(fetch(`http://[::1]:${new URL(daemon.url).port}/healthz`)).rejects.toThrow();
   });
 
-  test('a second daemon on the same data directory is refused with exit code 4', async () => {
+  test('exits with 4 if a daemon is running on the same data directory', async () => {
     await using _first = await DaemonProcess.start(home);
     const second = await home.run(['serve', '--port', '0']);
     expect(second.code).toBe(4);
     expect(second.stderr).toMatch(/^error: .+\ntry: .+\n$/);
   });
 
-  test('after SIGKILL, the data directory is free for the next daemon', async () => {
+  test('can use the data directory of a daemon that was ended by SIGKILL', async () => {
     await using first = await DaemonProcess.start(home);
     await first.stop('SIGKILL');
     await using second = await DaemonProcess.start(home);
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
   });
 
-  test('a daemon stops when its npx was stopped, although npm does not forward the signal', async () => {
+  test('stops with the npx that started it, although npm does not forward the signal', async () => {
     const env = { ...home.env, npm_command: 'exec' };
     const shell = spawn('sh', ['-c', `'${process.execPath}' '${binary}' serve --port 0; true`], { cwd: home.cwd, env });
     const log = text(shell.stderr); // resolves once the last writer has exited
@@ -162,7 +162,7 @@ describe('serve', () => {
     expect(await log).toContain('"stopped"');
   });
 
-  test('with a taken port, it exits with 69 and explains how to use a different one', async () => {
+  test('exits with 69 if the port is taken, and explains how to use a different one', async () => {
     await using first = await DaemonHere.start(home);
     const { port } = new URL(first.url);
     const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
@@ -171,7 +171,7 @@ describe('serve', () => {
     expect(result.stderr).toContain('try: stop it, or choose a different port');
   });
 
-  test('with an invalid setting, it exits with 78 and names it; with an invalid flag, with 2', async () => {
+  test('exits with 78 and the name of an invalid setting, or with 2 and the name of an invalid flag', async () => {
     const setting = await home.here(['serve'], { env: { RANKD_SERVER_PORT: 'eighty' } });
     expect(setting).toMatchObject({ code: 78, stderr: expect.stringContaining('RANKD_SERVER_PORT') });
     const flag = await home.here(['serve', '--port', 'eighty']);
@@ -197,7 +197,7 @@ test('a daemon logs once its group, its acting account and its number of keys, o
   );
 });
 
-test('a mistyped group id is one log line with the problem and the fix, without a stack', async () => {
+test('a mistyped group id causes one log line with the problem and the fix, without a stack', async () => {
   await using world = await openCloudHome();
   const yaml = readFileSync(world.home.path('rankd.yaml'), 'utf8');
   writeFileSync(world.home.path('rankd.yaml'), yaml.replace(/id: \d+/, 'id: 701'));

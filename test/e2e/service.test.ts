@@ -33,7 +33,7 @@ function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, s
   return { env: { PATH: `${folder}:${process.env['PATH']}` }, calls: () => readFileSync(`${folder}/calls`, 'utf8') };
 }
 
-test.concurrent('print prints config/rankd.service with the paths of this machine, also with --json', async () => {
+test.concurrent('service print prints config/rankd.service with the paths of this machine, also with --json', async () => {
   using home = new CliHome();
   expect(await home.run(['service', 'print'])).toMatchObject({ code: 0, stdout: unitOfThisMachine });
   expect(await home.json('service', 'print')).toEqual({ v: 1, unit: unitOfThisMachine });
@@ -112,7 +112,7 @@ test.concurrent('the commands of docs/hosting.md for systemd are the ones that i
   expect(typed.slice(2).filter((line) => line !== 'rankd service install')).toEqual(steps);
 });
 
-test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, leave the settings, the Roblox key and the game keys where the service reads them', async () => {
+test.concurrent('the systemd commands in docs/hosting.md put settings, Roblox key and game keys of a clone where the service reads them', async () => {
   using home = new CliHome();
   const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git');
   const root = home.path('root');
@@ -154,7 +154,7 @@ async function typedAsRoot(
   return await home.shell(`set -eu\n${script}`, { env });
 }
 
-test.concurrent('the lines of docs/hosting.md for a newer version make a valid backup, and fetch and build while the service is stopped; those to remove it leave no files', async () => {
+test.concurrent('the commands in docs/hosting.md to upgrade make a backup, then build with the service stopped; those to remove leave no files', async () => {
   using home = new CliHome();
   const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git', 'userdel');
   const root = home.path('root');
@@ -178,7 +178,7 @@ test.concurrent('the lines of docs/hosting.md for a newer version make a valid b
   expect(left).toEqual(['etc', 'etc/systemd', 'etc/systemd/system', 'opt', 'var', 'var/lib']);
 });
 
-test.concurrent('the commands of the pages and the compose example for Docker reach the rankd of the container, and transfer the earlier keys', async () => {
+test.concurrent('the documented Docker commands reach the rankd in the container, and transfer the earlier keys', async () => {
   using home = new CliHome();
   using container = new CliHome();
   const secret = await home.createKey();
@@ -278,7 +278,7 @@ test.concurrent('on macOS, install writes an agent for this user that serves the
   expect(existsSync(file)).toBe(false);
 });
 
-test.concurrent('on Windows, install writes a task for the logon of this user, and prints the commands that it could not run', async () => {
+test.concurrent('on Windows, install writes a task that runs when this user logs on, and prints the commands that it could not run', async () => {
   using home = new CliHome();
   const env = { USERDOMAIN: 'PC', USERNAME: 'Ann & Bob', SystemRoot: 'C:\\Windows' };
   const options = { env, system: systems.windows, dataDir: home.path('my data') };
@@ -315,7 +315,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   expect(existsSync(file)).toBe(false);
 });
 
-test.concurrent('install does not change a different unit, unless --force is given', async () => {
+test.concurrent('install overwrites a different unit only with --force', async () => {
   using home = new CliHome();
   const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const dir = home.path('units');

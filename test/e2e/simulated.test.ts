@@ -85,7 +85,7 @@ test.concurrent('a daemon or init also marks the real group as served; the hint 
   expect(byVariables).toMatchObject({ code: 78, stderr: expect.stringContaining('came from the environment') });
 });
 
-test.concurrent('a requested simulation still works there, and so do commands next to it', async () => {
+test.concurrent('with the data of a real group, an explicit simulation still works, and so do commands next to it', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
   await home.json('rank', 'set', trainee, '20');
@@ -99,7 +99,7 @@ test.concurrent('a requested simulation still works there, and so do commands ne
   expect(roblox.journal.entries.length).toBe(before);
 });
 
-test.concurrent('every answer of a simulated group shows that it is simulated', async () => {
+test.concurrent('every response from a simulated group shows that it is simulated', async () => {
   using home = new CliHome();
   await using daemon = await DaemonHere.start(home);
   const secret = await home.createKey();
@@ -151,7 +151,7 @@ test.concurrent('on a real group, no response mentions a simulation', async () =
   expect(await home.json('history', 'list')).toMatchObject({ changes: [{ simulated: false }] });
 });
 
-test.concurrent('a reading command warns about a daemon of a different group', async () => {
+test.concurrent('a command that only reads warns about a daemon of a different group', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await using _daemon = await world.serve();

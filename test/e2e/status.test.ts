@@ -15,7 +15,7 @@ import { binary, CliHome } from '../support/run-cli.ts';
 
 const esc = '\u001b';
 
-test.concurrent('without a daemon: not running, exit code 69, and nothing is created', async () => {
+test.concurrent('without a daemon, status reports that, exits with 69 and creates nothing', async () => {
   using home = new CliHome();
   expect(await home.here(['status'])).toMatchObject({
     code: 69,
@@ -31,7 +31,7 @@ test.concurrent('without a daemon: not running, exit code 69, and nothing is cre
   expect(existsSync(home.dataDir)).toBe(false);
 });
 
-test.concurrent('after a daemon has stopped, the history is still shown', async () => {
+test.concurrent('after a daemon has stopped, status still shows its changes', async () => {
   using home = new CliHome();
   await home.json('rank', 'set', '1001', '20', '-y');
   expect(await home.here(['status'])).toMatchObject({
@@ -41,7 +41,7 @@ test.concurrent('after a daemon has stopped, the history is still shown', async 
   });
 });
 
-test.concurrent('a running daemon shows its whole status, for a person and as one document', async () => {
+test.concurrent('status shows the whole state of a running daemon, as text and as one document', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home);
   await home.json('rank', 'set', '1001', '20', '-y');
@@ -155,7 +155,7 @@ test.concurrent('unexpected behavior of Roblox is listed by kind, with count and
   expect(stdout).not.toContain('gold');
 });
 
-test.concurrent('a solved problem disappears: a refused reload after a successful one, and keys of the simulation once they are revoked', async ({
+test.concurrent('a solved problem disappears, such as a refused reload after a successful one, or revoked keys of the simulation', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -224,7 +224,7 @@ test.concurrent('a repeated warning leaves room for other problems', async ({ ex
   });
 });
 
-test.concurrent('the daemon’s socket is private, survives invalid input, is removed at the end, and replaces the socket of a killed daemon', async () => {
+test.concurrent('the daemon’s socket is private, survives invalid input, is removed at the end, and replaces that of a killed daemon', async () => {
   using home = new CliHome();
   const socket = join(home.dataDir, 'daemon.sock');
   await using killed = await DaemonProcess.start(home);

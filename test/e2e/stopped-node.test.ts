@@ -48,7 +48,7 @@ describe('a failing daemon next to a working one', () => {
     for (const home of Object.values(homes)) home[Symbol.dispose]();
   });
 
-  test('without Roblox, it reports that and is not ready, while the other one changes ranks', async () => {
+  test('reports that it cannot reach Roblox and is not ready, while the other one changes ranks', async () => {
     await using east = await DaemonHere.start(homes.east);
     expect(codeOf(await east.rank(secret, { rankeeId: 999_999 }))).toBe('member_not_found');
     const first = await east.rank(secret, { rankeeId: 2001 });
@@ -67,7 +67,7 @@ describe('a failing daemon next to a working one', () => {
     write('west', configFor(fake));
   });
 
-  test('suspended during a change for longer than its lease, it responds with the outcome in the history', async () => {
+  test('responds with the outcome in the history after it was suspended during a change for longer than its lease', async () => {
     await using west = await DaemonHere.start(homes.west);
     await using east = await DaemonProcess.start(homes.east);
     fake.latencyMs = 800;

@@ -227,7 +227,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     ['a database with data', 'backup.db', 'USED', 4, /There is already rankd data in/],
   ];
 
-  test('each of them', async () => {
+  test('whatever the cause', async () => {
     const at = await filledDirectory();
     const [empty, used] = [await postgresDatabase('empty'), await postgresDatabase()];
     expect(await at.here(['key', 'create', 'x'], { env: { RANKD_STORE_URL: used.url } })).toMatchObject({ code: 0 });
@@ -254,7 +254,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     expect(await at.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
-  test('a copy to either engine that is killed, or loses its server, half-way can be repeated', async () => {
+  test('and can be repeated on either engine if it was killed, or lost its server, half-way', async () => {
     const at = await filledDirectory();
     const { url, address } = await postgresDatabase('empty');
     await using proxy = await startStoreProxy(address.port);
@@ -297,7 +297,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     expect(await at.here(['store', 'copy', '--from', url, '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
-  test('a daemon that uses either side', async () => {
+  test('if a daemon uses the source or the target', async () => {
     const at = await filledDirectory();
     const { url, address } = await postgresDatabase();
     const outcome = async (from: string, to: string) => {

@@ -128,7 +128,7 @@ test('only the selected changes are undone', async () => {
   expect(await raid.held()).toEqual(before);
 });
 
-test('one change is undone by its id, and all of one member by only the user id', async () => {
+test('one change is undone by its id, and all changes of a member by the user id alone', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   await raid.demote(1001, 1002);
@@ -162,7 +162,7 @@ test('an undo is not part of any other selection, so no command restores the res
   expect(await raid.held()).toEqual(before);
 });
 
-test('the name of a leaked key that a new key has as well never means only the new key', async () => {
+test('a name that a leaked key shares with a new key never selects only the new key', async () => {
   await using raid = await startRaid();
   const { home } = raid;
   const before = await raid.held();
@@ -213,7 +213,7 @@ test('a dry run shows everything and changes nothing, not even a row', async () 
   expect({ held: await raid.held(), rows: raid.rows() }).toEqual(before);
 });
 
-test('cooldown and breaker do not delay an undo; protected members stay untouched', async () => {
+test('cooldown and breaker do not delay an undo, and protected members are not changed', async () => {
   await using raid = await startRaid();
   writeFileSync(
     raid.home.path('rankd.yaml'),
@@ -245,7 +245,7 @@ test('cooldown and breaker do not delay an undo; protected members stay untouche
   expect(await raid.held()).toMatchObject(others);
 });
 
-test('an undo needs confirmation: without a terminal it is a usage error', async () => {
+test('an undo needs confirmation; without a terminal, that is a usage error', async () => {
   await using raid = await startRaid();
   await raid.demote(1001, 1003);
   const after = await raid.held();
@@ -271,14 +271,14 @@ test.each([
   [['--since', '1h'], 'the changes to undo'],
   [['--key', 'main'], '--since'],
   [['--key', 'main', '--since', 'later'], '--since'],
-])('an undo of %j is a usage error', async (args, what) => {
+])('an undo with only %j is a usage error', async (args, what) => {
   using home = new CliHome();
   const result = await home.here(['history', 'undo', ...args, '-y']);
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toContain(what);
 });
 
-test('a run that was killed in the middle is completed by the same command', async () => {
+test('an undo that was killed half-way is completed by the same command', async () => {
   using home = new CliHome();
   const crowd = Array.from({ length: 80 }, (_, index) => 2_001 + index);
   const list = crowd.map((id) => `  - { id: ${id}, roles: [${id % 2 ? '10, 20' : '20, 30'}] }`).join('\n');

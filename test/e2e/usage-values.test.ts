@@ -85,7 +85,7 @@ test('a line break in an argument does not add a line to an error', async () => 
   }
 });
 
-test('the help of key rotate has a valid default overlap', async () => {
+test('the help of key rotate shows the default overlap as a valid value', async () => {
   const home = await homeWithKey();
   expect((await home.here(['key', 'rotate', '--help'])).stdout).toContain('(default: 24h)');
 });

@@ -14,7 +14,7 @@ test.concurrent.each([
   [['rank', 'set', 'some body', '20'], 'rankd rank set'],
   [['history', 'list', '--limit', '0'], 'rankd history list'],
   [['history', '--nonsense-option'], 'rankd history'],
-])('usage error %j: the second line names the help of that command', async (args, command) => {
+])('for the usage error %j, the second line names the help of its command', async (args, command) => {
   const { code, stdout, stderr } = await runHere(args);
   expect(code).toBe(2);
   expect(stdout).toBe('');
@@ -74,7 +74,7 @@ test.concurrent('an error does not repeat an API key in the wrong argument or fi
   }
 });
 
-test.concurrent('-v prints the cause of an error, with --json in the document', async () => {
+test.concurrent('-v prints the cause of an error, or adds it to the document with --json', async () => {
   using home = new CliHome();
   chmodSync(home.cwd, 0o700);
   writeFileSync(home.path('rankd.db'), 'no database'.repeat(100));
@@ -170,7 +170,7 @@ describe.concurrent('started by npx, without rankd on the path', () => {
     expect(stdout + stderr).not.toContain('npx npx');
   });
 
-  test('results are unchanged', async () => {
+  test('the results are unchanged', async () => {
     using home = new CliHome();
     await home.here(['rank', 'set', '1001', '20']);
     const [plain, throughNpx] = await Promise.all([

@@ -92,7 +92,7 @@ test('a change by a command without a daemon is delivered after the next start',
     ]);
 });
 
-test('a test shows the response of the target, but never its address', async () => {
+test('webhook test shows the response of the target, but never its address', async () => {
   sink.answers({ status: 418, body: `no tea at ${sink.url}` });
   const refused = await home.here(['webhook', 'test', 'bot']);
   expect(refused).toMatchObject({ code: 5, stdout: expect.stringContaining('answered 418: no tea at') });
@@ -134,7 +134,7 @@ test('during a rotation, both secrets sign, and afterwards only the new one', as
   ]);
 });
 
-test('events from the time when it was disabled are delivered afterwards, and events can be redelivered with their id', async () => {
+test('events from while a webhook was disabled are delivered once it is enabled, and can be redelivered with the same id', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'disable', 'bot');
   await home.json('key', 'create', 'fourth');
@@ -153,7 +153,7 @@ test('events from the time when it was disabled are delivered afterwards, and ev
   await expect.poll(() => sink.received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
 });
 
-test('enabling a webhook from now on reports how many events are skipped, to the operator and to the webhook', async () => {
+test('webhook enable --from now reports how many events are skipped, to the operator and to the webhook', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'disable', 'bot');
   for (const name of ['left', 'out']) await home.json('key', 'create', name);
@@ -175,7 +175,7 @@ test('a redelivered event does not name a forgotten user', async () => {
   expect(sink.received[1]?.body).not.toMatch(/Sam_Officer|\b1002\b/);
 });
 
-test('its events can be changed while the daemon is running, from the next event on', async () => {
+test('a change of a webhook’s events applies from the next event, while the daemon is running', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'set', 'bot', '--events', 'workspace.suspended');
   await home.json('key', 'create', 'fifth');
@@ -259,7 +259,7 @@ test('a taken name or address is refused with 4, an invalid name or event with 2
   expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining('--events changes') });
 });
 
-test('a Discord channel is checked when it is added, and gets a change', async () => {
+test('a Discord channel is checked when it is added, and receives changes', async () => {
   await using channel = await startFakeDiscord();
   const gone = await home.here(['webhook', 'add', 'log', '--kind', 'discord'], {
     input: channel.address.replace(/857\/(?=[^/]+$)/, '858/'),
@@ -298,7 +298,7 @@ test('a game can choose a channel by its address only if it was added for games'
   await home.json('webhook', 'remove', 'game-log', '-y');
 });
 
-test('a removed webhook gets nothing more', async () => {
+test('a removed webhook receives no more events', async () => {
   sink.received.length = 0;
   expect((await home.here(['webhook', 'remove', 'bot'])).code).toBe(2);
   expect((await home.here(['webhook', 'remove', 'bot', '-y'])).code).toBe(0);

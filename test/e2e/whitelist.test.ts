@@ -167,8 +167,8 @@ test.concurrent.each([
   ['no id at all', ['add'], '', 2],
   ['a list without ids', ['add', '--file', '-'], '# nothing\n\n', 2],
   ['an argument that is not an id', ['add', '1', 'lobby'], '', 2],
-  ['a file that is not there', ['add', '--file', 'missing.txt'], '', 3],
-  ['a directory as file', ['add', '--file', '.'], '', 2],
+  ['a file that does not exist', ['add', '--file', 'missing.txt'], '', 3],
+  ['a directory as the file', ['add', '--file', '.'], '', 2],
   ['an unknown key', ['add', '1', '--key', 'nobody'], '', 3],
   ['a place that is not listed', ['remove', '1'], '', 3],
 ])('%s is refused with its exit code and two lines', async (_what, args, input, code) => {
@@ -225,7 +225,7 @@ test.concurrent('check answers yes for any place if the key needs none, and no i
   expect(discord.code).toBe(4);
 });
 
-test.concurrent('a list without places names only this key, and a place added to an expired key is reported as useless', async () => {
+test.concurrent('an empty list is reported for the named key only, and a place added to an expired key is reported as useless', async () => {
   using home = await homeWithKey();
   const { stderr } = await home.here(['whitelist', 'list', '--key', 'game']);
   expect(stderr).toContain('No place is whitelisted for this key.\n');
@@ -235,7 +235,7 @@ test.concurrent('a list without places names only this key, and a place added to
   expect(late.stderr).toContain('Key "brief" has expired, so no game can use it.\ntry: rankd key create NAME\n');
 });
 
-test.concurrent('with several keys the key must be named, a revoked one gets no places, and each key has its own list', async () => {
+test.concurrent('with several keys, the key must be named, and each has a separate list; a revoked key gets no places', async () => {
   using home = await homeWithKey();
   await home.here(['key', 'create', 'other']);
   const unnamed = await home.here(['whitelist', 'add', '1']);

@@ -39,7 +39,7 @@ test.concurrent('suspending refuses every key at once; resuming accepts them aga
   expect(await verdicts()).toEqual([0, 0]);
 });
 
-test.concurrent('off the top plan every key is refused; going back needs no confirmation', async () => {
+test.concurrent('off the top plan, every key is refused; returning to it needs no confirmation', async () => {
   using home = new CliHome();
   const input = await secretOf(home, 'game');
   const left = await home.here(['workspace', 'plan', 'free', '-y']);
@@ -53,9 +53,9 @@ test.concurrent('off the top plan every key is refused; going back needs no conf
 });
 
 test.concurrent.each([
-  ['suspend', ['suspend']],
+  ['suspending', ['suspend']],
   ['leaving the top plan', ['plan', 'free']],
-])('%s asks first: without a terminal and -y it ends with 2 and changes nothing', async (_what, args) => {
+])('%s asks first: without a terminal or -y, it exits with 2 and changes nothing', async (_what, args) => {
   using home = new CliHome();
   const before = await home.json<Shown>('workspace', 'show');
   const result = await home.here(['workspace', ...args], { input: 'y\n' });
@@ -76,7 +76,7 @@ test.concurrent('an unknown plan is a usage error', async () => {
   });
 });
 
-test.concurrent('two processes that open a new data directory at the same time see one workspace', async () => {
+test.concurrent('processes that open a new data directory at the same time see one workspace', async () => {
   using home = new CliHome();
   const shown = await Promise.all([1, 2, 3].map(() => home.json<Shown>('workspace', 'show')));
   expect(new Set(shown.map(({ workspace }) => workspace.id)).size).toBe(1);
