@@ -53,14 +53,14 @@ describe('an invalid key', () => {
     ],
   ];
 
-  test.each(refusals)('%s is rejected, and only the log has the reason', (_, record, reason, words) => {
+  test.each(refusals)('%s is rejected, and only the log gives the reason', (_, record, reason, words) => {
     const error = refused(record);
     expect(error).toMatchObject({ code: 'invalid_key', details: { reason, keyId: 'key_1' } });
     expect(error.message).not.toMatch(words);
     expect(describeRefusal(error.details ?? expect.fail())).toMatch(words);
   });
 
-  test('gets the same text, whatever the reason', () => {
+  test('gets the same message, whatever the reason', () => {
     const messages = refusals.map(([, record]) => refused(record).message);
     expect(new Set([...messages, invalidKey({ reason: 'unknown' }, 'rankd key create NAME').message]).size).toBe(1);
   });

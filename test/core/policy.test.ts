@@ -235,7 +235,7 @@ describe('the ranker check', () => {
     expect(mustVerifyRanker(policyCase(asked({ policy: policy('claimed'), rankerId })))).toBe(false);
   });
 
-  test('allows a system key to rank without a ranker or in the name of the rankee, and applies to its other changes', () => {
+  test('allows a system key to rank without a ranker or on behalf of the rankee, and applies to its other changes', () => {
     const key = { isSystem: true };
     for (const itself of [0, rankeeId]) {
       expect(refusal('ranker', asked({ key, rankerId: itself }))).toBeUndefined();
@@ -345,7 +345,7 @@ describe('the cooldown', () => {
     expect(refusal('cooldown', { to: 50, policy: { cooldowns: [] }, sinceLastChangeMs: 0 })).toBeUndefined();
   });
 
-  test('is refused with the name of the setting', () => {
+  test('is reported with the name of its setting', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 0 })?.message).toContain('policy.cooldown');
   });
 });

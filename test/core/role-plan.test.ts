@@ -67,7 +67,7 @@ describe.each([
     });
   });
 
-  test('can be undone exactly, whatever roles were held before, and only exactly those count as restored', () => {
+  test('can be undone exactly, whatever roles were held before, and only those roles count as restored', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -495,7 +495,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect(readLadder(old({ rankOne: 'base' }), [1, 10]).ladder).toEqual([low]);
   });
 
-  test('the base role is one step below the custom role, and moving down to it takes away', () => {
+  test('the base role is one step below the custom role, and a change down to it counts as taking away', () => {
     expect(neighbor(old(), { height: 10, direction: 'down' })).toBe(recruit);
     expect(neighbor(old(), { height: 1, direction: 'down' })).toBe(member);
     expect(neighbor(old(), { height: 0, direction: 'up' })).toBe(recruit);

@@ -340,7 +340,7 @@ describe('a refusal because the acting account ranks too low is not repeated fro
     )());
 });
 
-test('a member who loses the role by which a list selects members, before their turn, is refused', () =>
+test('a member of a list selected by a role is refused after losing that role before their turn', () =>
   onOpenCloud(async ({ app }) => {
     const command = { step: undefined, request, holding: trainee, command: 'rankd rank set', by: operator.by };
     const members = [bob, eve].map((rankeeId) => ({ rankeeId, rankeeName: '' }));

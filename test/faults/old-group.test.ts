@@ -11,7 +11,7 @@ const held = ({ fake }: OpenCloudApp, userId: number) => fake.group.held(userId)
 
 describe('rank 1', () => {
   test(
-    'is the custom role, given and taken like any other; the base role needs its id',
+    'is the custom role, given and taken like any other; the base role must be named by its id',
     onOpenCloud(async (system) => {
       expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
       expect(held(system, bob)).toEqual([recruit]);

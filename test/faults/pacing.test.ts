@@ -175,7 +175,7 @@ test('a member is not read for a change that has too little time left', () =>
     { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
 
-test('the deadline counts from the arrival of a request, however slow its body is, and is the reason why a late one is refused', () =>
+test('the deadline of a request counts from its arrival, however slow its body is, and a late one is refused for lack of time', () =>
   onOpenCloud(async (system) => {
     const { app, url, secret, clock, fake, logLines } = system;
     const request = startPost(`${url}/v1/ranker?placeid=1`, secret);

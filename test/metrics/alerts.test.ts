@@ -196,7 +196,7 @@ test('a scrape that times out on Roblox does not make rankd unready', async () =
   expect(await readyz()).toBe(200);
 });
 
-test.runIf(!isOnPostgres)('figures from the store are absent while it accepts no writes', async () => {
+test.runIf(!isOnPostgres)('metrics from the store are absent while it accepts no writes', async () => {
   await using system = await opened();
   renameSync(join(system.dataDir, 'rankd.db'), join(system.dataDir, 'moved.db'));
   const gone = await scraped(system);
@@ -206,7 +206,7 @@ test.runIf(!isOnPostgres)('figures from the store are absent while it accepts no
   renameSync(join(system.dataDir, 'moved.db'), join(system.dataDir, 'rankd.db'));
 });
 
-test('alerts do not add up figures that daemons read from a shared database', () => {
+test('alerts do not add up metrics that daemons read from a shared database', () => {
   const shared =
     /rankd_(last_backup_timestamp_seconds|keys_paused|open_changes|suspensions_stuck|webhook_(enabled|backlog|oldest_seconds))/;
   for (const { alert, expr } of rules.filter(({ expr }) => shared.test(expr))) expect(expr, alert).toMatch(/^max\b/);

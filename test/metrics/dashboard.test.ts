@@ -83,7 +83,7 @@ test('every metric of rankd is on a panel', () => {
   expect(served.filter((name) => !shown.has(name) && !/_(sum|count)$/.test(name))).toEqual([]);
 });
 
-test('docs/metrics.md has every metric that rankd serves, and every alert', () => {
+test('docs/metrics.md lists every metric that rankd serves, and every alert', () => {
   const served = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')));
   const rows = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
   const ofRankd = [...served].filter((name) => name.startsWith('rankd_'));

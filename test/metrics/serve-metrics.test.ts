@@ -49,7 +49,7 @@ test('scrapes within a second share one rendering, and there is never more than 
   expect([begun, most]).toEqual([2, 1]);
 });
 
-test('a failed rendering is answered with an error in JSON, and logged with its request id', async () => {
+test('a failed rendering returns an error in JSON, and is logged with its request id', async () => {
   let isBroken = true;
   const { clock, lines, url } = await served(async () => {
     if (isBroken) throw new Error('a fault');

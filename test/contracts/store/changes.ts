@@ -140,7 +140,7 @@ export function changeContract(at: StoreCase): void {
       expect(third).not.toHaveProperty('next');
     });
 
-    test('the latest change of a member is the last to arrive, whatever the clock showed', async () => {
+    test('the latest change to a member is the last to arrive, whatever the clock showed', async () => {
       expect(await at.store.latestChange(7)).toStrictEqual({});
       await record(at.store, newChange({ state: 'applied', requestedAt: 9_000 }));
       const last = newChange({ state: 'refused', requestedAt: 1_000 });
@@ -274,7 +274,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.lastAppliedAt(7)).toBe(1_000);
     });
 
-    test('the last written change of a member is found behind any number of changes without writes', async () => {
+    test('the last written change to a member is found behind any number of changes without writes', async () => {
       const finished = { state: 'applied', finishedAt: 9_000 } as const;
       const quiet = { ...finished, rolesAfter: [100, 200] };
       const last = async () => (await at.other.lastWritten(7))?.id;
@@ -322,7 +322,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
     });
 
-    test('an ended change can be reopened while it is the newest of its member', async () => {
+    test('an ended change can be reopened while it is the newest change to its member', async () => {
       const change = newChange();
       const open = (id: string) => at.other.reopenChange(id, (kept) => reopened(kept, change, at.clock.now()));
       await beginHere(change);

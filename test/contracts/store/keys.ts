@@ -120,7 +120,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.findKey('simulated')).not.toHaveProperty('isSimulated');
     });
 
-    test('an existing secret or id is a conflict', async () => {
+    test('reusing a secret or an id is a conflict', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const sameSecret = newKey('other', { secret: newSecret('main') });
       await expect(operate(at).createKey(sameSecret, operator)).rejects.toMatchObject({ code: 'conflict' });

@@ -369,7 +369,7 @@ describe('the order of calls', () => {
     }
   });
 
-  test('a call of a change that has begun is not delayed by the demand of its lane', async () => {
+  test('a call for a change that has begun is not delayed by the demand of its lane', async () => {
     const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 20 });
     enterMany(18);
     await clock.advance(0);

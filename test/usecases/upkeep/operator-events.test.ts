@@ -7,7 +7,7 @@ import { CredentialEvents } from '../../../src/usecases/upkeep/operator-events.t
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-test('the audit records each change of the credential once, across restarts of the daemon', async () => {
+test('the audit records each change in the state of the credential once, even across restarts of the daemon', async () => {
   const clock = new ManualClock();
   const store = await openSqliteStore({ dataDir: tempDir(), clock });
   onTestFinished(() => store.close());
