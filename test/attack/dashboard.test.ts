@@ -321,7 +321,7 @@ describe('too much at once', () => {
   });
 });
 
-/** Sends bytes to the page's server. Returns all that it sends until it closes the connection. */
+/** Returns everything that the page's server sends until it closes the connection. */
 async function receivedFor(bytes: string): Promise<string> {
   const { hostname, port } = new URL(operator.origin);
   const socket = connect(Number(port), hostname);

@@ -7,14 +7,14 @@ import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { figuresOf } from '../tools/process-figures.ts';
 
-/** `npm run flood`: measures the load that callers without a key can put on the built daemon. */
+/** `npm run flood`: measures how much load callers without a key can put on the built daemon. */
 const { seconds } = new Command('npm run flood --')
   .description('Floods the built daemon without a key; exits with 1 if a figure exceeds its bound.')
   .option('--seconds <n>', 'how long each flood lasts', wholeNumber(10, 100_000), 60)
   .parse()
   .opts<{ seconds: number }>();
 
-/** A figure that was measured on a flooded daemon, and its bound. */
+/** A measurement on a flooded daemon, and its limit. */
 interface Finding {
   what: string;
   figure: string;
@@ -32,7 +32,7 @@ for (const flood of floods) {
   if (!isWithin) process.exitCode = 1;
 }
 
-/** Opens 500 connections that each send 400 requests at once and never read. */
+/** Opens 500 connections, each of which sends 400 requests at once and reads no response. */
 async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
   const document = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
   await using _callers = keepUp(daemon.url, 500, (socket) => {
@@ -47,7 +47,7 @@ async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
   return { what, figure: `${peakMiB} MiB resident at most`, bound: '256', isWithin: peakMiB < 256 };
 }
 
-/** Opens 1000 connections that trickle a body and reconnect when closed, while other callers open new connections. */
+/** Opens 1000 connections that trickle a body and reconnect when closed, while other callers connect. */
 async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   const head = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n';
   await using _senders = keepUp(daemon.url, 1_000, (socket) => {
@@ -101,7 +101,10 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   return { what: `${perSecond} refused requests a second`, figure, bound: '1', isWithin: perHour <= 1e6 };
 }
 
-/** Opens 90 connections that each send 12 batches of 400 scrapes and never read, while a game verifies its key. */
+/**
+ * Opens 90 connections, each of which sends 12 batches of 400 scrapes and reads no response, while a game verifies its
+ * key.
+ */
 async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const key = await gameKey(home);
   const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
@@ -127,7 +130,7 @@ async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Findi
   return { what, figure, bound: '256 MiB, 100 ms', isWithin: peakMiB < 256 && slowest <= 100 };
 }
 
-/** Opens 130 connections that trickle a body to the page's server, while the operator opens new connections. */
+/** Opens 130 connections that trickle a body to the page's server, while the operator connects. */
 async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const { origin } = await PageVisitor.withLink(home);
   const head = `POST /api/login HTTP/1.1\r\nHost: ${new URL(origin).host}\r\nContent-Length: 9000\r\n\r\n`;
@@ -140,7 +143,7 @@ async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Prom
   return { what: '130 slow senders at the page', figure, bound: 'all', isWithin: answered === asked };
 }
 
-/** Opens 990 idle connections to the metrics listener, while other callers open new connections to the API. */
+/** Opens 990 idle connections to the metrics listener, while other callers connect to the API. */
 async function idleScrapers(daemon: DaemonProcess): Promise<Finding> {
   await using _idle = keepUp(daemon.metricsUrl ?? '', 990, () => () => undefined);
   const { asked, answered } = await askUntil(`${daemon.url}/healthz`);
@@ -154,7 +157,7 @@ async function gameKey(home: CliHome): Promise<string> {
   return stdout.trim();
 }
 
-/** Sends requests on separate connections while the flood lasts, and counts those answered with 200. */
+/** Sends each request on a new connection until the flood ends, and counts the responses with status 200. */
 async function askUntil(url: string): Promise<{ asked: number; answered: number }> {
   const counts = { asked: 0, answered: 0 };
   await until(seconds, 250, async () => {

@@ -6,7 +6,7 @@ import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { connectTo } from '../support/raw-answers.ts';
 import { anyBody, anyEdits, anyHeaders, anyMethod, anyTarget } from './hostile.ts';
 
-/** The number of requests in each of the two tests; `npm run fuzz -- --runs 100000` sets a larger one. */
+/** The number of requests in each of the two tests; `npm run fuzz -- --runs 100000` raises it. */
 const runs = Number(process.env['FUZZ_RUNS'] ?? 2_000);
 const atOnce = 20;
 const timeout = 20_000 + runs * 40;
@@ -16,7 +16,7 @@ let key: string;
 const connections = new http.Agent({ keepAlive: true, maxSockets: atOnce });
 
 beforeAll(async () => {
-  // Without limits and the breaker, every request gets as far as possible.
+  // Turns off the limits and the breaker, so that every request gets as far as possible.
   const limits = { rankPerMinute: 0, verifyPerMinute: 0, failedAuthPerMinute: 0 };
   app = await openTestApp({
     config: {
@@ -39,7 +39,6 @@ interface Received {
   body: string;
 }
 
-/** Checks the properties that every response must have. */
 function check({ status, headers, body }: Received): void {
   expect(status, body).toBeLessThan(500);
   expect(headers['x-request-id']).toMatch(/^req_\w{12}$/);
@@ -125,7 +124,7 @@ function requestBytes(target: string, headers: Record<string, string>, body: Buf
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-/** Sends bytes on a new connection, and returns all responses until the server closes the connection. */
+/** Sends bytes on a new connection, and resolves with all responses once the server closes it. */
 async function rawExchange(bytes: Buffer): Promise<Received[]> {
   const socket = connectTo(app.url);
   const received: Buffer[] = [];

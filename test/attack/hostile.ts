@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 
-/** Text that has broken similar programs: SQL, log lines, terminals, prototypes, encodings, sizes. */
+/** Text that has broken similar programs through SQL, log lines, terminals, prototypes, encodings or sizes. */
 export const hostileTexts = [
   "'; DROP TABLE keys; --",
   '" OR 1=1 /*',
@@ -68,7 +68,7 @@ const scalar = fc.oneof(
 );
 const value = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
 
-/** Generates bodies with the fields of every operation, and with random values in up to two fields. */
+/** Bodies with the fields of every operation, up to two of which have random values. */
 const nearlyRight = fc
   .tuple(
     fc.constantFrom(1001, 1002, 1003, 1004, 9_999),
@@ -102,7 +102,7 @@ const json = fc.oneof(
   },
 );
 
-/** Generates JSON, JSON with changed bytes, JSON in UTF-16, compressed data and random bytes. */
+/** JSON, JSON with changed bytes, JSON in UTF-16, compressed data and random bytes. */
 export const anyBody: fc.Arbitrary<Buffer> = fc.oneof(
   { weight: 8, arbitrary: json.map((body) => Buffer.from(body)) },
   { weight: 2, arbitrary: fc.tuple(json, anyEdits()).map(([body, edit]) => edit(Buffer.from(body))) },
@@ -112,7 +112,7 @@ export const anyBody: fc.Arbitrary<Buffer> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(gzipSync(Buffer.alloc(5_000_000))) },
 );
 
-/** Text of characters that Node.js allows in a header. */
+/** Contains only characters that Node.js allows in a header. */
 const headerText = fc.oneof(
   fc.constantFrom(...hostileTexts).map((odd) => odd.replaceAll(/[^\t\x20-\x7e]/g, '?')),
   fc.string({ maxLength: 60 }).map((odd) => odd.replaceAll(/[^\t\x20-\x7e]/g, '?')),
@@ -139,7 +139,7 @@ const headerNames = [
   '__proto__',
 ] as const;
 
-/** Generates header values by name, with a credential that is valid, almost valid or missing. */
+/** Headers with a credential that is valid, almost valid or missing. */
 export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
   const authorization = fc.oneof(
     { weight: 8, arbitrary: fc.constant(`Bearer ${key}`) },
@@ -155,7 +155,7 @@ export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
     .map(([credential, encoding, odd]) => ({ authorization: credential, ...encoding, ...odd }));
 }
 
-/** Generates request targets, most of them with the path of an operation; all are valid in a request line. */
+/** Request targets, all valid in a request line, and most with the path of an operation. */
 export const anyTarget: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('/v1/ranker?placeid=42', '/v1/apikey') },
   {
@@ -215,7 +215,7 @@ export const anyMethod: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY') },
 );
 
-/** Generates functions that flip, remove, duplicate or insert bytes. */
+/** Edits that flip, remove, duplicate or insert bytes. */
 export function anyEdits(): fc.Arbitrary<(bytes: Buffer) => Buffer> {
   const edit = fc.record({
     kind: fc.constantFrom('flip', 'cut', 'double', 'insert'),

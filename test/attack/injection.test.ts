@@ -8,7 +8,7 @@ import { openTestApp, place } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { hostileTexts } from './hostile.ts';
 
-/** Characters that control a terminal, start a new line, reverse the text direction or are invisible. */
+/** Characters that control a terminal, break a line, reverse the text direction or are invisible. */
 const controls = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/u;
 
 const texts = hostileTexts.filter((text) => text.length <= 1_000);

@@ -8,7 +8,7 @@ import { figuresOf } from '../tools/process-figures.ts';
 
 const env = { RANKD_METRICS_ENABLED: 'true', RANKD_METRICS_PORT: '0', RANKD_DASHBOARD_PORT: '0' };
 
-/** Longer than a response takes on a busy machine. */
+/** Longer than a response takes, even on a busy machine. */
 const patienceMs = 5_000;
 
 async function isAnswered(url: string): Promise<boolean> {

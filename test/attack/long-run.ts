@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 
-/** `npm run fuzz -- --runs 100000`: runs the random tests with many more requests than a normal test run. */
+/** `npm run fuzz -- --runs 100000`: runs the random tests with many more requests than `npm test` does. */
 const { runs, races } = new Command('npm run fuzz --')
   .description('Runs the tests that use random input, many more times than `npm test` does.')
   .option('--runs <n>', 'hostile requests in each test', wholeNumber(1, 100_000_000), 100_000)

@@ -7,13 +7,13 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { send } from '../support/open-test-app.ts';
 
 /**
- * These tests use every secret correctly and incorrectly, and then search for it everywhere except where it belongs: in
- * the Roblox key's file, in the files from `--out`, and in the output that shows a new key once.
+ * Uses every secret correctly and incorrectly, and then searches for it everywhere except where it belongs: in the
+ * Roblox key's file, in the files from `--out`, and in the output that shows a new key once.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;
 const secrets = new Map<string, string>();
-/** The searched places, each with its content. */
+/** Everything to search, as pairs of a description and its content. */
 const places: Array<[string, string]> = [];
 
 beforeAll(async () => {
@@ -79,14 +79,14 @@ describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key
   },
 );
 
-/** Runs a command and adds its output to the searched places. */
+/** Runs a command, and adds its output to `places`. */
 async function rankd(args: string[], { input = '', keep = true } = {}): Promise<string> {
   const { stdout, stderr } = await at.home.here(args, { input });
   if (keep) places.push([`output of rankd ${args.join(' ')}`, stdout + stderr]);
   return stdout;
 }
 
-/** Returns the secret that a command prints only once. */
+/** Runs a command that prints a secret only once, and returns the secret. */
 async function minted(...args: string[]): Promise<string> {
   return (await rankd(args, { keep: false })).trim();
 }
@@ -96,7 +96,7 @@ async function post(path: string, key: string | undefined, body: unknown, header
   places.push([`answer ${answer.status} of ${path.slice(0, 12)}`, JSON.stringify([answer.headers, answer.text])]);
 }
 
-/** Sends a request in another service's format, whose response the OpenAPI document does not describe. */
+/** Sends a request in another service's format; the OpenAPI document does not describe the response. */
 async function postAsOthers(path: string, body: unknown, headers: Record<string, string>): Promise<void> {
   const sent = { method: 'POST', headers: { 'roblox-id': '1', ...headers }, body: JSON.stringify(body) };
   const answer = await fetch(daemon.url + path, sent);
@@ -106,7 +106,7 @@ async function postAsOthers(path: string, body: unknown, headers: Record<string,
   ]);
 }
 
-/** Adds webhooks whose targets can't be reached, so that their errors appear in many places. */
+/** Adds webhooks with unreachable targets, so that their errors appear in many places. */
 async function useWebhooks(): Promise<void> {
   const token = 'nobody-may-read-this-token-of-a-webhook';
   secrets.set('an address of Discord', `discordtoken-${token}-discord`);
@@ -156,7 +156,7 @@ async function misplaceEverySecret(): Promise<void> {
   for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');
 }
 
-/** Puts the key into every text that rankd stores from a request or from an operator. */
+/** Puts the key into every text field that rankd stores from a request or from an operator. */
 async function misplaceInTexts(key: string): Promise<void> {
   const texts = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix'];
   for (const newRankId of [20, 255])
@@ -236,7 +236,7 @@ function dataFiles(when: string): Array<[string, string]> {
     .map(({ parentPath, name }) => [`${name} ${when}`, readFileSync(join(parentPath, name), 'latin1')]);
 }
 
-/** Returns the arguments of running processes, which all users of the machine can read. */
+/** All users of the machine can read the arguments of running processes. */
 function processArguments(): Array<[string, string]> {
   const others = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

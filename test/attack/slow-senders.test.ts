@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 import { connectTo } from '../support/raw-answers.ts';
 
-/** The number of slow connections: cheap for an attacker, but too many for a daemon that waited for all of them. */
+/** Few enough to be cheap for an attacker, but too many for a daemon that would wait for all of them. */
 const slowCount = 200;
 const timeout = 60_000;
 
@@ -48,7 +48,7 @@ test('callers that never read their answers do not delay others', { timeout }, a
   await expect.poll(() => app.app.requests.count, { timeout }).toBe(0);
 });
 
-/** Opens the slow connections, sends valid requests in the meantime, and expects a 408 on each slow connection. */
+/** Expects valid requests to succeed while the slow connections are open, and every slow one to end with a 408. */
 async function hold(open: () => Promise<string>): Promise<void> {
   const slow = Array.from({ length: slowCount }, open);
   for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
@@ -56,7 +56,10 @@ async function hold(open: () => Promise<string>): Promise<void> {
     expect(received).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
 }
 
-/** Sends the beginning, then the piece every 500 ms. Returns the response once the server closes the connection. */
+/**
+ * Sends the beginning, and then the piece every 500 ms. Resolves with the response once the server closes the
+ * connection.
+ */
 function trickle(beginning: string, piece: string): Promise<string> {
   const socket = connectTo(app.url);
   socket.write(beginning);

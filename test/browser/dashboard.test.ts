@@ -204,7 +204,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     const { ids } = (await (await shown).json()) as { ids: string[] };
     const posted = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/undo'));
     const progress = page.getByRole('progressbar', { name: 'Progress of the undo' }).waitFor();
-    // Holds the run until the progress bar is visible, because three members may be restored before that.
+    // Holds the run until the progress bar is visible, because it could otherwise restore three members before that.
     await page.route(/\/api\/run\?/, (route) => progress.then(() => route.continue()));
     await page.getByRole('button', { name: 'Put 3 members back' }).dblclick();
     expect((await posted).postDataJSON()).toEqual({ ids });
@@ -486,7 +486,7 @@ const hostileName = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
 );
 
-/** Returns the time of the first paint, in milliseconds since the navigation. Runs in the page. */
+/** Runs in the page. Resolves with the time of the first paint, in milliseconds since the navigation. */
 function firstPaint(): Promise<number> {
   return new Promise((resolve) => {
     const watch = new PerformanceObserver((list) => {

@@ -5,7 +5,7 @@ import type { CliHome } from '../support/run-cli.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
 import { SeededRandom } from '../tools/random.ts';
 
-/** The start of the group file for the pictures: a fictional group, to which `writeGroup` adds members. */
+/** The beginning of the group file for the pictures. The group is fictional; `writeGroup` appends its members. */
 const group = `name: Harbour Watch
 id: 5551234
 roles:
@@ -65,7 +65,7 @@ export function writeGroup(home: CliHome): void {
   );
 }
 
-/** Generates thirty days of group history with a clock that it moves forward. Returns the key of `main-game`. */
+/** Generates thirty days of history by moving its clock forward. Resolves with the key of `main-game`. */
 export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<string> {
   const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
   const env = { ...clock.env, NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} ${asAnn}` };
@@ -90,12 +90,12 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   writeFileSync(home.path('good.url'), hooks.good);
   writeFileSync(home.path('bad.url'), hooks.bad);
   await at('webhook', 'add', 'staff-log', '--url-file', 'good.url', '--out', 'good.secret');
-  // Nothing is listening at this address. The command warns and still adds the webhook.
+  // No program listens at this address, so the command warns, but it still adds the webhook.
   await home.run(['webhook', 'add', 'stats-site', '--url-file', 'bad.url', '--out', 'bad.secret'], { env });
 
   const random = new SeededRandom(7);
   const ranks = new Map(members.map(({ id, rank }) => [id, rank]));
-  /** Returns the next rank: usually a promotion, sometimes a demotion, and rarely above the key's limit. */
+  /** Usually a promotion, sometimes a demotion, and rarely a rank above the key's limit. */
   const nextRank = (id: number): number => {
     if (random.between(0, 14) === 0) return 100;
     const step = ladder.indexOf(ranks.get(id) ?? 10);
@@ -139,7 +139,7 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   return secrets.get('main-game') ?? '';
 }
 
-/** Ranks a member 20 and then 40, so that the newest change is a promotion, whatever the member's rank was. */
+/** Ranks the member 20 and then 40, so that the newest change is a promotion, whatever the member's rank was. */
 export async function promoteNow(daemon: DaemonProcess, key: string): Promise<void> {
   for (const newRankId of [20, 40])
     await daemon.post(`/v1/ranker?placeid=${places['main-game']}`, {

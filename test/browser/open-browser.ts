@@ -7,16 +7,14 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { browser as wanted } from './which-browser.ts';
 
-/** Replaces the flags that @sparticuz/chromium recommends, which would disable features under test. */
+/** Replaces the flags that @sparticuz/chromium recommends, because those disable features under test. */
 const flags = ['--no-sandbox', '--headless=shell'];
 
 export interface OpenBrowser extends AsyncDisposable {
   browser: Browser;
 }
 
-/**
- * Starts a real Chromium. The one from npm is unpacked into a folder that is removed when the browser is closed.
- */
+/** Starts a real Chromium. Unpacks the one from npm into a folder that is removed when the browser is closed. */
 export async function openBrowser(): Promise<OpenBrowser> {
   const { chromium } = await import('playwright-core').catch(() => {
     throw new Error('The browser for the tests is not installed. Run: npm run browser');
@@ -48,7 +46,7 @@ async function programIn(folder: string): Promise<{ executablePath: string; env?
   };
 }
 
-/** Returns a font configuration that prefers the fonts of the npm package, so that all machines show the same text. */
+/** Prefers the fonts of the npm package, so that the text looks the same on all machines. */
 function fontsIn(folder: string): string {
   const alias = (family: string) =>
     `<alias binding="strong"><family>${family}</family><prefer><family>Open Sans</family></prefer></alias>`;

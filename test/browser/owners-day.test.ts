@@ -6,7 +6,7 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 import { Scene, type Visitor, views } from './scene.ts';
 import { browser } from './which-browser.ts';
 
-/** An owner's daily work on the page. On PostgreSQL, the page has a path on the API's port. */
+/** An owner's daily work on the page. On PostgreSQL, the page is served on the API's port, below a path. */
 describe.skipIf(browser === undefined)("an owner's day", () => {
   let scene: Scene;
   let ann: Visitor;
@@ -36,7 +36,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
   });
 
   const checked = new Set<string>();
-  /** Returns the open dialog. Checks its accessibility only the first time, because that takes seconds. */
+  /** Checks a dialog's accessibility only the first time that it opens, because that takes seconds. */
   const dialogOf = async (visitor: Visitor, name: RegExp | string) => {
     const dialog = visitor.page.getByRole('dialog', { name });
     await dialog.waitFor();

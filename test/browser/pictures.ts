@@ -10,8 +10,8 @@ import { openBrowser } from './open-browser.ts';
 import { Visitor, views } from './scene.ts';
 
 /**
- * `npm run pictures`: takes pictures of each view of the built dashboard, light and dark, wide and narrow. Three go
- * into docs/, for README and docs/dashboard.md.
+ * `npm run pictures`: takes pictures of every view of the built dashboard, light and dark, wide and narrow. Three of
+ * them go into docs/, for README and docs/dashboard.md.
  */
 const { out } = new Command('npm run pictures --')
   .description('Takes pictures of each view of the built page; three of them go into docs/.')

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { browser } from './which-browser.ts';
 
 /**
- * `npm run browser`: installs the browser for the tests if the lock file is newer than the installation, and checks the
- * tests' types.
+ * `npm run browser`: installs the browser for the tests if the lock file is newer than the installation, and
+ * type-checks the tests.
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 

@@ -12,7 +12,7 @@ import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
 export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace', 'setup'] as const;
 
-/** A daemon with its dashboard, and a browser, shared by the tests of one file. */
+/** A daemon with its dashboard, and a browser. All tests of a file share one scene. */
 export class Scene implements AsyncDisposable {
   readonly home: CliHome;
   readonly opened: OpenBrowser;
@@ -35,7 +35,7 @@ export class Scene implements AsyncDisposable {
     this.#database = parts.database;
   }
 
-  /** Opens a scene. On PostgreSQL, the page has a path on the API's port. */
+  /** On PostgreSQL, the page is served on the API's port, below a path. */
   static async open(settings: Record<string, unknown> = {}): Promise<Scene> {
     const home = new CliHome();
     const database = isOnPostgres ? await createPostgresDatabase() : undefined;
@@ -51,7 +51,7 @@ export class Scene implements AsyncDisposable {
     return scene;
   }
 
-  /** Kills the daemon, starts a new one, and records the address of its page. */
+  /** Kills the daemon, and starts a new one, whose page may have a different address. */
   async restart(): Promise<void> {
     await this.daemon.stop('SIGKILL');
     this.daemon = await DaemonProcess.start(this.home);
@@ -66,19 +66,18 @@ export class Scene implements AsyncDisposable {
     return url;
   }
 
-  /** Requests a rank change as a game does, of member 1001 unless `body` names another. */
+  /** Requests a rank change as a game does, for member 1001 unless `body` names another. */
   async game(body: Record<string, unknown>): Promise<void> {
     const { status, text } = await this.daemon.rank(this.key, body);
     if (status >= 500 || status === 429) throw new Error(text);
   }
 
-  /** Opens a browser window with separate cookies. */
+  /** The window has its own cookies. */
   async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
     const context = await this.opened.browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
     return await Visitor.open(context);
   }
 
-  /** Opens a window that is logged in. */
   async operator(options?: BrowserContextOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(await this.link());
@@ -100,7 +99,6 @@ export class Visitor implements AsyncDisposable {
   readonly page: Page;
   /** Errors from scripts, the console and the content security policy, warnings in the console, and native dialogs. */
   readonly errors: string[] = [];
-  /** The requested addresses. */
   readonly requests: string[] = [];
 
   private constructor(context: BrowserContext, page: Page) {
@@ -130,13 +128,12 @@ export class Visitor implements AsyncDisposable {
     return visitor;
   }
 
-  /** Opens a view by its address, and waits until it is shown. */
   async go(view: string): Promise<void> {
     await this.page.evaluate(
       (address) =>
         new Promise<void>((resolve) => {
           if (location.hash === address) return resolve();
-          // The page handles the event first, so the earlier view is gone when the timeout ends.
+          // The page handles the event first, so the previous view is gone when the timeout ends.
           addEventListener('hashchange', () => setTimeout(resolve), { once: true });
           location.hash = address;
         }),
@@ -153,7 +150,6 @@ export class Visitor implements AsyncDisposable {
     await this.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
   }
 
-  /** Returns the accessibility problems that axe finds on the page. */
   async accessibilityProblems(): Promise<string[]> {
     const { default: axe } = await import('axe-core');
     const { violations } = (await this.page.evaluate(`${axe.source}; axe.run(document)`)) as AxeResults;
@@ -162,7 +158,7 @@ export class Visitor implements AsyncDisposable {
     );
   }
 
-  /** True if neither the page nor one of its sheets overflows on the right. */
+  /** True if neither the page nor any of its sheets overflows on the right. */
   async fits(): Promise<boolean> {
     return await this.page.evaluate(() =>
       [document.documentElement, ...document.querySelectorAll('.sheet, dialog .body')].every(
@@ -172,8 +168,8 @@ export class Visitor implements AsyncDisposable {
   }
 
   /**
-   * Waits for content that must appear within 2 s of its cause. A check counts as at most 50 ms, because a busy machine
-   * may delay both the page and the daemon.
+   * Waits for content that must appear within 2 s of its cause. Counts each check as at most 50 ms, because a busy
+   * machine may delay both the page and the daemon.
    */
   async soon(shown: Locator): Promise<void> {
     let passedMs = 0;
@@ -207,7 +203,9 @@ export class Visitor implements AsyncDisposable {
     throw new Error(`Tab does not lead to ${name}`);
   }
 
-  /** Simulates a window that is covered or shown again, because a headless browser can't cover windows. */
+  /**
+   * Makes the page believe that its window is covered or shown again, because a headless browser can't cover windows.
+   */
   async hide(isHidden: boolean): Promise<void> {
     await this.page.evaluate((hidden) => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
@@ -215,7 +213,7 @@ export class Visitor implements AsyncDisposable {
     }, isHidden);
   }
 
-  /** Removes the matching errors, which the test caused on purpose. */
+  /** Removes matching errors, which the test has caused on purpose. */
   forget(error: RegExp): void {
     const others = this.errors.filter((one) => !error.test(one));
     this.errors.splice(0, this.errors.length, ...others);

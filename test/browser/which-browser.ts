@@ -1,4 +1,4 @@
-/** The browser for the tests: RANKD_BROWSER, or the one from npm on Linux x64; `undefined` if there is none. */
+/** The browser for the tests: the one that RANKD_BROWSER names, or the one from npm on Linux x64. */
 export const browser: { path: string } | 'from npm' | undefined = which(process.env['RANKD_BROWSER']);
 
 function which(path: string | undefined): typeof browser {

@@ -16,10 +16,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
-/**
- * Tests data directories that rankd can't use: every command fails with a two-line error, and leaves the directory
- * unchanged.
- */
+/** In a data directory that rankd can't use, every command fails with a two-line error and changes nothing. */
 const home = new CliHome();
 afterAll(() => home[Symbol.dispose]());
 let usedDatabase: Buffer;
@@ -36,14 +33,13 @@ const commands = [
 
 interface BadDirectory {
   name: string;
-  /** Creates the bad directory at the path. If it is at a different path, returns that path. */
+  /** Creates the bad directory at the path, or returns the path at which it is instead. */
   make: (path: string) => string | undefined;
   code: number;
-  /** Parts of the error message. The test replaces `DIR` with the directory's path. */
+  /** Parts of the error message, in which `DIR` is the path of the directory. */
   says: string[];
 }
 
-/** Creates a directory with this content in `rankd.db`. */
 function withDatabase(path: string, content: Buffer, change: (file: string) => void = () => undefined): undefined {
   mkdirSync(path, { mode: 0o700 });
   writeFileSync(join(path, 'rankd.db'), content, { mode: 0o600 });
@@ -184,7 +180,7 @@ test.runIf(process.getuid?.() === 0)('doctor prints the command that returns a f
   );
 });
 
-/** Returns all files with their content, except the lock, which is taken before the database is read. */
+/** Ignores the lock file, because rankd takes the lock before it reads the database. */
 function contentOf(path: string): Record<string, string> {
   try {
     const names = readdirSync(path).filter((name) => name !== 'daemon.lock');

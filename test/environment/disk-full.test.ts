@@ -75,8 +75,9 @@ test('doctor detects a disk that rejects writes', async () => {
 });
 
 /**
- * Makes every write by a running daemon fail as on a full disk, with a limit on file sizes (RLIMIT_FSIZE, prlimit(1)).
- * Needs no privileges, and can be undone. Pipes are not affected, so the daemon continues to log.
+ * Makes every write by a running daemon fail as if the disk were full, by limiting the file size (RLIMIT_FSIZE,
+ * prlimit(1)). This needs no privileges and can be undone. The limit does not apply to pipes, so the daemon can still
+ * log.
  */
 function fillDisk({ process }: DaemonProcess): void {
   execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=0:']);

@@ -10,7 +10,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** Returns the path of one of these files and folders. In the rows below, the test replaces `@` with their folder. */
+/** Returns the path of one of these files and folders. In the rows below, `@` means the folder that contains them. */
 let at: (name: string) => string;
 beforeAll(() => {
   const dir = new TempDir();

@@ -7,7 +7,7 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 const { trainee: userId } = sampleUsers;
 const { trainee, officer } = sampleRoles;
 
-/** Starts `rankd rank set`. Resolves once its write is in flight. */
+/** Resolves once the command's write is in flight. */
 async function atWork({ home, roblox }: OpenCloudHome) {
   const command = home.start(['rank', 'set', String(userId), '20']);
   await expect.poll(() => roblox.journal.writes(userId).length, { interval: 5 }).toBe(1);

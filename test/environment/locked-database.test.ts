@@ -7,7 +7,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { send } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Tests a database whose write lock a different process holds, such as a backup tool or the sqlite3 shell. */
+/** In these tests, another process, such as a backup tool or the sqlite3 shell, holds the database's write lock. */
 let home: CliHome;
 let daemon: DaemonProcess;
 let secret: string;
@@ -42,7 +42,7 @@ test('locked for a long time: only changes have to wait, and service resumes aft
   for (const answer of await Promise.all(asked)) {
     expectError(answer, { status: 503, code: 'store_unavailable', error: 'Store unavailable', waits: true });
   }
-  // rankd stays ready, because a lock is not a disk that refuses writes
+  // rankd stays ready, because a lock does not mean that the disk refuses writes
   expect((await send(`${daemon.url}/readyz`, {})).status).toBe(200);
 
   other.exec('ROLLBACK');

@@ -86,7 +86,7 @@ test.each([
   expect((await second.rank(at.secret, { newRankId: 10 })).status).toBe(200);
   expect((await at.daemon.rank(at.secret, { newRankId: 20 })).status).toBe(503);
   await at.daemon.stop();
-  // The first daemon has not removed the second one's socket.
+  // The first daemon has left the second one's socket alone.
   expect(readdirSync(at.home.dataDir)).toContain('daemon.sock');
   expect((await second.verify(at.secret)).status).toBe(200);
 });

@@ -42,7 +42,7 @@ test.each([
 });
 
 describe('a daemon whose log reader has stopped', () => {
-  const maxBytes = 1_400_000; // 1 MB in the daemon, plus the buffers in the pipe and in this process
+  const maxBytes = 1_400_000; // 1 MB in the daemon, plus the buffers of the pipe and of this process
 
   test('continues to serve, buffers at most 1 MB of it, and reports how many lines were dropped', async () => {
     await using daemon = await daemonWithPausedLog();
@@ -126,7 +126,7 @@ test.runIf(mayMount)(
   },
 );
 
-/** Starts a daemon that logs all requests to a pipe. `stderr`: the other end, which is not being read yet. */
+/** Starts a daemon that logs all requests to a pipe. The test must resume `stderr` to read from it. */
 async function daemonWithPausedLog() {
   const child = spawn(process.execPath, [binary, 'serve', '--port', '0', '--json', '--verbose'], {
     cwd: home.cwd,
@@ -147,7 +147,7 @@ async function daemonWithPausedLog() {
   };
 }
 
-/** Requests missing paths with long names, for long log lines. */
+/** Requests nonexistent paths with long names, to produce long log lines. */
 async function fillLog(url: string, requests: number): Promise<void> {
   const path = `/long${'/fifteen-letters'.repeat(12)}`;
   const ahead = 10;
@@ -163,7 +163,7 @@ async function fillLog(url: string, requests: number): Promise<void> {
   socket.destroy();
 }
 
-/** Runs a line of bash in these tests' home; `"$@"` in the line is the built rankd. */
+/** Runs a line of bash in the home. `"$@"` in the line starts the built rankd. */
 function shell(line: string, options: SpawnOptions = {}) {
   return spawn('bash', ['-c', line, 'bash', process.execPath, binary], {
     ...options,
@@ -173,7 +173,7 @@ function shell(line: string, options: SpawnOptions = {}) {
   });
 }
 
-/** Returns a port that was free a moment ago, because the daemon can't report its port. */
+/** Returns a port that was free a moment ago, because this daemon can't report its port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -7,7 +7,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Creates a home whose data directory has a path too long for a socket. CIFS and exFAT have the same effect. */
+/**
+ * Creates a home whose data directory has a path too long for a socket. A data directory on CIFS or exFAT behaves the
+ * same.
+ */
 function homeWithoutSocket() {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
@@ -34,7 +37,7 @@ test('if the data directory cannot contain a socket, it is in a private folder, 
   await daemon.stop('SIGKILL');
   expect((await run('status')).code).toBe(69);
   await using second = await DaemonProcess.start(home, { env });
-  expect(existsSync(dirname(socket))).toBe(false); // the second daemon removed the killed one's folder
+  expect(existsSync(dirname(socket))).toBe(false); // the second daemon has removed the killed one's folder
   expect((await run('health')).code).toBe(0);
   const again = readFileSync(join(dataDir, 'daemon.address'), 'utf8').trim();
   await second.stop();
@@ -86,7 +89,7 @@ test('health trusts only its own daemon', async () => {
   await using stranger = await DaemonProcess.start(other);
   expect((await home.here(['health'])).code).toBe(0);
 
-  // a proxy that forwards the commands' requests, and replaces the daemon's address in the responses
+  // a proxy that forwards commands' requests, and replaces the daemon's address in the responses
   const socket = join(home.dataDir, 'daemon.sock');
   renameSync(socket, `${socket}.real`);
   let url = '';

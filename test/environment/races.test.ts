@@ -13,7 +13,7 @@ test('of two daemons started at the same time on a new data directory, exactly o
   const [refusal] = starts.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
   await using winner = daemon;
   expect(more).toEqual([]);
-  expect(refusal).toContain('"code":"conflict"'); // this code means exit code 4
+  expect(refusal).toContain('"code":"conflict"'); // the code for which rankd exits with 4
   expect((await fetch(`${winner?.url}/readyz`)).status).toBe(200);
   expect((await home.run(['serve', '--port', '0'])).code).toBe(4);
   expect(integrityOf(home)).toBe('ok');

@@ -11,7 +11,7 @@ interface List {
   list: { id: string; members: Array<{ line: number; rankeeId: number; state: string; code: string | null }> };
 }
 
-/** Adds members who hold Trainee, and writes their ids to passed.txt. Turns the breaker off. */
+/** Adds members who hold Trainee, lists them in passed.txt, and turns the breaker off. */
 function withTrainees({ home, roblox }: OpenCloudHome, count: number): number[] {
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
   const members = Array.from({ length: count }, (_, index) => 30_000_000_000 + index);
@@ -39,7 +39,7 @@ test('each holder of a role is promoted once, although SIGKILL ends the first co
   await ended;
   roblox.latencyMs = 0;
   const { list } = await home.json<List>(...byRole);
-  expect(list.members.length).toBeLessThan(13); // those who were promoted no longer hold Trainee
+  expect(list.members.length).toBeLessThan(13); // members who were promoted no longer hold Trainee
   expect(list.members.filter(({ state }) => state !== 'changed' && state !== 'done')).toEqual([]);
   expect(holders.map((userId) => roblox.group.held(userId))).toEqual(holders.map(() => [officer]));
   const { events } = await home.json<{ events: Array<{ subject: string }> }>('audit', 'list', '--action', 'rank.list');
@@ -71,7 +71,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
     expect(new Set(states)).toEqual(new Set(['done', 'changed']));
     expect(states).toHaveLength(12);
     expect(members.map((userId) => roblox.group.held(userId))).toEqual(members.map(() => [officer]));
-    const again = await home.json<List>(...args); // every member was reached, so this is a new run
+    const again = await home.json<List>(...args); // the first run reached every member, so this is a new one
     expect(again.list.id).not.toBe(list.id);
     expect(new Set(again.list.members.map(({ state }) => state))).toEqual(new Set(['changed']));
     expect(roblox.violations()).toEqual([]);

@@ -5,10 +5,7 @@ import Database from 'better-sqlite3';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { binary, CliHome } from '../support/run-cli.ts';
 
-/**
- * The command that runs a program with private mounts, which disappear when the program ends. The program runs as root,
- * or as root in a separate user namespace.
- */
+/** Runs a program with private mounts, which disappear when it ends. Needs root, at least in a user namespace. */
 let apart = '';
 beforeAll(() => {
   const ways = ['unshare -m', 'unshare -Urm', 'sudo -n unshare -m'];
@@ -16,7 +13,8 @@ beforeAll(() => {
 });
 
 /**
- * Runs commands on a data directory on a read-only file system. Resolves with their exit codes and output.
+ * Copies the data directory to a read-only file system, and runs the commands there. Resolves with their exit codes and
+ * output.
  */
 async function onReadOnly(home: CliHome, lines: string[]) {
   const mounted = join(home.folder, 'mounted');
@@ -79,7 +77,7 @@ test('data that is only in the write-ahead log is read, too', async () => {
   const home = await madeHome();
   const open = new Database(join(home.dataDir, 'rankd.db'));
   onTestFinished(() => void open.close());
-  open.prepare('SELECT * FROM keys').all(); // the write-ahead log exists as long as the database is open
+  open.prepare('SELECT * FROM keys').all(); // while the database is open, its write-ahead log exists
   await home.json('key', 'create', 'latest');
   expect(statSync(join(home.dataDir, 'rankd.db-wal')).size).toBeGreaterThan(0);
   const answers = await onReadOnly(home, ['key list', 'backup copy.db']);

@@ -15,7 +15,7 @@ import { binary, CliHome } from '../support/run-cli.ts';
 import { modeOf } from '../support/temp-dir.ts';
 
 const isRoot = process.getuid?.() === 0;
-/** The service's user. */
+/** The uid of the service's user. */
 const service = 65_534;
 
 let home: CliHome;
@@ -179,7 +179,7 @@ test('every command refuses a database that is a link', async () => {
   }
 });
 
-/** Runs the built `rankd` on the data directory as the user and group `uid`. */
+/** Runs the built `rankd` on the data directory, as the user and group `uid`. */
 async function runAs(uid: number, args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const { text } = await import('node:stream/consumers');
   const child = spawn(process.execPath, [binary, ...args], {

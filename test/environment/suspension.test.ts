@@ -11,10 +11,8 @@ const { recruit, trainee, captain } = sampleRoles;
 const roles = [trainee, captain].toSorted((a, b) => a - b);
 const day = 86_400_000;
 
-/** Polls slowly, because each attempt runs a command. */
 const poll = { interval: 300, timeout: 20_000 };
 
-/** Resolves with the newest suspension's state; `undefined` if there is none. */
 async function state({ home }: OpenCloudHome): Promise<string | undefined> {
   return (await suspensionsIn(home))[0]?.state;
 }
@@ -62,8 +60,8 @@ test('a suspension gives exactly the previous roles back, although its command a
 });
 
 /**
- * For each member, the slow write that is in flight when the daemon is killed: once during the suspension, and once
- * during its end.
+ * One row per member: the slow write that is in flight when the daemon is killed, first while the suspension begins and
+ * then while it ends.
  */
 const stops = [
   { begin: { operation: 'assign' }, back: { operation: 'assign' } },

@@ -9,8 +9,8 @@ const { trainee: userId } = sampleUsers;
 const { trainee, captain } = sampleRoles;
 
 /**
- * The delay of a Captain write. It exceeds the daemon's intervals: the daemon checks open changes twice a second, and
- * retries unknown ones every two seconds.
+ * How long Roblox takes to give Captain. This exceeds the daemon's intervals: it checks open changes twice a second,
+ * and retries unknown ones every two seconds.
  */
 const writeMs = 2_500;
 
@@ -28,7 +28,6 @@ async function setRank({ home }: OpenCloudHome, rank: number, env: Record<string
   return code;
 }
 
-/** Resolves with the states and target ranks of all changes, oldest first. */
 async function told({ home }: OpenCloudHome): Promise<Array<[number, string]>> {
   const { changes } = await home.json<{ changes: Array<{ newRankId: number; state: string }> }>('history', 'list');
   return changes.map(({ newRankId, state }): [number, string] => [newRankId, state]).reverse();

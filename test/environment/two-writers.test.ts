@@ -10,7 +10,10 @@ import { SteppedClock } from '../support/stepped-clock.ts';
 import { benchRanks, openBench, place } from '../tools/bench.ts';
 import { type Answered, compare } from '../tools/compare.ts';
 
-/** The number of scenarios. More than one, as in `npm run fuzz -- --races 50`, have longer pauses and slower writes. */
+/**
+ * How many scenarios to run. If there are more than one, as with `npm run fuzz -- --races 50`, they have longer pauses
+ * and slower writes.
+ */
 const runs = Number(process.env['RACE_RUNS'] ?? 1);
 const [maxPauseMs, maxWriteMs] = runs === 1 ? [600, 400] : [9_000, 7_000];
 
@@ -20,7 +23,7 @@ const offsetMs = fc.integer({ min: -5 * hourMs, max: 5 * hourMs });
 const side = fc.constantFrom('daemon', 'commands');
 const wanted = { member: fc.nat(memberCount - 1), newRankId: fc.constantFrom(...benchRanks) };
 
-/** The possible actions, which do not wait for earlier ones. */
+/** None of these actions waits for the ones before it. */
 const act = fc.oneof(
   { weight: 4, arbitrary: fc.record({ what: fc.constant('a game asks'), ...wanted }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('a command asks'), ...wanted }) },

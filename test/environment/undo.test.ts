@@ -75,7 +75,7 @@ test('a rejected Roblox key ends the undo at once, and the remaining members are
   const before = roblox.group.held(sampleUsers.officer);
   await using daemon = await system.serve();
   expect((await daemon.rank(secret, { rankeeId: sampleUsers.officer, newRankId: 10 })).status).toBe(200);
-  await daemon.stop(); // otherwise, the daemon would also check the key with Roblox
+  await daemon.stop(); // a running daemon would also check the key with Roblox
   roblox.credential.enabled = false;
   const asked = roblox.journal.entries.length;
   const result = await home.here(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);

@@ -9,7 +9,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, roles, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 
-/** Tests a running daemon whose clock is set by an administrator or NTP. */
+/** In these tests, an administrator or NTP sets the clock of a running daemon. */
 const hourMs = 3_600_000;
 const { trainee, officer } = roles;
 const open: TestApp[] = [];
@@ -27,10 +27,9 @@ async function start(options: Parameters<typeof openTestApp>[0] = {}): Promise<T
   return app;
 }
 
-/** Sets the wall clock to this offset from now. */
 const setClockBy = (ms: number) => clock.setWallClock(clock.now() + ms);
 
-/** Lets time pass until the response arrives, and resolves with it. */
+/** Lets time pass until the response arrives. */
 async function withTime(asked: Promise<Answer>): Promise<Answer> {
   let isAnswered = false;
   void asked.finally(() => {
@@ -38,12 +37,11 @@ async function withTime(asked: Promise<Answer>): Promise<Answer> {
   });
   while (!isAnswered) {
     await clock.advance(50);
-    await delay(1); // real time for work on the disk
+    await delay(1); // real time, for work on the disk
   }
   return asked;
 }
 
-/** Advances the clock, and resolves with the states of an app's changes. */
 async function statesAfter(ms: number, { app }: TestApp): Promise<string[]> {
   await clock.advance(ms);
   return (await app.store.listChanges({ limit: 9 })).map(({ state }) => state);
@@ -60,7 +58,7 @@ describe.each([
     const first = app.rank(key);
     await begun;
     setClockBy(jumpMs);
-    await clock.advance(3_000); // enough time for the check for abandoned changes
+    await clock.advance(3_000); // long enough for the check for abandoned changes
     release();
     expect((await first).status).toBe(200);
     const second = await app.rank(key, { newRankId: 10 });
@@ -102,7 +100,7 @@ describe.each([
     const change = { ...byGame, by: 'cli:ann@host' };
     const command = await engineOf({ dataDir: app.dataDir, clock }).openStore();
     expect(await begin(command, change)).toBe(true);
-    await command.close(); // like a kill
+    await command.close(); // has the same effect as a kill
     setClockBy(jumpMs);
     await expect.poll(() => statesAfter(1_000, app)).not.toContain('pending');
   });

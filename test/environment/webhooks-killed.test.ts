@@ -10,7 +10,7 @@ const home = new CliHome();
 afterEach(() => home[Symbol.dispose]());
 
 const members = [1001, 1002, 1003];
-/** Limits the load, because a webhook gets at most ten events per second. */
+/** Limits the backlog, because a webhook receives at most ten events per second. */
 const betweenMs = 60;
 
 test('every change reaches every webhook in order, although the daemon is killed repeatedly and commands change ranks without it', async () => {
