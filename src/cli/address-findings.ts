@@ -11,8 +11,6 @@ import { isoDay } from '../base/time.ts';
 import { proofHeader, proofOf, questionHeader } from '../core/proof.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
-/** The checks for rankd's public address: its name, its certificate, and the program that responds. */
-
 const requestTimeoutMs = 5_000;
 const dayMs = 86_400_000;
 /**
@@ -24,7 +22,6 @@ const soonDays = 14;
 interface SoughtDaemon {
   /** The secret from which the daemon computes its proofs. */
   identity: string;
-  /** Its address on this machine. */
   url: string;
 }
 
@@ -100,7 +97,6 @@ interface Visit {
   headers: IncomingHttpHeaders;
   body: string;
   certificate: PeerCertificate | undefined;
-  /** The reason why the certificate is not trusted. */
   distrust: string | undefined;
 }
 

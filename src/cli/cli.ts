@@ -31,7 +31,6 @@ const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 /** A command's context: its options, its output, and its access to the store, the platform and the configuration. */
 export class Cli {
   readonly io: Io;
-  /** Shows the progress of slow work. */
   readonly line: TerminalLine;
   readonly program: Command;
   readonly #line: readonly string[];
@@ -109,12 +108,10 @@ export class Cli {
     refuseRoot(dataDir, this.io, this.#line);
   }
 
-  /** Operations on the store as a whole, such as backup and restore. */
   get operations(): StoreOperations {
     return this.#engine.operations;
   }
 
-  /** True if daemons on several machines can share the database. */
   async isOnServer(): Promise<boolean> {
     return (await this.#engine.place()).isServer;
   }
@@ -166,7 +163,6 @@ export class Cli {
     this.#whereStored = undefined;
   }
 
-  /** Prints a message that is not part of the result. Prints nothing with -q or --json. */
   say(text: string): void {
     if (this.options.quiet || this.options.json) return;
     this.line.clear();
@@ -309,7 +305,6 @@ export class Cli {
     });
   }
 
-  /** Reports that the group is simulated. With `--json`, sets `simulated` in the document. */
   saySimulated(): void {
     if (this.#isSimulated) return;
     this.#isSimulated = true;

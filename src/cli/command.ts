@@ -5,7 +5,6 @@ import { examples } from './output/help.ts';
 type AddCommand = (parent: Command, cli: Cli) => void;
 
 declare const valueType: unique symbol;
-/** A commander option or argument that carries the type of its value. */
 type Typed<Target, Value> = Target & { readonly [valueType]: Value };
 type Options = Readonly<Record<string, Typed<Option | Option[], unknown>>>;
 type Arguments = ReadonlyArray<Typed<Argument, unknown>>;

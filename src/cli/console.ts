@@ -50,7 +50,6 @@ export class Console implements AsyncDisposable {
     });
   }
 
-  /** Starts to read commands, which use the daemon's data directory and configuration file. */
   async open({ dataDir, configFile }: { dataDir: string; configFile: string | undefined }): Promise<void> {
     const env = {
       ...this.io.env,
@@ -60,7 +59,6 @@ export class Console implements AsyncDisposable {
     this.#input = await this.io.readLines((line) => this.#take(line.trim(), env));
   }
 
-  /** Stops reading, and waits for the running command to end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#input?.[Symbol.dispose]();
     this.#end('stop');

@@ -56,14 +56,11 @@ export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
   return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
 }
 
-/** The values to write into a game's scripts. */
 export interface GameValues {
-  /** The address at which games reach rankd. */
   url: string;
   /** The name of the game secret that contains the key. */
   secret: string;
   groupId?: number | undefined;
-  /** The lowest group rank whose members can use the commands. */
   minGroupRank?: number | undefined;
 }
 

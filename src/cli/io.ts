@@ -12,7 +12,6 @@ export interface Io {
   stderr(text: string): void;
   /** Writes a log line, and preserves its order relative to `stderr`. */
   log(line: string): void;
-  /** True while the buffer of unread log lines is full. */
   isLogFull(): boolean;
   /** True if a user can see the output and answer questions. */
   isTerminal: boolean;
@@ -49,10 +48,8 @@ export interface Io {
   command: [node: string, rankd: string];
   /** The command with which the user starts rankd, e.g. `npx rankd`; empty on a daemon's console. */
   readonly typedAs: string;
-  /** The folder with rankd's own files. */
   packageDir: string;
   home: string;
-  /** A machine-wide service's default data directory, if this system has one. */
   serviceDataDir: string | undefined;
   /** The actor recorded in the audit log: `cli:<user>@<host>`. */
   operator: string;
@@ -63,7 +60,6 @@ export interface Io {
   readerGone: Promise<void>;
 }
 
-/** The options that every command accepts, anywhere on the command line. */
 export interface GlobalOptions {
   config?: string;
   dataDir?: string;

@@ -10,12 +10,13 @@ import { loadSqlite } from '../stores/engine.ts';
 import { examined, type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 import { openGroupIn } from './windows-access.ts';
 
-/** The checks for this machine: Node.js, the data directory, free disk space, the port, the clock. */
-
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
 
-/** Features that any version can lack, because of a custom build, another runtime, or an option such as --jitless. */
+/**
+ * Features that can be missing in any version, because of a custom build, another runtime, or an option such as
+ * --jitless.
+ */
 const features: ReadonlyArray<[name: string, works: () => unknown]> = [
   ['fetch (for calls to Roblox)', () => typeof fetch === 'function' && 'WebAssembly' in globalThis],
   ['encryption (TLS)', () => crypto().getRandomValues(new Uint8Array(1)) && https().Agent],

@@ -170,7 +170,6 @@ async function answer(lines: Interface, question: string): Promise<string> {
   return line;
 }
 
-/** Throws `not_found` if the current folder has been removed. */
 function currentFolder(): string {
   try {
     return process.cwd();

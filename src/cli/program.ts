@@ -191,7 +191,6 @@ const severalUsers = (command: string) =>
 const addressApart = (path: string) =>
   `the address is as sensitive as a password, so it is never an argument: put it into a file, then ${path} NAME --url-file FILE`;
 
-/** Hints for common mistakes, keyed by command. */
 const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['promote', 'demote'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),

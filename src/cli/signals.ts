@@ -1,6 +1,5 @@
 import type { System } from '../base/system.ts';
 
-/** Handles signals, which end a command, stop a daemon, or make a daemon reload its configuration. */
 export class Signals {
   readonly #exit: (code: number) => void;
   readonly #stop = Promise.withResolvers<string>();

@@ -21,7 +21,6 @@ import { type ConfigLocation, maxConfigBytes, missingConfig } from './locate.ts'
 import { describeFlaw, type Location, type Problem, pathText } from './problem.ts';
 import { sections, settings } from './settings.ts';
 
-/** The parsed `rankd.yaml`, with the position of each setting. */
 export interface ConfigFile extends Layer {
   name: string;
   /** Includes unknown settings; `undefined` if the file is not a valid YAML mapping. */

@@ -26,7 +26,6 @@ interface Resolved {
   proxy: OutboundProxy | undefined;
   /** If undefined, rankd does not serve Roblox's erasure webhook. */
   erasureSecret: Secret | undefined;
-  /** Returns the location of a setting: `file:line:col` or the name of the variable. */
   at: (path: readonly PropertyKey[]) => string;
 }
 

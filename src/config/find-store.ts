@@ -35,7 +35,6 @@ export async function storeNamed(sources: ConfigLocationSources, named: NamedSto
 
 interface NamedStore {
   url: string;
-  /** e.g. `--from` */
   option: string;
 }
 

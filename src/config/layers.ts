@@ -4,7 +4,6 @@ import { describeFlaw, inQuotes, type Location, type Problem, pathText } from '.
 import { erasureVariable, keyFile, keyVariable, panelPortVariable, passwordVariable, portVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
 
-/** The settings from one source, before validation. */
 export interface Layer {
   source: 'flag' | 'environment' | 'file';
   /** Keyed by setting path, e.g. `server.port`. */

@@ -62,7 +62,7 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
   try {
     const text = readAtMost(path, maxBytes).toString().trim();
     const { mode, uid } = statSync(path);
-    // a file of another user must be readable by its group for this process to read it
+    // if the file belongs to another user, this process needs the group's permission to read it
     const open = uid === ownUid() ? 0o044 : 0o004;
     if (!thisSystem.hasModes || isCredential || (mode & open) === 0) return { text };
     const command = thisSystem.commands.closeFile(path);

@@ -3,9 +3,7 @@ import { declaredKey } from './declared-key.ts';
 import { declaredWebhook } from './declared-webhook.ts';
 import { settingsSchema } from './schema.ts';
 
-/** Describes a setting for docs/settings.md, the environment and `rankd config show`. */
 export interface Setting {
-  /** e.g. `server.port`. */
   path: string;
   /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can set it. */
   env: string | undefined;
@@ -62,7 +60,6 @@ function ofEntry(shape: Record<string, z.core.$ZodType>): EntrySetting[] {
 }
 
 interface Unwrapped {
-  /** The definition of the schema inside all wrappers. */
   kind: z.core.$ZodTypes['_zod']['def'];
   description: string;
   preset: unknown;

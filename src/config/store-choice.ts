@@ -94,7 +94,6 @@ function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[]
 
 const needsPassword = `which needs a password, because only the password authenticates a server with an unchecked certificate: set ${passwordVariable} or store.password_file`;
 
-/** Maps libpq's `sslmode` to `store.tls`. */
 const tlsOfMode: Partial<Record<string, TlsMode>> = {
   disable: 'off',
   prefer: 'require',

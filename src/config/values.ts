@@ -139,7 +139,6 @@ export function optionalUrl() {
   return baseUrl().optional();
 }
 
-/** The dashboard's URL, which must not have a path. */
 export function origin() {
   const error = 'an https address (or http on loopback) without user, password, path, query or fragment';
   return z

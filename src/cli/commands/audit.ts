@@ -179,7 +179,6 @@ function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen)
   return fields.join(', ');
 }
 
-/** Recognizes the old and new value of a changed setting. */
 function isMove(value: unknown): value is { from: unknown; to: unknown } {
   return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
 }
@@ -229,7 +228,6 @@ function describeNotedHeads({ found, removed }: { found: number; removed: number
   return `recorded heads: ${found} in the chain${notChecked}`;
 }
 
-/** True if the configuration that this command reads sets `audit.keep`. */
 export async function hasRetention(cli: Cli): Promise<boolean> {
   return (await cli.loadConfig()).config.retention.auditMs !== undefined;
 }

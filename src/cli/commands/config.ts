@@ -115,7 +115,6 @@ async function meaningsKept(cli: Cli, { title }: { title: string }) {
   return () => ({ change: kept, events: [] });
 }
 
-/** Adds the file's invalid lines to the error's message. */
 function withExcerpts(error: unknown): unknown {
   return error instanceof ConfigError ? new RankdError(error.code, error.withExcerpts, { hint: error.hint }) : error;
 }

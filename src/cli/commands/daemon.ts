@@ -98,7 +98,6 @@ function silent(what: string, cause?: unknown): RankdError {
   });
 }
 
-/** The hint for a daemon that holds its lock but does not respond. */
 export const maybeStarting = 'check its log; it may be starting or stopping. If this lasts: rankd doctor';
 
 function stranger(url: string): RankdError {

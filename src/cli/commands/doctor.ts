@@ -173,7 +173,6 @@ async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding
   return [fail('socket', `${problem}, so status, health, reload and the page do not work`, fix)];
 }
 
-/** Checks the public address and, if Discord is configured, that Discord's requests reach the daemon there. */
 async function addressOf(
   cli: Cli,
   url: string | undefined,

@@ -48,14 +48,12 @@ const obstacles: ErrorCode[] = [
   'configuration_misfit',
 ];
 
-/** Returns the exit code of the first obstacle, or else 5, because the change is not allowed. */
 function exitCodeOf(checks: CheckResult[]): number {
   const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
   const obstacle = codes.find((code) => obstacles.includes(code));
   return obstacle === undefined ? 5 : exitCodes[obstacle];
 }
 
-/** False for a check that was skipped because a previous one failed. */
 function isReached(result: CheckResult): boolean {
   return result.state !== 'skip' || result.detail !== notReached;
 }

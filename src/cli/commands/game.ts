@@ -164,7 +164,6 @@ function gameModelDocument(
   return { name, place, typed: typed ?? null, scripts };
 }
 
-/** `made` is the module's text, or the file to which it was written. */
 function scriptDocument<Values extends object>(values: Values, made: { script: string } | { file: string }) {
   return { ...values, ...made };
 }

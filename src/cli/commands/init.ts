@@ -299,7 +299,6 @@ interface Initialized {
   groupId: number;
   /** `undefined` with --no-check. */
   examined: Pick<ExaminedGroup, 'group'> | undefined;
-  /** `undefined` means no ladder. */
   ladder: readonly Role[] | undefined;
   keyId: string | undefined;
   publicUrl: string | undefined;

@@ -28,7 +28,6 @@ import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
 
-/** The members to change: all users in a file, or all members who hold a role. */
 export interface ListSource {
   file?: string | undefined;
   holding?: RoleName | undefined;

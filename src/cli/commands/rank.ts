@@ -28,7 +28,6 @@ import { printDryRun } from './dry-run.ts';
 import { changeList, type ListSource } from './rank-list.ts';
 import { type HoldOptions, holdOptions, lengthOf, ranker, reason, suspendCommands } from './suspension.ts';
 
-/** Part of the help text for the user argument. */
 export const leftOut = 'omit it with --file or --holding';
 const rankHelp = 'rank number (1..255), role id or role name';
 const testOptions = {

@@ -67,7 +67,6 @@ async function watchStatus(cli: Cli): Promise<void> {
   throw new ExitCode(130);
 }
 
-/** Formats the status, and rewrites the commands in it to match this installation. */
 function shown(cli: Cli, found: FoundDaemon): string {
   return cli.asTyped(cli.shown(partsOf(found)));
 }
@@ -106,7 +105,6 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
   });
 }
 
-/** Combines the states of the daemons that share a database: `running` if at least one of them is serving. */
 function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   const states = nodes.map(({ state }) => state);
   if (states.includes('serving')) return 'running';
@@ -184,7 +182,6 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
   ];
 }
 
-/** Lists the daemons that share a database, and the settings in which they differ. */
 function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   return [
     table(
@@ -220,7 +217,6 @@ function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
   );
 }
 
-/** Adds an empty line above, unless the text is empty. */
 function apart(shown: Shown): Shown {
   return (screen) => shown(screen).replace(/^(?=.)/, '\n');
 }

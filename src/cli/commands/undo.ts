@@ -86,7 +86,6 @@ async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...op
   await cli.withRanking(work, { isWriting: !dryRun });
 }
 
-/** Names the members if there are at most three; otherwise, only counts them. */
 function membersTitle(members: Rankee[]): string {
   return members.length > 3
     ? counted(members.length, 'member')

@@ -302,7 +302,6 @@ async function sendingOf(cli: Cli): Promise<Sending> {
   return sendingWith((await cli.loadConfig()).config);
 }
 
-/** Returns a webhook sender with the same limits as the daemon's. */
 export function sendingWith({ webhooks }: Pick<Config, 'webhooks'>): Sending {
   return { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(webhooks) };
 }

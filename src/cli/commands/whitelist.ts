@@ -155,7 +155,6 @@ async function list(cli: Cli, { key }: { key?: string }): Promise<void> {
   );
 }
 
-/** Changes existing entries, and prints `outcome` for each. */
 async function change(
   cli: Cli,
   { ids, key, file, outcome }: AskedPlaces & { ids: number[]; outcome: string },

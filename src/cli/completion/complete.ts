@@ -9,7 +9,6 @@ import { systemNames } from '../game-models.ts';
 import type { Io } from '../io.ts';
 import { refuseRoot } from '../refuse-root.ts';
 
-/** The hidden command with which a shell requests completions. */
 export const questionWord = '__complete';
 
 const giveUpAfterMs = 300;
@@ -56,7 +55,6 @@ interface Candidate {
   description: string;
 }
 
-/** Finds the completions of `current`, the incomplete word after `words`. */
 async function complete(
   program: Command,
   { words, current }: { words: readonly string[]; current: string },
@@ -195,7 +193,6 @@ function withPrefix(prefix: string, answer: Answer): Answer {
   return answer.map(({ value, description }) => ({ value: prefix + value, description }));
 }
 
-/** The parser's state after the complete words of a line. */
 interface Position {
   command: Command;
   /** The option whose value is expected next. */

@@ -9,7 +9,6 @@ import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';
 import { printableLines } from '../output/text.ts';
 
-/** The Roblox key, and the file that contains it or will contain it. */
 interface Credential {
   secret: string;
   /** An absolute path. */
@@ -94,7 +93,6 @@ function readSecret(file: string): string {
   }
 }
 
-/** Asks until `parse` accepts the answer, and prints each error. An empty answer means the preset. */
 export async function ask<T>(
   io: Pick<Io, 'ask' | 'stderr'>,
   { question, parse, preset = '' }: { question: string; parse: (text: string) => T | Promise<T>; preset?: string },

@@ -23,7 +23,6 @@ export function secretFile({ io }: Cli, name: string | undefined, out: string | 
   return out ?? (io.isTerminal && name !== undefined ? `${name}.key` : undefined);
 }
 
-/** Throws `already_exists` if an unrevoked key has this name. */
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   const key = await cli.withStore(async (ports) =>
     (await isNameTaken(ports, name)) ? ports.store.findKey(name) : undefined,
@@ -37,9 +36,6 @@ export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   });
 }
 
-/**
- * Takes the first key's name and place from the flags, or asks for them. Returns `undefined` if the user wants no key.
- */
 export async function requestFirstKey(
   cli: Cli,
   options: { key?: string; place?: number; out?: string },

@@ -78,7 +78,6 @@ function systemQuestion(game: GameScripts) {
 interface GameModels {
   /** The models that the caller has to write, each with its file. */
   written: Array<Model & { file: NewFile }>;
-  /** The names of existing files, which stay unchanged. */
   leftOut: string[];
 }
 
@@ -114,7 +113,6 @@ interface InitOutcome extends ForGame, GameModels {
   start: string | undefined;
   /** `hasPlace` is true if a place is whitelisted for the new key. */
   key: { name: string; hasPlace: boolean } | undefined;
-  /** The lowest group rank whose members can use the commands. */
   minGroupRank: number | undefined;
 }
 

@@ -20,7 +20,6 @@ interface FirstWebhook {
 const name = 'staff-log';
 const question = 'Address of a Discord webhook that gets each change (not shown; Enter for none): ';
 
-/** Asks for a webhook on a terminal. Returns `undefined` if the user wants none, or if `staff-log` already exists. */
 export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
   const { io } = cli;
   if (!io.isTerminal) return undefined;
@@ -47,7 +46,6 @@ function asAnswer(error: Parameters<typeof hintOf>[0]): InvalidArgumentError {
   return new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
 }
 
-/** Creates the webhook, sends it a test event, and returns its name. If that fails, warns and returns null. */
 export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): Promise<string | null> {
   const request = { name, target, events: [...defaultEvents.discord], by: cli.by };
   try {

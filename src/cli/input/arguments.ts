@@ -28,7 +28,6 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** Makes the parser accept `none`, too. */
 export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
   return (text) => (text === 'none' ? text : parse(text));
 }
@@ -70,7 +69,7 @@ function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   };
 }
 
-/** Parses a rank, role id or role name. Accepts 0, too, because the refusal that follows lists the group's ranks. */
+/** Parses a rank, role id or role name. Accepts 0, because the refusal of that rank lists the group's ranks. */
 export function asRank(text: string): RoleName {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;
@@ -83,7 +82,6 @@ export function asRank(text: string): RoleName {
 /** Longer than any role name. */
 const maxRoleName = 100;
 
-/** Parses a rank limit for a key: a rank, or the name of a role with that rank. */
 export function asBound(text: string): RoleName {
   return /^-?\d*$/.test(text) ? wholeNumber(1, 254)(text) : asRank(text);
 }
@@ -134,7 +132,6 @@ export function filled(text: string): string {
   throw new InvalidArgumentError('It must not be empty.');
 }
 
-/** A host name alone means https. */
 export function asGameUrl(text: string): string {
   const url = asBaseUrl(text.includes('://') ? text : `https://${text}`);
   if (url !== undefined) return url;
@@ -143,7 +140,7 @@ export function asGameUrl(text: string): string {
   );
 }
 
-/** Rejects a dash, because the output goes to standard output anyway if the option is left out. */
+/** Rejects `-`, because without this option, the output goes to standard output anyway. */
 export function newFileName(text: string): string {
   if (text !== '' && text !== '-') return text;
   throw new InvalidArgumentError('It must be the name of a new file.');

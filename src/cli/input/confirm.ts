@@ -23,7 +23,6 @@ export async function confirm(cli: Cli, question: string): Promise<void> {
   throw new ExitCode(130);
 }
 
-/** Asks until the answer is yes or no. Enter means `preset`. */
 export async function isAgreed(
   cli: Pick<Cli, 'ask' | 'io'>,
   question: string,

@@ -17,7 +17,6 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
   });
 }
 
-/** Reads users from a file, one per line. Throws the same errors as `usersIn` and `readInput`. */
 export async function readUsers(io: Io, file: string): Promise<ReturnType<typeof usersIn>> {
   return usersIn(await readInput(io, file), file === '-' ? 'standard input' : file);
 }

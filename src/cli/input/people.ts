@@ -24,7 +24,6 @@ export async function userOf(
   return { id, name };
 }
 
-/** Returns the user's id, for commands that need the platform only to look up a name. */
 export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
   if (typeof asked === 'number') return asked;
   return cli.withRanking(async (app, call) => (await userOf(cli, app, asked, call)).id);

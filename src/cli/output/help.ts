@@ -23,7 +23,6 @@ export function withExamplesFor({ example }: Pick<System, 'example'>, text: stri
   )}\n`;
 }
 
-/** Extracts the examples from a command's help text. */
 export function examplesOf(command: Command): string[] {
   const { writeOut } = command.configureOutput();
   let text = '';

@@ -30,7 +30,6 @@ const environment = {
   FORCE_COLOR: 'colors on a terminal, regardless of NO_COLOR and TERM; 0: no colors',
 };
 
-/** Creates the manual page for all commands, with roff's man macros. */
 export function manPage(program: Command, examplesOf: (command: Command) => string[]): string {
   const commands = program.commands.flatMap(visibleLeaves);
   return [

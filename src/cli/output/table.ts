@@ -15,7 +15,6 @@ export function cellOf(value: unknown): Cell {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** Matches the times in documents. */
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Returns a readable label for a field, e.g. `roles before` for `rolesBefore`. */
@@ -157,7 +156,6 @@ export type Shown = (screen?: Screen) => string;
 
 export type Cell = string | Shown;
 
-/** The format for a pipe or a file. */
 export const noScreen = { columns: undefined, paint: plain };
 
 export function screenOf(io: Pick<Io, 'stdoutIsTerminal' | 'screenSize' | 'env'>, now: number): Screen | undefined {

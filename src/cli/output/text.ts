@@ -7,7 +7,6 @@ export function printable(text: string): string {
   return text.replaceAll(controlCharacters, '\uFFFD');
 }
 
-/** Like `printable`, but preserves line breaks. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
@@ -17,7 +16,6 @@ export function jsonLine(document: Record<string, unknown>): string {
   return `${escapeControls(JSON.stringify(document))}\n`;
 }
 
-/** Counts terminal columns. */
 export function displayWidth(text: string): number {
   if (/^[ -~\u2026]*$/.test(text)) return text.length; // masked keys contain an ellipsis
   return charactersOf(text).reduce((sum, one) => sum + columnsOf(one), 0);

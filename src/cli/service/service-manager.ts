@@ -6,7 +6,6 @@ export interface ServiceManager {
   /** The word for the file in messages, e.g. `unit`. */
   readonly kind: string;
   readonly fileName: string;
-  /** Returns the folder from which the manager reads the file. */
   folder(cli: Cli): string;
   /** True if the folder belongs to the user; rankd then creates it if it does not exist. */
   readonly isOwnFolder: boolean;
@@ -16,7 +15,6 @@ export interface ServiceManager {
   takeUp(cli: Cli, file: string): Step[];
   /** Returns the steps that stop and unregister the daemon, before the file is removed. */
   forget(cli: Cli): Step[];
-  /** The steps to take once the file has been removed. */
   afterRemoval?: Step[];
   /** Describes the steps that remain for the user. */
   next(cli: Cli, file: string): Promise<string>;

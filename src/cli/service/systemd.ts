@@ -75,10 +75,6 @@ const configFile = '/etc/rankd/rankd.yaml';
  */
 const keyFile = '/etc/rankd/roblox.key';
 
-/**
- * Describes the steps after the unit is installed: copy the settings and the key to where the service reads them, then
- * start it.
- */
 async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
   const { system, env } = cli.io;

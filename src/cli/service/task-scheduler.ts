@@ -93,7 +93,7 @@ function userOf({ io: { env } }: Cli): string {
   return [env['USERDOMAIN'], env['USERNAME']].filter((part) => part).join('\\');
 }
 
-/** Quotes one word of a Windows command line. Windows paths can't contain quotes, so none have to be escaped. */
+/** Quotes one word of a Windows command line. Windows paths can't contain quotes, so there are none to escape. */
 function argument(word: string): string {
   return /[\s&]/.test(word) ? `"${word.replace(/\\+$/, '$&$&')}"` : word;
 }
