@@ -3,10 +3,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-/** Test files in these folders start processes or wait for timers, and may take a minute. The others take seconds. */
+/** The tests in these folders start processes or wait for timers, and may take a minute. All others take seconds. */
 const slow = /\/test\/(browser|e2e|environment|faults)\//;
 
-/** Starts the slow files first, because the whole run would wait for a slow file that starts last. */
+/** Starts the slow files first. A slow file that started last would delay the end of the run. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files); // by duration in the last run, or by size in a fresh clone
@@ -26,10 +26,10 @@ export const shared = {
   isolate: false, // no test changes a module's state, so a worker loads modules once for many files
 } satisfies TestOptions;
 
-/** Options for tests whose daemons store their data in PostgreSQL. */
+/** Makes the daemons in these tests store their data in PostgreSQL. */
 export const onPostgres = { name: 'postgres', env: { RANKD_TEST_STORE: 'postgres' } } satisfies TestOptions;
 
-/** Tests that run on both engines, because their results can depend on the engine. */
+/** These tests run on both engines, because their results can depend on the engine. */
 const differing = [
   ...['idempotency', 'verify-key', 'ranker-check', 'rank-change', 'privileged-roles', 'suspensions', 'discord'].map(
     inHttp,

@@ -17,8 +17,8 @@ const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const modes: KeyMode[] = ['live', 'test'];
 
 /**
- * Keys whose checksums were computed with Python's zlib, and the hash below with hashlib. The last one has a small
- * CRC-32, so its checksum is padded.
+ * The checksums of these keys, and the hash below, come from Python's zlib and hashlib. The CRC-32 of the last key is
+ * small, so its checksum is padded.
  */
 const known = {
   live: 'rk_live_0123456789ABCDEFGHIJabcdefghij1pm3jd',

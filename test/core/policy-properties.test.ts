@@ -36,7 +36,7 @@ const rules: fc.Arbitrary<KeyRules> = fc.record(
 
 const groups = fc.boolean().chain((ladder) => arbitraryRankCase({ ladder }));
 
-/** Changes to a member by that member, by a different player, or without a ranker. */
+/** The ranker is the member, another player, or absent. */
 const cases: fc.Arbitrary<PolicyCase> = fc
   .record({ group: groups, policy: policies, key: rules, ranker: fc.constantFrom('rankee', 'other', 'nobody') })
   .map(({ group, policy, key, ranker }) => {

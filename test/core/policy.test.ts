@@ -439,7 +439,7 @@ describe('the reach of the acting account', () => {
 });
 
 interface Change {
-  /** The ranks of the member's roles, apart from the base role. */
+  /** The ranks of the member's roles, except the base role. */
   from?: number[];
   to: number;
   ladder?: number[];

@@ -36,7 +36,7 @@ import {
 } from '../support/arbitrary-group.ts';
 
 /**
- * A role's id is this number plus its rank, because Roblox's ids exceed 32 bits. The second role with rank 70 has the
+ * Roblox's role ids exceed 32 bits, so a role's id is this number plus its rank. The second role with rank 70 has the
  * next id.
  */
 const idBase = 3 * 2 ** 32;
@@ -561,8 +561,8 @@ describe('while Roblox does not show which of two roles is the base role', () =>
   const other: Role = { id: 71_071, name: 'Recruit', rank: 1, kind: 'custom' };
 
   /**
-   * Generates a scheme in which either of two roles may be the base role (`unclear`), and the scheme for each case
-   * (`worlds`).
+   * Generates a scheme in which Roblox does not show which of two roles is the base role (`unclear`), and the scheme
+   * for each of the two cases (`worlds`).
    */
   const arbitraryWorlds = arbitraryRoles.chain((all) => {
     const base = baseOf(all);
@@ -704,7 +704,6 @@ function holds(arbitrary: fc.Arbitrary<RankCase>, guarantee: (of: RankCase) => v
   fc.assert(fc.property(arbitrary, guarantee), { numRuns: 150 });
 }
 
-/** Returns the roles that a rank change may give or take. */
 function managed({ roles: all, ladder }: RoleScheme): Role[] {
   return ladder ?? customsOf(all);
 }

@@ -31,7 +31,9 @@ const none: NamingSettings = {
 };
 const actor = { by: 'daemon', at: 1 };
 
-/** For each setting that names roles, a value with an entry for the Developer, in most lists next to another entry. */
+/**
+ * For each setting that names roles, a value with an entry for the Developer, in most lists along with another entry.
+ */
 const settings: Record<RoleSetting, (entry: RoleName) => Partial<NamingSettings>> = {
   'group.ladder': (entry) => ({ ladder: [50, entry] }),
   'policy.locked_roles': (entry) => ({ lockedRoles: ['Officer', entry] }),
@@ -46,7 +48,7 @@ type Form = keyof typeof forms;
 
 interface Turn {
   after: Role[];
-  /** The forms of the entry that no longer identify the role. */
+  /** The forms of the entry that no longer identify the role afterwards. */
   misfits: Form[];
 }
 
@@ -56,7 +58,7 @@ const changed = (changes: Record<number, Partial<Role>>) => roles((role) => [{ .
 const second = (like: Partial<Role>): Role => ({ id: 5_999, name: 'Helper', rank: 77, kind: 'custom', ...like });
 const without = group.filter((role) => role.id !== id);
 
-/** Changes that people make to roles on Roblox. */
+/** Changes that the group's managers can make to roles on Roblox. */
 const turns: Record<string, Turn> = {
   'left alone': { after: group, misfits: [] },
   renumbered: { after: changed({ [id]: { rank: 125 } }), misfits: ['number'] },
@@ -99,7 +101,7 @@ function stopsIfGone(setting: RoleSetting) {
 
 const cells = (Object.keys(settings) as RoleSetting[]).flatMap((setting) =>
   (Object.keys(forms) as Form[])
-    .filter((form) => form === 'name' || !setting.endsWith('_rank')) // a number bounds ranks rather than roles
+    .filter((form) => form === 'name' || !setting.endsWith('_rank')) // a number bounds ranks rather than naming a role
     .flatMap((form) =>
       Object.entries(turns).map(([turn, { after, misfits }]) => ({ setting, form, turn, after, misfits })),
     ),
@@ -143,7 +145,7 @@ describe('an entry means the role that it named when it was first resolved', () 
       expect(new Set(corrected.named[setting].map((role) => role.id))).toEqual(new Set(meant));
     }
 
-    // A misfit raises one alarm, and one event once the setting fits again.
+    // A misfit raises one alarm, and later one event when the setting fits again.
     const alarm = judged(judgeAlarms(now.misfits, actor), first.learned);
     expect(alarm.events).toMatchObject([{ action: 'configuration.drift', subject: setting }]);
     expect(judged(judgeAlarms(now.misfits, actor), alarm.change).events).toEqual([]);
@@ -164,7 +166,7 @@ describe('an entry that could never be resolved', () => {
     const { misfits, learned } = read(settings[setting]('Astronaut'), group);
     expect(misfits).toMatchObject([{ setting, entry: 'Astronaut', isUnread: true }]);
     expect(misfits[0]?.message).toBe(`${setting} does not fit the group: no role in the group is called "Astronaut".`);
-    expect(misfits[0]?.stops).not.toBeNull(); // an ineffective guard would go unnoticed
+    expect(misfits[0]?.stops).not.toBeNull(); // otherwise, an ineffective guard would go unnoticed
     expect(learned.some(({ entry }) => entry === 'Astronaut')).toBe(false);
   });
 

@@ -4,7 +4,7 @@ import { type Goal, hasTakenEffect, reversed, type Step, steps, stepsLeft } from
 
 const ids = [11, 22, 33, 44, 55, 66];
 const arbitraryGoal: fc.Arbitrary<Goal> = fc.record({ from: fc.subarray(ids), to: fc.subarray(ids) });
-/** Roles that are in no goal. */
+/** These roles are in no goal. */
 const arbitraryOthers = fc.subarray([1, 2 ** 40, 99]);
 
 describe('the steps from one set of roles to another', () => {
@@ -99,7 +99,10 @@ function stateAfter(held: number[], taken: Step[]): number[] {
   return sorted([...roles]);
 }
 
-/** Returns every state on the way: the missing roles are given one at a time, then the surplus ones are taken. */
+/**
+ * Returns every state that can occur on the way: first the missing roles are given one at a time, then the surplus ones
+ * are taken.
+ */
 function statesOnTheWay({ from, to }: Goal): Set<string> {
   const known = new Set<string>();
   const open = [sorted(from)];

@@ -5,7 +5,7 @@ import { RecentProblems, type Standing } from '../../src/daemon/recent-problems.
 const loggedAt = 1_000_000;
 const now = loggedAt + 60_000;
 
-/** A daemon without any success since the problem was logged. */
+/** Nothing has succeeded since the problem was logged. */
 const unchanged: Standing = {
   lasting: {} as Standing['lasting'],
   pausedKeys: new Set(),
@@ -18,7 +18,7 @@ const unchanged: Standing = {
 
 const worked = { read: loggedAt + 1, write: loggedAt + 1 };
 
-/** Successes, and the codes of the problems that each one ends. */
+/** Each success ends the problems with these codes. */
 const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }> = {
   'a read of Roblox': {
     standing: { platformWorkedAt: { ...worked, write: 0 } },

@@ -29,7 +29,7 @@ function stages(): Array<Array<{ name: string; rest: string }>> {
 }
 
 const imageStage = () => stages().at(-1) ?? [];
-/** Returns an instruction's arguments in the final stage, e.g. those of `COPY`. */
+/** Returns the arguments of all instructions with this name in the final stage. */
 const inImage = (name: string) => imageStage().flatMap((one) => (one.name === name ? [one.rest] : []));
 
 const variables = () =>
@@ -109,7 +109,7 @@ interface Compose {
 
 const examples = ['config/compose.example.yaml', 'config/compose.postgres.example.yaml'];
 const composeOf = (example: string): Compose => parse(read(example), { merge: true });
-/** Returns an example's daemons with their names. */
+/** The services that the example builds are its daemons. */
 const daemonsOf = ({ services }: Compose) => Object.entries(services).filter(([, { build }]) => build !== undefined);
 
 test.each(examples)('%s restricts rankd, and exposes only Caddy', (example) => {

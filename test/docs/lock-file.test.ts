@@ -13,7 +13,7 @@ interface Locked {
 const root = new URL('../../', import.meta.url);
 const installed = ['', 'test/browser/', 'test/package/'].flatMap((folder) => packagesIn(`${folder}package-lock.json`));
 
-/** Packages with an install script, each with the reason why it is accepted. */
+/** Keyed by package with an install script: the reason why the script is accepted. */
 const scripts: Record<string, string> = {
   ...Object.fromEntries(
     [

@@ -42,7 +42,7 @@ const by = 'cli:ann@host';
 const ann = 20_001;
 const target = addressFrom('https://192.0.2.1/never-answers');
 
-/** The trigger for each alert, and the alert's labels. */
+/** Makes each alert fire. `labels` are the labels that it then has. */
 const events: Record<string, { happens: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
   RankdDown: { happens: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
   RankdCannotChangeRanks: {
@@ -116,9 +116,9 @@ async function opened(rest: OpenCloudAppOptions['policy'] = {}): Promise<System>
   return system;
 }
 
-/** Scrapes the metrics, and adds the sample `up`, which Prometheus itself adds. */
+/** Adds the sample `up`, as Prometheus itself does. */
 async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
-  await clock.advance(1_000); // until the cached text is stale
+  await clock.advance(1_000); // until the cached rendering is stale
   const at = clock.now();
   const up = (value: number): Sample => ({ name: 'up', labels: { job: 'rankd' }, value });
   const samples = await clock.passUntil(scrape(metricsUrl)).then(
@@ -128,7 +128,7 @@ async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
   return { at, samples };
 }
 
-/** Returns the readiness checks, with 1 for each one that passes. */
+/** Returns the readiness checks, each with 1 if it passes. */
 function ready({ samples }: Scrape): Record<string, number> {
   return Object.fromEntries(
     samples.flatMap(({ name, labels, value }) => (name === 'rankd_ready' ? [[labels['check'], value]] : [])),
@@ -150,7 +150,7 @@ describe.concurrent('an alert fires after its event, and not before:', () => {
   });
 });
 
-/** For each readiness check, an event that makes it fail. */
+/** Makes each readiness check fail. */
 const mishaps = {
   running: ({ app }) => {
     app.requests.isDraining = true;
@@ -189,7 +189,7 @@ test('a scrape that times out on Roblox does not make rankd unready', async () =
   const { fake, clock, url } = system;
   const readyz = async () => (await clock.passUntil(send(`${url}/readyz`, {}))).status;
   expect(await readyz()).toBe(200);
-  await clock.advance(minute / 2); // roles are cached for that long
+  await clock.advance(minute / 2); // roles are cached for this long
   fake.faults.add({ operation: 'roles', kind: 'hang', times: always });
   expect(ready(await scraped(system))).toMatchObject({ platform: 0 });
   fake.faults.clear();

@@ -25,7 +25,7 @@ const dashboard = JSON.parse(read('config/grafana-dashboard.json')) as { panels:
 const alerts = (parse(read('config/prometheus-alerts.yaml')) as Alerts).groups.flatMap(({ rules }) => rules);
 const page = read('docs/metrics.md');
 
-/** The dashboard's queries. Grafana replaces `$__rate_interval` with a duration. */
+/** Grafana replaces `$__rate_interval` with a duration. */
 const queries = dashboard.panels.flatMap(({ title, targets }) =>
   targets.map(({ expr, legendFormat }) => ({
     title,
@@ -56,7 +56,7 @@ beforeAll(async () => {
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;
   await vi.waitUntil(() => app.requests.count === 0, { timeout: 20_000 });
-  // The daemon checks once a second for webhooks.
+  // The daemon looks for webhooks once a second.
   await vi.waitUntil(() => app.deliveries.list().length > 0, { timeout: 20_000 });
   samples = await scrape(metricsUrl);
 });
@@ -113,7 +113,7 @@ test('panels have distinct numbers and do not overlap', () => {
   expect(new Set(cells).size).toBe(cells.length);
 });
 
-/** Returns the metrics, labels and errors that Prometheus's grammar finds in a query. */
+/** Parses a query with Prometheus's grammar. */
 function partsOf(query: string): { metrics: string[]; labels: string[]; errors: string[] } {
   const found: Record<'metrics' | 'labels' | 'errors', string[]> = { metrics: [], labels: [], errors: [] };
   const text = ({ from, to }: { from: number; to: number }) => query.slice(from, to);

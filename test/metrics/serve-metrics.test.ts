@@ -6,7 +6,6 @@ import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 
-/** Serves the metrics that `render` returns. */
 async function served(render: () => Promise<string>) {
   const clock = new ManualClock();
   const lines: string[] = [];

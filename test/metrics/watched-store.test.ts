@@ -7,7 +7,7 @@ import { newChange, record } from '../contracts/store/samples.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** A store that is a class whose methods use a private field. */
+/** A store whose methods use a private field, so they must be called on the store itself. */
 class StoreInAClass implements Pick<Store, 'recordChange' | 'listChanges' | 'close'> {
   readonly #store: Store;
 

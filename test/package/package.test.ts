@@ -105,7 +105,7 @@ test('the start file that the page on hosting names for a panel is in the packag
 });
 
 let homes = 0;
-/** Creates a home. All homes share Node.js's compile cache. */
+/** All homes share Node.js's compile cache. */
 function newHome(node: string, env: Record<string, string>): Promise<RankdByHand> {
   homes += 1;
   const home = join(folder.path, `home-${homes}`);

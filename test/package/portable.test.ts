@@ -14,7 +14,7 @@ const name = `rankd-${manifest.version}-linux-x64`;
 const temp = new TempDir();
 const out = join(temp.path, 'out');
 
-/** Builds the archive for Linux x64. `xz`: a script that replaces xz, which takes too long for a test. */
+/** Builds the archive for Linux x64. `xz` is a script that replaces xz, which is too slow for a test. */
 function buildArchive(xz: string) {
   const folder = mkdtempSync(join(temp.path, 'programs-'));
   writeFileSync(join(folder, 'xz'), `#!/bin/sh\n${xz}\n`, { mode: 0o755 });
@@ -33,7 +33,7 @@ beforeAll(() => {
 }, 120_000);
 afterAll(() => temp[Symbol.dispose]());
 
-/** Starts a command in an environment without PATH and HOME. */
+/** Runs a command without the variables PATH and HOME. */
 function start(line: string[], { cwd = temp.path, env = [] as string[] } = {}) {
   const words = ['-i', ...env, join(portable, 'rankd'), ...line];
   return spawn('env', words, { cwd, stdio: ['ignore', 'pipe', 'pipe'] }) as ChildProcessByStdio<

@@ -18,7 +18,7 @@ const sender = httpWebhookSender(systemClock, (_name, _options, done) => {
 const post = (address: string, rest: { allowPrivate?: string[]; timeoutMs?: number; secrets?: string[] } = {}) =>
   sender.send({ method: 'POST', address, body: '{}', timeoutMs: 5_000, allowPrivate: [], ...rest });
 
-/** Sets the addresses that every name resolves to, one list for each lookup. */
+/** Sets the addresses to which every name resolves, one list for each lookup. */
 function resolveTo(...found: string[][]): void {
   answers = found;
   lookups = 0;

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { callableWith, literalIn } from '../../src/webhooks/http-sender.ts';
 
-/** Addresses that rankd must not call, in many notations. */
 const notPublic = [
   ...['127.0.0.1', '127.1', '127.255.255.254', '0x7f.1', '0x7f000001', '2130706433', '017700000001', '①②⑦.0.0.1'],
   ...['0.0.0.0', '0', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '169.254.169.254', '100.64.0.1'],
