@@ -148,7 +148,6 @@ export class TimedOut extends Error {
   override readonly name = 'TimeoutError';
 }
 
-/** Returns undefined unless the error is about a connection. */
 export function causeOf(error: unknown): ConnectionCause | undefined {
   return knownCause(error)?.cause;
 }
@@ -247,8 +246,8 @@ interface Known {
 }
 
 /**
- * Ordered from least to most informative. If several addresses of a host fail, the most informative cause is reported:
- * a refusal says more than a missing route.
+ * From least to most informative. If several addresses of a host fail, the most informative cause is reported, such as
+ * a refusal rather than a missing route.
  */
 const byWeight: readonly ConnectionCause[] = ['unreachable', 'timed_out', 'broken_off', 'refused'];
 

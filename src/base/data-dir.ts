@@ -120,7 +120,7 @@ function open(dataDir: string): RankdError {
   });
 }
 
-/** Detects a snapshot, for example, or a disk that the system remounted read-only after errors. */
+/** True on a snapshot, for example, or on a disk that the system remounted read-only after errors. */
 export function isOnReadOnlyFileSystem(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);

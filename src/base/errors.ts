@@ -80,11 +80,10 @@ export interface RankdErrorOptions {
   /** The command or edit that fixes the problem. A terminal shows it on a second line. */
   hint?: string | undefined;
   /**
-   * Details for the log, the audit log and the operator. They must never reach the caller: they say, for example, that
-   * the key is revoked rather than unknown.
+   * Details for the log, the audit log and the operator. They must never reach the caller, because they reveal, for
+   * example, that the key is revoked rather than unknown.
    */
   details?: RefusalDetails | undefined;
-  /** Present if a connection failed. */
   connection?: ConnectionCause | undefined;
   /** For the log, never for a caller. */
   cause?: unknown;
@@ -121,12 +120,10 @@ export class RankdError extends Error {
   }
 }
 
-/** Without `codes`, accepts every RankdError. */
 export function isRankdError(error: unknown, ...codes: ErrorCode[]): error is RankdError {
   return error instanceof RankdError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Converts anything but a RankdError to one with the code `internal`. */
 export function asRankdError(cause: unknown): RankdError {
   if (cause instanceof RankdError) return cause;
   const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;

@@ -31,9 +31,8 @@ interface WholeFile {
 }
 
 /**
- * Creates a private file, which is either complete or absent even if the process or the machine crashes: `write` fills
- * an empty temporary file through its path or descriptor, which is renamed once its contents are on disk. Returns the
- * result of `write`.
+ * Writes a private file atomically, even if the process or the machine crashes: `write` fills an empty temporary file
+ * through its path or descriptor, which is renamed once its contents are on disk. Returns the result of `write`.
  *
  * On an error, leaves an existing file unchanged. Throws `already_exists` (without `mayReplace`), `usage` (the path is
  * a folder), `no_permission`, `not_found` (the directory) and `store_unavailable` (the disk is full or fails).
@@ -136,8 +135,8 @@ export function requireRoom(file: string, hint = anotherName): void {
 }
 
 /**
- * Throws the same errors as `requireRoom`, and `store_unavailable` if the disk is full or fails. Syncs the file to
- * disk.
+ * Syncs the file to disk. Throws the same errors as `requireRoom`, and `store_unavailable` if the disk is full or
+ * fails.
  */
 export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   const file = openNew(path, mode);

@@ -22,7 +22,6 @@ export function listenUrl({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** Strips the brackets from an IPv6 address. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
@@ -164,12 +163,10 @@ export interface ServerAddress {
   connectTimeoutMs?: number;
 }
 
-/** Names the server in messages, without the password. */
 export function placeOf({ host, port, database }: ServerAddress): string {
   return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
 }
 
-/** Returns the path of the socket if there is one. */
 export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>): string {
   if (isSocket(host)) return `${host}/.s.PGSQL.${port}`;
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -189,7 +186,6 @@ const privateNetworks = [
   ...['::', '::1', 'fc00::/7', 'fe80::/10'],
 ];
 
-/** True if the internet can't reach the address. */
 export function isPrivate(address: string): boolean {
   return membershipOf(privateNetworks)(address);
 }

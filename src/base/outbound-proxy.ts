@@ -11,7 +11,6 @@ export interface OutboundProxy {
   use: 'used' | 'not asked for' | { tooOldNode: string };
 }
 
-/** How this process was started. */
 export interface NodeStart {
   /** e.g. `22.14.0` */
   version: string;
@@ -19,14 +18,12 @@ export interface NodeStart {
   options: readonly string[];
 }
 
-/** A proxy that is configured but that rankd does not use. */
 export interface UnusedProxy {
   variable: string;
   /** Present if NODE_USE_ENV_PROXY is set, but Node.js is too old for it. */
   tooOldNode?: string;
 }
 
-/** Returns `undefined` if no variable sets a proxy. */
 export function outboundProxy(env: Record<string, string | undefined>, node?: NodeStart): OutboundProxy | undefined {
   const set = (...names: string[]) => names.find((name) => (env[name] ?? '').trim() !== '');
   const https = set('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY');

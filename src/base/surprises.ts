@@ -1,4 +1,4 @@
-/** Something that the platform did and that rankd did not expect. */
+/** Behavior of the platform that rankd did not expect. */
 export interface Surprise {
   /** The platform operation, or `change` for a whole rank change. */
   operation: string;

@@ -34,7 +34,6 @@ export interface System {
    * (https://nodejs.org/api/process.html#signal-events).
    */
   readonly hangUp: 'reload' | 'stop';
-  /** Starts the daemon at boot, or when its user logs in. */
   readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
   /**
    * The data directory of a machine-wide service; undefined if services belong to users, or if any user could create
@@ -186,7 +185,6 @@ function folder(path: PlatformPath, named: string | undefined, otherwise: string
 
 export interface SystemUser {
   uid: number;
-  /** The user's primary group. */
   gid: number;
 }
 

@@ -56,7 +56,6 @@ function sorted(text: string): string {
   return [...text].sort().join('');
 }
 
-/** Returns the Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const letter of from) {

@@ -17,18 +17,16 @@ import {
 /** A healthy daemon responds much faster. */
 const answerTimeoutMs = 3_000;
 
-/** Resolves with `undefined` if no daemon responds in time. */
 export async function askStatus(dataDir: string): Promise<DaemonStatus | undefined> {
   return ask<DaemonStatus>({ dataDir, path: '/status' }, answerTimeoutMs);
 }
 
-/** Requests the secret with which the daemon proves its identity; `undefined` if no daemon responds in time. */
+/** Requests the secret with which the daemon proves its identity. */
 export async function askIdentity(dataDir: string): Promise<string | undefined> {
   const what = { dataDir, path: '/identity' };
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
 }
 
-/** Resolves with `undefined` if no daemon responds in time. */
 export function askReload(
   { dataDir, by, relearns }: { dataDir: string; by: string; relearns: boolean },
   timeoutMs: number,
@@ -45,13 +43,11 @@ export async function askLateRead(dataDir: string, changeId: string): Promise<bo
   return (await ask<LateReadOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
-/** Resolves with `undefined` if no daemon responds in time. */
 export function askDashboardLink({ isViewOnly, hours, ...asking }: AskedLink & { dataDir: string }) {
   const session = { [sessionHeader]: `${hours}${isViewOnly ? ' view' : ''}` };
   return askDashboard<LinkOutcome>(asking, '/dashboard', session);
 }
 
-/** Resolves with `undefined` if no daemon responds in time. */
 export function askDashboardLogout(asking: { dataDir: string; by: string }) {
   return askDashboard<{ sessions: number }>(asking, '/dashboard/logout');
 }
@@ -77,7 +73,7 @@ async function ask<Answer>(what: Asking, timeoutMs: number): Promise<Answer | un
   return answer?.status === 200 ? (JSON.parse(answer.body) as Answer) : undefined;
 }
 
-/** Resolves with `undefined` if no daemon responds in time. */
+/** Resolves with `undefined` if there is no daemon, or if it does not respond in time. */
 async function exchangeWithDaemon({ dataDir, ...what }: Asking, timeoutMs: number) {
   const socketPath = controlPath(dataDir);
   return socketPath === undefined ? undefined : exchange({ ...what, socketPath }, timeoutMs).catch(() => undefined);

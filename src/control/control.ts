@@ -25,11 +25,11 @@ export interface AskedLink {
   /** The actor to record in the audit log. */
   by: string;
   isViewOnly: boolean;
-  /** The session's length. */
+  /** How long the session lasts. */
   hours: number;
 }
 
-/** Session lengths. */
+/** The default and maximum lengths of a session. */
 export const usualHours = 12;
 export const maxHours = 168;
 

@@ -130,7 +130,6 @@ function removeOld(dataDir: string): void {
   if (address !== undefined) removeFolderOf(address);
 }
 
-/** Removes the folder if `pathIn` created it. */
 function removeFolderOf(socket: string): void {
   if (!basename(dirname(socket)).startsWith(folderPrefix)) return;
   try {
@@ -203,7 +202,6 @@ function linkOf(request: IncomingMessage): AskedLink | undefined {
 
 const maxOperatorLength = 200;
 
-/** Returns `undefined` if the percent-encoding of the header is invalid. */
 function operatorOf({ headers }: IncomingMessage): string | undefined {
   try {
     return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, maxOperatorLength);

@@ -23,7 +23,6 @@ interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigra
   portFrom?: string | undefined;
   /** Replaces the usual hint if the port is taken. */
   portHint?: string | undefined;
-  /** Adds routes before the API's server listens. */
   beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
 
@@ -74,7 +73,6 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
 }
 
-/** Loads the metrics library only if metrics are enabled. */
 async function loadMetrics(clock: Clock): Promise<Metrics> {
   const { openMetrics } = await import('../metrics/open-metrics.ts');
   return openMetrics(clock);

@@ -50,7 +50,6 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.fileNow();
   }
 
-  /** True if the latest reload was refused. */
   get isRefused(): boolean {
     return this.#isRefused;
   }

@@ -32,7 +32,6 @@ export interface Standing {
   isCredentialDead: boolean;
   /** The times of the last successful read and write, in epoch milliseconds. */
   platformWorkedAt: { read: number; write: number };
-  /** Resolves with true if the database accepts writes. */
   storeWorks: () => Promise<boolean>;
   isChangeOpen: (changeId: string) => Promise<boolean>;
   /** The names of the webhooks that are failing or disabled. */
@@ -137,11 +136,11 @@ const everyMs = 86_400_000;
 /** Logs problems with the platform. Call `warn` every second. */
 export class PlatformWarnings {
   /**
-   * Keyed by kind of surprise: when it last occurred before it was logged, and until when (on `Clock.monotonic()`) it
-   * is not logged again.
+   * For each kind of surprise, its `lastAt` when it was logged, and the time (on `Clock.monotonic()`) until which it is
+   * not logged again.
    */
   readonly #logged = new Map<string, { lastAt: number; until: number }>();
-  /** The message logged for each unreachable host, keyed by host. */
+  /** The message that was logged for each unreachable host. */
   #unreached = new Map<string, string>();
 
   warn({ current }: LiveContext): void {

@@ -37,7 +37,6 @@ export interface RunOptions {
     log(line: string): void;
     /** True while too many log lines wait for their reader. */
     isLogFull(): boolean;
-    /** The folder with rankd's own files. */
     packageDir: string;
     /** The command that starts rankd on this machine. */
     typedAs: string;
@@ -48,7 +47,6 @@ export interface RunOptions {
   /** Replaces `rankd` in the commands that a log line mentions with the command that starts rankd on this machine. */
   asTyped: (line: string) => string;
   onMigrated: (migration: Migration) => void;
-  /** Called if the store was created. */
   onNew: () => void;
 }
 

@@ -145,8 +145,8 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
 }
 
 /**
- * True if a host has become unreachable since the last successful read. Only a check of the credential then detects
- * that it is reachable again.
+ * True if a host has become unreachable since the last successful read. A check of the credential then detects when it
+ * is reachable again.
  */
 function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
   const { unreached } = platform.reachability();

@@ -8,7 +8,6 @@ import { watchedPlatform } from './watched-platform.ts';
 import { watchedStore } from './watched-store.ts';
 
 export interface Metrics {
-  /** Wraps the application's ports. */
   watch: Instrumentation;
   /** Watches the rest of the daemon, and serves all metrics. */
   serve(

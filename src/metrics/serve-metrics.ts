@@ -8,14 +8,12 @@ import type { Clock } from '../ports/index.ts';
 import type { ForeignProtocols } from '../usecases/daemon-context.ts';
 
 export interface MetricsListener extends AsyncDisposable {
-  /** e.g. `http://127.0.0.1:9265/metrics` */
   url: string;
 }
 
 export interface MetricsOptions {
   host: string;
   port: number;
-  /** The addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
@@ -23,7 +21,7 @@ export interface MetricsOptions {
 }
 
 const section = 'metrics';
-/** More than the Prometheus servers and people with curl ever need. */
+/** More than Prometheus servers and people with curl need. */
 const maxConnections = 20;
 /** Requests within this time share one rendering, because rendering is the slowest part of a response. */
 const renderingLifeMs = 1_000;
