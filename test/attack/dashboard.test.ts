@@ -257,7 +257,7 @@ describe('queries', () => {
   });
 });
 
-describe('too much at once', () => {
+describe('under load,', () => {
   test('a session that reads too often gets 429', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
@@ -271,7 +271,7 @@ describe('too much at once', () => {
     expect(await visitor.read('/api/session')).toMatchObject({ v: 1 });
   });
 
-  test('the eleventh stream gets 503, and a stream that ends frees a place', async () => {
+  test('the eleventh stream gets 503, and a stream that ends makes room for another', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     const streams = await Promise.all(Array.from({ length: 10 }, () => visitor.listen()));
@@ -304,7 +304,7 @@ describe('too much at once', () => {
     expect(stream.status).toBe(200);
   });
 
-  test('half a request blocks no other caller', async () => {
+  test('an unfinished request blocks no other caller', async () => {
     const { hostname, port } = new URL(operator.origin);
     const socket = connect(Number(port), hostname);
     socket.write('POST /api/login HTTP/1.1\r\nHost: ');

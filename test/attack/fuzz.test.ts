@@ -66,8 +66,8 @@ async function expectUnharmed(): Promise<void> {
   expect((await app.verify(key)).status).toBe(200);
 }
 
-describe('every answer is JSON with a request id, and never a 5xx', () => {
-  test('well-formed HTTP with hostile methods, addresses, headers and bodies', { timeout }, async () => {
+describe('every response is JSON with a request id, and never a 5xx,', () => {
+  test('to well-formed HTTP with hostile methods, addresses, headers and bodies', { timeout }, async () => {
     const request = fc.record({
       method: anyMethod,
       target: anyTarget,
@@ -82,7 +82,7 @@ describe('every answer is JSON with a request id, and never a 5xx', () => {
     await expectUnharmed();
   });
 
-  test('bytes that are almost HTTP', { timeout }, async () => {
+  test('to bytes that are almost HTTP', { timeout }, async () => {
     const bytes = fc
       .tuple(anyTarget, anyHeaders(key), anyBody, anyEdits())
       .map(([target, headers, body, edit]) => edit(requestBytes(target, headers, body)));

@@ -62,7 +62,7 @@ test('a request is one log line, whatever it contains', async () => {
   }
 });
 
-test.each([true, false])('logged text cannot forge a log line, readable: %s', (readable) => {
+test.each([true, false])('logged text cannot forge a log line (in the readable format: %s)', (readable) => {
   const lines: string[] = [];
   const log = createLog({ level: 'info', readable: readable && plain, write: (line) => void lines.push(line) });
   for (const text of texts) log.warn({ what: text, deep: { text } }, text);

@@ -39,7 +39,7 @@ describe.concurrent('slow senders get 408 within seconds, and delay no other cal
   });
 });
 
-test('callers that never read their answers do not delay others', { timeout }, async () => {
+test('callers that never read their responses do not delay others', { timeout }, async () => {
   const request = `${head()}Content-Length: ${body.length}\r\n\r\n${body}`;
   const deaf = Array.from({ length: 20 }, () => connectTo(app.url).pause());
   for (const socket of deaf) socket.write(request.repeat(200));

@@ -30,7 +30,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
   });
 
   describe('login', () => {
-    test('the link logs in and disappears from the address at once; scripts cannot read its cookie', async () => {
+    test('a link logs in and disappears from the address at once, and scripts cannot read the cookie', async () => {
       await using visitor = await scene.visitor();
       const link = await scene.link();
       await visitor.page.goto(link);
@@ -124,7 +124,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       expect((await scene.home.json<{ key: { pausedAt: unknown } }>('key', 'show', 'game')).key.pausedAt).toBeNull();
     });
 
-    test('a request under a host name that an attacker points to this machine is refused', async () => {
+    test('cannot reach the page under a host name that an attacker points to this machine', async () => {
       const page = await ann.context.newPage();
       const answer = await page.goto(`http://rebound.localhost:${new URL(scene.origin).port}/`);
       expect(answer?.status()).toBe(421);
@@ -173,7 +173,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
   });
 
   describe('a search', () => {
-    test('has its own address, finds changes, and reports if nothing matches', async () => {
+    test('has a separate address, finds changes, and reports if nothing matches', async () => {
       await ann.go('changes?user=1002&state=applied');
       await expect.poll(() => ann.page.locator('tbody tr.record').count()).toBe(1);
       await ann.page.getByLabel('Member').fill('Nobody');
@@ -182,7 +182,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       expect(new URL(ann.page.url()).hash).toBe('#/changes?user=Nobody&state=applied');
     });
 
-    test('an invalid date is reported next to its field, and the typed text stays', async () => {
+    test('reports an invalid date next to its field, and preserves the typed text', async () => {
       await ann.go('changes');
       await ann.page.getByLabel('Since').fill('yesterday');
       await ann.page.keyboard.press('Enter');
@@ -267,7 +267,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     ['light', 360],
     ['light', 3840],
   ] as const)(
-    'each view in %s, %s px wide: no errors, no foreign requests, no accessibility problems, nothing cut off',
+    'each view in %s, %s px wide, has no errors, no foreign requests, no accessibility problems, and nothing cut off',
     async (colorScheme, width) => {
       await using visitor = await scene.operator({ colorScheme, viewport: { width, height: 800 } });
       for (const view of views) {

@@ -140,7 +140,7 @@ test.each(examples)('%s names files, volumes, secrets and variables that exist',
   }
 });
 
-test('the example with PostgreSQL has three daemons with separate data directories, one database that they can reach, and readiness checks', () => {
+test('the example with PostgreSQL has three daemons with separate data directories, one reachable database, and readiness checks', () => {
   const compose = composeOf('config/compose.postgres.example.yaml');
   const daemons = daemonsOf(compose);
   expect(daemons).toHaveLength(3);

@@ -90,7 +90,7 @@ test('README has at most 130 lines', () => {
   expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(130);
 });
 
-test("the project's own check is the command that README names", () => {
+test('README begins with the command that starts rankd, and names the check that CI runs', () => {
   expect(blocksOf('README.md', 'sh')[0]?.trim()).toBe('npm ci && npx rankd serve');
   expect(pagesToType.check()).toEqual([read('.ci/run').trim().split('\n').at(-1)]);
 });

@@ -12,6 +12,9 @@ const comments: Array<[place: string, source: string, found: string[]]> = [
   ['with a longer word', '// Sockets, whose peer is gone.\n/* Whole numbers. */', []],
 ];
 
-test.each(comments)('a comment %s may not begin with What, Who, Whoever, So or That', (_place, source, found) => {
-  expect(unplainComments(source)).toEqual(found);
-});
+test.each(comments)(
+  'a comment %s is rejected only if it begins with What, Who, Whoever, So or That',
+  (_place, source, found) => {
+    expect(unplainComments(source)).toEqual(found);
+  },
+);

@@ -15,7 +15,7 @@ test.each(promises)('rankd promises: $promise A test shows it', ({ file, name })
   expect(read(file)).toContain(`'${name}'`);
 });
 
-test('rankd promises something about every state of a change', () => {
+test('docs/promises.md has a promise about every state of a change', () => {
   const states = [...page.matchAll(/ is [`*](\w+)[`*]/g)].map(([, state]) => state);
   expect(states).toEqual(['pending', 'applied', 'refused', 'failed', 'unknown', 'reconciled']);
 });

@@ -18,7 +18,7 @@ const rows = [...page.matchAll(/^\| against \|.*\n\|.*\n((?:\|.*\n)+)/gm)].flatM
     .map((line) => line.slice(1, -1).split('|')),
 );
 
-test('SECURITY.md begins with assets and trust boundaries, and goes boundary by boundary', () => {
+test('SECURITY.md begins with assets and trust boundaries, and has a section for each boundary', () => {
   const titles = [...page.matchAll(/^##+ (.*)$/gm)].map(([, title]) => title);
   expect(titles.slice(0, 2)).toEqual(['What rankd protects', 'Who is trusted with what']);
   expect(page).toContain('```mermaid');
@@ -28,7 +28,7 @@ test('SECURITY.md begins with assets and trust boundaries, and goes boundary by 
 });
 
 test.each(rows.map(([against = '', , tests = '']) => ({ against: against.trim(), tests: tests.split(', ') })))(
-  'SECURITY names tests that there are against $against',
+  'SECURITY.md names existing tests against $against',
   ({ tests }) => {
     const files = tests.map((name) => name.replaceAll('`', '').trim());
     const missing = files.filter((file) => !file.startsWith('test/') || !existsSync(new URL(file, root)));
@@ -38,7 +38,7 @@ test.each(rows.map(([against = '', , tests = '']) => ({ against: against.trim(),
 
 const named = [...page.matchAll(/`(test\/[\w/.-]+)`: \*(.+?)\*/g)].map(([, file = '', name = '']) => ({ file, name }));
 
-test('SECURITY names the test that runs each cell of its table of routes and rules', () => {
+test('SECURITY.md names the test that runs each cell of its table of routes and rules', () => {
   expect(named).not.toEqual([]);
   for (const { file, name } of named) expect(readFileSync(new URL(file, root), 'utf8')).toContain(`'${name}`);
   expect(

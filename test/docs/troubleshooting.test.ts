@@ -14,7 +14,7 @@ const rows = [...page.matchAll(new RegExp(`^\\| (${code}(?:, ${code})*) \\| (.+)
   }),
 );
 
-test('docs/troubleshooting.md has each code that a game or an operator can get, once, and no other', () => {
+test('docs/troubleshooting.md has each code that a game or an operator can get exactly once, and no other', () => {
   const inTheModule = /(?:resultOf|problemBetween)\(\s*"(\w+)"|\tcode = "(\w+)"/g;
   const ofTheModule = [...read('src/game/Rankd/init.luau').matchAll(inTheModule)].map(
     ([, name, other]) => name ?? other,
@@ -38,7 +38,7 @@ test.each(quoted)('the messages of $codes are those in the code', ({ cells: [sen
   expect(pieces.filter((piece) => piece.length > 8 && !said.includes(piece))).toEqual([]);
 });
 
-test('docs/troubleshooting.md has each cause of a failed connection, with its words', () => {
+test('docs/troubleshooting.md has each cause of a failed connection, with its message', () => {
   const [, section = ''] = page.split("\n## A server can't be reached\n");
   const causes = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| ([^`|]+) \| (`[^|]+) \| .+ \|$/gm)];
   const named = causes.flatMap(([, , names = '']) => names.replaceAll('`', '').split(', '));

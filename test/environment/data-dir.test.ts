@@ -76,7 +76,7 @@ const unusable: BadDirectory[] = [
     says: ['check that DIR/rankd.db is a file'],
   },
   {
-    name: 'a rankd.db that is no database',
+    name: 'a rankd.db that is not a database',
     make: (path) => withDatabase(path, randomBytes(5_000)),
     code: 78,
     says: ['DIR/rankd.db is not a rankd database', 'move it out of DIR'],
@@ -102,7 +102,7 @@ const unusable: BadDirectory[] = [
   ...(existsSync('/proc/self')
     ? [
         {
-          name: 'a path where the system makes no directories',
+          name: 'a path where the system creates no directories',
           make: () => '/proc/rankd/data',
           code: 69,
           says: ['rankd cannot create a folder at DIR', 'with --data-dir or RANKD_DATA_'],
@@ -111,18 +111,21 @@ const unusable: BadDirectory[] = [
     : []),
 ];
 
-test.concurrent.each(unusable)('$name: exit code $code, two lines, and no changes', async (bad) => {
-  const path = home.path(bad.name.replaceAll(' ', '-'));
-  const dataDir = bad.make(path) ?? path;
-  const before = contentOf(dataDir);
-  for (const command of commands) {
-    const { code, stdout, stderr } = await home.here(command, { dataDir });
-    expect({ code, stdout }).toEqual({ code: bad.code, stdout: '' });
-    expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
-    for (const part of bad.says) expect(stderr).toContain(part.replaceAll('DIR', dataDir));
-  }
-  expect(contentOf(dataDir)).toEqual(before);
-});
+test.concurrent.each(unusable)(
+  '$name is not changed, and is reported in two lines with exit code $code',
+  async (bad) => {
+    const path = home.path(bad.name.replaceAll(' ', '-'));
+    const dataDir = bad.make(path) ?? path;
+    const before = contentOf(dataDir);
+    for (const command of commands) {
+      const { code, stdout, stderr } = await home.here(command, { dataDir });
+      expect({ code, stdout }).toEqual({ code: bad.code, stdout: '' });
+      expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
+      for (const part of bad.says) expect(stderr).toContain(part.replaceAll('DIR', dataDir));
+    }
+    expect(contentOf(dataDir)).toEqual(before);
+  },
+);
 
 const forbidden: Array<{ name: string; forbid: (dataDir: string) => string; names: string }> = [
   { name: 'an empty directory', forbid: (dataDir) => emptied(dataDir), names: 'DIR' },
@@ -132,20 +135,23 @@ const forbidden: Array<{ name: string; forbid: (dataDir: string) => string; name
   { name: 'a closed database', forbid: (dataDir) => inside(dataDir, 'rankd.db', 0), names: 'DIR/rankd.db' },
 ];
 
-test.concurrent.each(forbidden)('$name that is not writable: exit code 77, the reason and the fix', async (one) => {
-  const path = home.path(`forbidden-${one.name.replaceAll(' ', '-')}`);
-  withDatabase(path, usedDatabase);
-  const dataDir = one.forbid(path);
-  for (const command of commands) {
-    const { code, stdout, stderr } = await runUnprivileged(command, dataDir);
-    expect({ code, stdout, stderr }).toMatchObject({ code: 77, stdout: '' });
-    expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
-    const named = one.names.replace('DIR', dataDir);
-    expect(stderr).toContain(`not allowed to write to ${named}.`);
-    expect(stderr).toContain('--data-dir');
-  }
-  chmodSync(path, 0o700);
-});
+test.concurrent.each(forbidden)(
+  '$name that is not writable causes exit code 77, with the reason and the fix',
+  async (one) => {
+    const path = home.path(`forbidden-${one.name.replaceAll(' ', '-')}`);
+    withDatabase(path, usedDatabase);
+    const dataDir = one.forbid(path);
+    for (const command of commands) {
+      const { code, stdout, stderr } = await runUnprivileged(command, dataDir);
+      expect({ code, stdout, stderr }).toMatchObject({ code: 77, stdout: '' });
+      expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
+      const named = one.names.replace('DIR', dataDir);
+      expect(stderr).toContain(`not allowed to write to ${named}.`);
+      expect(stderr).toContain('--data-dir');
+    }
+    chmodSync(path, 0o700);
+  },
+);
 
 test.concurrent('status, health and reload report an unreadable directory, instead of a missing daemon', async () => {
   const dataDir = home.path('closed');
@@ -168,7 +174,7 @@ try: run the command as its owner: sudo -u root rankd …
   });
 });
 
-test.runIf(process.getuid?.() === 0)('doctor prints the command that returns a file of another user', async () => {
+test.runIf(process.getuid?.() === 0)('doctor prints the command that takes back a file of another user', async () => {
   const dataDir = home.path('with-a-file-of-another-user');
   withDatabase(dataDir, usedDatabase);
   const file = join(dataDir, 'rankd.db');

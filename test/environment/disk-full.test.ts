@@ -44,7 +44,7 @@ test('on a full disk, rankd sends nothing to the platform and is not ready, but 
   expect(roblox.violations()).toEqual([]);
 });
 
-test('a disk that fills up between the write and its outcome: 504, and the change is reconciled once there is space', async () => {
+test('if the disk fills up between a write and its outcome, a game gets 504, and the change is reconciled once there is space', async () => {
   const { roblox } = world;
   roblox.faults.add({ operation: 'unassign', kind: 'slow', when: 'after', delayMs: 200 });
   const asked = rank();

@@ -53,14 +53,17 @@ test.each<[line: string, code: number, says: RegExp, place?: Place]>([
     { dataDir: '@with-socket' },
   ],
   ['serve --port 0', 69, /^error: rankd can't open its database/m, { dataDir: '@with-lock' }],
-])('%s', async (line, code, says, { dataDir = '@none', ...env } = {}) => {
-  const named = (text: string) => text.replaceAll('@', `${at('')}/`);
-  const variables = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, named(value)]));
-  const { stderr, ...result } = await runUnprivileged(line.split(' ').map(named), named(dataDir), variables);
-  const expected = new RegExp(named(says.source), says.flags);
-  expect({ code: result.code, stderr }).toEqual({ code, stderr: expect.stringMatching(expected) });
-  expect(stderr.match(/^(error|try):/gm)).toEqual(['error:', 'try:']);
-});
+])(
+  'rankd %s reports a problem with a file in two lines',
+  async (line, code, says, { dataDir = '@none', ...env } = {}) => {
+    const named = (text: string) => text.replaceAll('@', `${at('')}/`);
+    const variables = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, named(value)]));
+    const { stderr, ...result } = await runUnprivileged(line.split(' ').map(named), named(dataDir), variables);
+    const expected = new RegExp(named(says.source), says.flags);
+    expect({ code: result.code, stderr }).toEqual({ code, stderr: expect.stringMatching(expected) });
+    expect(stderr.match(/^(error|try):/gm)).toEqual(['error:', 'try:']);
+  },
+);
 
 test('a file can be created in a folder that can be neither read nor synced', async () => {
   expect(await runUnprivileged(['key', 'create', 'game'], at('data'))).toMatchObject({ code: 0 });
@@ -106,7 +109,7 @@ test.runIf(process.getuid?.() === 0).each([
   ['fails', 0o755, '', cannotClose],
   ['has no effect on a directory that others can write to', 0o777, withoutEffect, cannotClose],
   ['has no effect on a directory that others can read', 0o755, withoutEffect, { isClosed: false }],
-])('a data directory is reported in one sentence, with what to do, if a change of its mode %s', async (...row) => {
+])('a data directory is refused with a hint, or used as not closed, if changing its mode %s', async (...row) => {
   const [, mode, before, expected] = row;
   const dir = at('foreign');
   mkdirSync(dir, { recursive: true });

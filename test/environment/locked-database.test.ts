@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const changeRank = (rankeeId: number) => daemon.rank(secret, { rankeeId });
 
-test('locked for a long time: only changes have to wait, and service resumes afterwards', async () => {
+test('while another process locks the database for long, only changes wait, and service resumes afterwards', async () => {
   other.exec('BEGIN EXCLUSIVE');
   const asked = [1001, 1002, 1003, 1004].map(changeRank);
   let isOneAnswered = false;
@@ -51,7 +51,7 @@ test('locked for a long time: only changes have to wait, and service resumes aft
   expect(changes).toMatchObject([{ rankeeId: 1001, state: 'applied' }]);
 });
 
-test('locked briefly: the daemon and commands wait until it is free', async () => {
+test('while another process locks the database briefly, the daemon and commands wait until it is free', async () => {
   other.exec('BEGIN IMMEDIATE');
   const asked = [1001, 1003].map(changeRank);
   const made = home.run(['key', 'create', 'beside']);

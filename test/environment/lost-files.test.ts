@@ -78,7 +78,7 @@ test('a stopping daemon that has lost its files removes nothing that was written
 test.each([
   ['removed', (lock: string) => rmSync(lock)],
   ['moved away', (lock: string) => renameSync(lock, `${lock}.old`)],
-])('where the lock of a daemon is %s, it stops working before a second one starts', async (_, harm) => {
+])('a daemon whose lock file is %s stops working before a second one starts', async (_, harm) => {
   await using at = await busyDaemon();
   harm(join(at.home.dataDir, 'daemon.lock'));
   expect((await at.daemon.rank(at.secret, { newRankId: 10 })).status).toBe(503);

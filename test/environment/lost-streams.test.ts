@@ -25,7 +25,7 @@ test('a daemon without readers of its log and output continues to serve, and sto
 });
 
 test.each([
-  ['no reader from the start', '2>&1 | true'],
+  ['have no reader from the start', '2>&1 | true'],
   ['are closed', '<&- >&- 2>&-'],
   ['lead to a full device', '>/dev/full 2>/dev/full'],
 ])('a daemon serves although its output and log %s', async (_name, where) => {
@@ -44,7 +44,7 @@ test.each([
 describe('a daemon whose log reader has stopped', () => {
   const maxBytes = 1_400_000; // 1 MB in the daemon, plus the buffers of the pipe and of this process
 
-  test('continues to serve, buffers at most 1 MB of it, and reports how many lines were dropped', async () => {
+  test('continues to serve, buffers at most 1 MB of its log, and reports how many lines were dropped', async () => {
     await using daemon = await daemonWithPausedLog();
     await fillLog(daemon.url, 5_000);
     const read = text(daemon.stderr);
@@ -93,7 +93,7 @@ test('a result that cannot be written is an error of two lines; an unread error 
   expect(await once(unread, 'exit')).toEqual([3, null]);
 });
 
-test('a secret that cannot be written is reported with the command that revokes or rotates its key', async () => {
+test('a secret that cannot be written is reported with the commands that rotate or revoke its key', async () => {
   for (const command of ['key create lost', 'key rotate lost --json']) {
     const lost = shell(`"$@" ${command} >/dev/full`);
     const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);

@@ -37,7 +37,7 @@ test.concurrent('a change by a command first reconciles an earlier open change, 
   expect(changes.map(({ state }) => state)).toEqual(['applied', 'failed']);
 });
 
-test.concurrent('Ctrl-C during a change by a command: the change is completed and reported; a second Ctrl-C exits at once with 130', async ({
+test.concurrent('after Ctrl-C, a command completes and reports its change; after a second Ctrl-C, it exits at once with 130', async ({
   expect,
 }) => {
   await using world = await openCloudHome();

@@ -50,7 +50,7 @@ const reading = [
   'store copy --from "$OLDPWD" --to new',
 ];
 
-test('a data directory on a read-only file system can be read, backed up and copied; writing commands are refused with the same message', async () => {
+test('on a read-only file system, data can be read, backed up and copied, and commands that write all get the same message', async () => {
   const home = await madeHome();
   const mounted = join(home.folder, 'mounted');
   const lines = reading.map((line) => line.replace('"$OLDPWD"', mounted));
@@ -73,7 +73,7 @@ try: mount it read-write, or copy DIR to a writable disk and choose the copy wit
   expect((await home.here(['key', 'list', '-q'], { dataDir: home.path('new') })).stdout).toContain('rescued');
 });
 
-test('data that is only in the write-ahead log is read, too', async () => {
+test('on a read-only file system, data that is only in the write-ahead log is also read', async () => {
   const home = await madeHome();
   const open = new Database(join(home.dataDir, 'rankd.db'));
   onTestFinished(() => void open.close());

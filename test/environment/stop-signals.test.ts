@@ -12,7 +12,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 const { trainee } = sampleUsers;
 
-test('SIGTERM while the platform is slow: the change is finished, answered and recorded, and the daemon exits with 0', async () => {
+test('on SIGTERM while the platform is slow, the change is finished, answered and recorded, and the daemon exits with 0', async () => {
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 700 });
@@ -24,7 +24,7 @@ test('SIGTERM while the platform is slow: the change is finished, answered and r
   expect(await world.latestChange()).toMatchObject({ state: 'applied' });
 });
 
-test('SIGTERM after a reload that shortened the deadline: a change that began under the longer one is finished and answered', async () => {
+test('on SIGTERM after a reload that shortened the deadline, a change that began under the longer one is finished and answered', async () => {
   const { home, roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 4_000 });

@@ -69,7 +69,7 @@ const stops = [
   { begin: { operation: 'unassign', skip: 1 }, back: { operation: 'unassign' } },
 ] as const;
 
-test('a daemon that is killed at each write of a suspension or its end loses none, and gives no role twice', async () => {
+test('a daemon that is killed at each write of a suspension or its end loses no suspension and gives no role twice', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit } }\n');

@@ -7,7 +7,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee, officer, captain } = sampleRoles;
 
-test('an undo on Open Cloud that was stopped with Ctrl-C continues exactly, without unnecessary calls', async () => {
+test('an undo on Open Cloud that was stopped with Ctrl-C continues where it stopped, without unnecessary calls', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');

@@ -50,8 +50,8 @@ async function statesAfter(ms: number, { app }: TestApp): Promise<string[]> {
 describe.each([
   ['forward', hourMs],
   ['back', -hourMs],
-])('the clock is set an hour %s', (_way, jumpMs) => {
-  test('during a change: it is answered and stored once, and the next one begins at once', async () => {
+])('if the clock is set an hour %s', (_way, jumpMs) => {
+  test('during a change, the change is answered and stored once, and the next one begins at once', async () => {
     const { platform, begun, release } = holdWrites();
     const app = await start({ platform });
     const key = await app.createKey();
@@ -66,7 +66,7 @@ describe.each([
     expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }, { state: 'applied' }]);
   });
 
-  test('while an outcome is unknown: it is reconciled as soon as the platform responds', async () => {
+  test('while an outcome is unknown, the change is reconciled as soon as the platform responds', async () => {
     let isDown = false;
     const down = () => new RankdError('platform_unavailable', 'The platform is down.');
     const app = await start({
@@ -93,7 +93,7 @@ describe.each([
     await expect.poll(() => statesAfter(1_000, app)).toEqual(['applied']);
   });
 
-  test('after a command was killed in the middle of a change: it is still reconciled', async () => {
+  test('after a command was killed in the middle of a change, the change is still reconciled', async () => {
     const app = await start();
     const roles = { rolesBefore: [trainee], rolesAfter: [officer] };
     const { keyId: _none, ...byGame } = newChange({ rankeeId: 1001, ...roles, requestedAt: clock.now() });
@@ -105,7 +105,7 @@ describe.each([
     await expect.poll(() => statesAfter(1_000, app)).not.toContain('pending');
   });
 
-  test('while an answer is stored for its idempotency key: a repeat gets it again, and no change is made twice', async () => {
+  test('while a response is stored for its idempotency key, a repeat gets it again, and no change is made twice', async () => {
     let writes = 0;
     const app = await start({
       platform: (group) =>
@@ -126,7 +126,7 @@ describe.each([
     expect((await app.rank(key, { newRankId: 10 }, once)).status).toBe(422);
   });
 
-  test('between two changes of a member: a read that lags behind the first is ignored', async () => {
+  test('between two changes of a member, a read that lags behind the first is ignored', async () => {
     const lagMs = 6_750;
     let shown: { roleIds: number[]; until: number } | undefined;
     const app = await start({
@@ -152,7 +152,7 @@ describe.each([
     expect(back).toMatchObject({ status: 200, json: { message: expect.stringContaining('is now Trainee') } });
   });
 
-  test('while a cooldown runs: no caller waits an hour for it', async () => {
+  test('during a cooldown, no caller waits an hour for its end', async () => {
     const app = await start({ config: { policy: { cooldowns: [{ from: 0, forMs: 60_000 }] } } });
     const key = await app.createKey();
     expect((await app.rank(key)).status).toBe(200);
@@ -162,7 +162,7 @@ describe.each([
     expect((await app.rank(key, { newRankId: 10 })).status).toBe(200);
   });
 
-  test('between two changes of a member: the cooldown of the second one applies', async () => {
+  test('between two changes of a member, the cooldown of the second one still applies', async () => {
     const app = await start({ config: { policy: { cooldowns: [{ from: 0, forMs: 60_000 }] } } });
     const key = await app.createKey();
     const rank = async (newRankId: number) => (await app.rank(key, { newRankId })).status;
@@ -175,7 +175,7 @@ describe.each([
     expect(await rank(20)).toBe(200);
   });
 
-  test('while requests are counted and timed: limits and deadlines use durations', async () => {
+  test('while requests are counted and timed, limits and deadlines use durations', async () => {
     const app = await start({ config: { limits: { verifyPerMinute: 2 } } });
     const key = await app.createKey();
     const verify = () => app.verify(key);
@@ -189,7 +189,7 @@ describe.each([
   });
 });
 
-test('a key follows its expiry by the wall clock, and loses nothing when the clock is corrected', async () => {
+test('a key expires by the wall clock, and is accepted again once the clock is corrected', async () => {
   const app = await start();
   const key = await app.createKey({ expiresAt: clock.now() + hourMs / 2 });
   const verify = async () => (await app.verify(key)).status;

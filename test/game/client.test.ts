@@ -140,7 +140,7 @@ again.add('too_many_requests').add('idempotency_in_progress');
 /** Codes after which the outcome is unknown. */
 const open = new Set(['internal', 'outcome_unknown', 'idempotency_in_progress']);
 
-describe('a failure is returned as a Result with a sentence', () => {
+describe('a failure is returned as a Result with a sentence:', () => {
   test.each(publicCodes)('the refusal %s', async (code) => {
     await using scene = await openScene({ serve: () => refused(statuses[code], code) });
     expect(await scene.run(promoteAnn)).toMatchObject({
@@ -309,7 +309,7 @@ describe('a failure is returned as a Result with a sentence', () => {
   });
 });
 
-describe('invalid arguments are returned as a Result', () => {
+describe('invalid arguments are returned as a Result:', () => {
   test('a value that is not a function is never called, and blocks nothing', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const results = await scene.run<Result[]>(`
@@ -386,7 +386,7 @@ describe('invalid arguments are returned as a Result', () => {
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('a test player of Studio has no account', async () => {
+  test('a Studio test player is reported as an unknown user', async () => {
     await using scene = await openScene({
       serve: (request) => applied(request),
       players: [{ id: -1, name: 'Player1' }],
@@ -433,21 +433,24 @@ test.each([
   ['that is not Luau', 'return { url = '],
   ['that raises', 'error("a mistake of the owner")'],
   ['that does not return a table', 'return 5'],
-])('a Config module %s: each call reports it, unless a script gives the address', async (_, config) => {
-  await using scene = await openScene({
-    serve: (request) => applied(request),
-    scripts: [rankdModule, { class: 'ModuleScript', path: [...rankdModule.path, 'Config'], source: config }],
-  });
-  expect(await scene.run('return Rankd.new():promote({ rankee = 1001 })')).toMatchObject({
-    ...{ ok: false, isKnown: true, code: 'invalid_argument', message: expect.stringContaining('Config') },
-  });
-  expect(await scene.run('return rankd:promote({ rankee = 1001 })')).toMatchObject({ ok: true });
-});
+])(
+  'is not needed from a Config module %s if a script gives it; otherwise, each call reports the module',
+  async (_, config) => {
+    await using scene = await openScene({
+      serve: (request) => applied(request),
+      scripts: [rankdModule, { class: 'ModuleScript', path: [...rankdModule.path, 'Config'], source: config }],
+    });
+    expect(await scene.run('return Rankd.new():promote({ rankee = 1001 })')).toMatchObject({
+      ...{ ok: false, isKnown: true, code: 'invalid_argument', message: expect.stringContaining('Config') },
+    });
+    expect(await scene.run('return rankd:promote({ rankee = 1001 })')).toMatchObject({ ok: true });
+  },
+);
 
 test.each([
   ['ServerScriptService', {}],
   ['ServerStorage', { RankdConfig: 'ServerStorage/RankdConfig' }],
-])('a package finds its Config next to it: RankdConfig in %s', async (place, tags) => {
+])('is found by a package in the RankdConfig in %s', async (place, tags) => {
   await using scene = await openScene({
     serve: (request) => applied(request),
     tags,
@@ -505,7 +508,7 @@ describe('names', () => {
     );
   });
 
-  test('of players in this server need no look-up', async () => {
+  test('of players in this server need no lookup', async () => {
     await using scene = await openScene({ serve: (request) => applied(request), users: {} });
     expect(await scene.run('return rankd:promote({ rankee = "ann" })')).toMatchObject({ ok: true, rankeeId: 1001 });
   });
@@ -592,7 +595,7 @@ describe('the queue', () => {
     expect(scene.game.requests[1]?.at).toBeGreaterThanOrEqual(30);
   });
 
-  test('accepts 200 single calls and refuses the next one at once; many waits for room', async () => {
+  test('accepts 200 single calls and refuses the next one at once, while `many` waits for room', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const [single, all] = await scene.run<[Result[], Result[]]>(`
       local results = {}
@@ -713,7 +716,7 @@ describe('the queue', () => {
     });
   });
 
-  test('never delays the end of the server by more than 25 seconds', async () => {
+  test('never delays the shutdown of the server by more than 25 seconds', async () => {
     await using scene = await openScene({ serve: () => new Promise<GameAnswer>(() => undefined) });
     void scene.game.run(
       `local Rankd = require(game:GetService("ServerScriptService").Rankd)
@@ -898,7 +901,7 @@ describe('clients with the same address and key', () => {
     expect(isOne).toBe(true);
   });
 
-  test('an unknown option is reported', async () => {
+  test('report an unknown option', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     await scene.run('return Rankd.new({ uri = "https://rankd.example.com" }) ~= nil');
     expect(scene.game.output).toEqual([expect.stringContaining('no option uri')]);

@@ -211,7 +211,7 @@ describe.each(names)('a script for %s, pointed at rankd by its address and key',
     expect(await app.heldBy(1001)).toEqual(before);
   });
 
-  test('is told to wait after too many requests', async () => {
+  test('gets the time to wait after too many requests', async () => {
     await using busy = await openWith({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     await play(busy, client, { operation: 'promote' });
     expect(await play(busy, client, { operation: 'promote' })).toMatchObject({
@@ -231,7 +231,7 @@ describe.each(names)('a script for %s, pointed at rankd by its address and key',
   });
 });
 
-describe('over plain HTTP', () => {
+describe('over plain HTTP,', () => {
   const post = async (path: string, { body, headers }: { body?: unknown; headers?: Record<string, string> }) => {
     const sent = { method: 'POST', headers: { 'roblox-id': String(place), ...headers }, body: JSON.stringify(body) };
     const response = await fetch(app.url + path, sent);

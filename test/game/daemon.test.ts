@@ -96,7 +96,7 @@ test('a change with `once` is made once, whichever game server requests it and w
     expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
   }));
 
-test('the refusal of a change with `once` is repeated even after its cause is gone; a different text is a different change', () =>
+test('a refusal with `once` is repeated even after its cause is gone; a different `once` is a different change', () =>
   withDaemon(basicAdmin, async (scene, { fake, clock }) => {
     const ask = (once: string) =>
       scene.run<string>(
@@ -159,7 +159,7 @@ test('suspend takes a rank away and unsuspend gives it back early; a key without
     expect(held()).toEqual([trainee]);
   }));
 
-test('a response is lost after the change: one write on Roblox, and the caller gets success', () =>
+test('if the response is lost after the change, Roblox gets one write, and the caller gets success', () =>
   withDaemon(
     basicAdmin,
     async (scene, { fake }) => {
@@ -171,7 +171,7 @@ test('a response is lost after the change: one write on Roblox, and the caller g
     { losesFirst: true },
   ));
 
-test('the daemon is killed between the change and the response: one write on Roblox, and the caller gets success', async () => {
+test('if the daemon is killed between the change and the response, Roblox gets one write, and the caller gets success', async () => {
   await using system = await openCloudHome();
   const { roblox, secret } = system;
   let daemon = await system.startDaemon();

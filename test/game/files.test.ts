@@ -192,7 +192,7 @@ test('the names and sources in a model survive XML unchanged', () => {
   ]);
 });
 
-test('existing files are left unchanged, or renamed with .old if overwriting is requested', async () => {
+test('existing files are left unchanged, or renamed to .old with --force', async () => {
   const home = newHome();
   writeFileSync(home.path('Rankd.rbxmx'), 'mine');
   const refused = await home.here(['game', 'write', '--url', url]);
@@ -256,7 +256,7 @@ test('game list names every model and its place in the game', async () => {
   expect(models.map(({ place }) => place).join()).not.toContain('docs/in-game.md');
 });
 
-test('the projects for Rojo, Wally and pesde list every module except Config, no other file, and the package’s version', () => {
+test('the projects for Rojo, Wally and pesde list every module except Config, no other file, and the version of the package', () => {
   expect(JSON.parse(read('default.project.json'))).toEqual({ name: 'Rankd', tree: { $path: 'Rankd' } });
   const fieldsOf = (file: string) =>
     Object.fromEntries(

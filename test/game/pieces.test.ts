@@ -75,7 +75,7 @@ describe('rank-on-join', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test.each(['/v2/member', '/v2/rank'])('a player who joins again is retried if %s was refused', async (path) => {
+  test.each(['/v2/member', '/v2/rank'])('retries a player who joins again if %s was refused', async (path) => {
     let isRefused = true;
     const refusal = refused(403, 'place_not_whitelisted');
     await using scene = await open('rank-on-join', [], {
@@ -141,7 +141,7 @@ describe('gamepass-rank', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('a purchase that only the player’s device reports gives no rank', async () => {
+  test('gives no rank for a purchase that only the player’s device reports', async () => {
     await using scene = await open('gamepass-rank', settings, { players: [{ id: 1001, name: 'Ann' }] });
     await pass(scene, 2);
     await finish(scene, 11, true);
@@ -150,7 +150,7 @@ describe('gamepass-rank', () => {
     expect(scene.game.output).toEqual([expect.stringContaining('does not confirm that Ann bought 11')]);
   });
 
-  test('a failing shop is reported, and stops nothing', async () => {
+  test('reports that the marketplace fails, and gives no rank', async () => {
     await using scene = await open('gamepass-rank', settings, {
       isMarketplaceDown: true,
       players: [{ id: 1001, name: 'Ann' }],
@@ -202,7 +202,7 @@ describe('points-rank', () => {
     expect(ranks(scene)).toEqual([[1001, 20, true]]);
   });
 
-  test('a player who leaves still gets the rank that was reached', async () => {
+  test('gives a player who leaves the rank that was reached', async () => {
     await using scene = await open('points-rank', [], { players: [{ id: 1001, name: 'Ann' }] });
     await scene.game.run(`${setPoints(100)} return true`);
     await pass(scene, 1);
@@ -215,7 +215,7 @@ describe('points-rank', () => {
     ]);
   });
 
-  test('a refusal is reported, and the next change of the points retries, a minute later at the earliest', async () => {
+  test('reports a refusal, and retries when the points change, a minute later at the earliest', async () => {
     let count = 0;
     await using scene = await open('points-rank', [], {
       players: [{ id: 1001, name: 'Ann' }],
@@ -234,7 +234,7 @@ describe('points-rank', () => {
     expect(count).toBe(2);
   });
 
-  test('a refused change is not requested again and again', async () => {
+  test('does not repeat a refused change until the points change', async () => {
     await using scene = await open('points-rank', [], {
       players: [{ id: 1001, name: 'Ann' }],
       answer: () => refused(404, 'member_not_found'),
@@ -249,7 +249,7 @@ describe('points-rank', () => {
 });
 
 test.each(['rank-on-join', 'gamepass-rank', 'points-rank'])(
-  '%s without Rankd: one warning, and no error',
+  '%s without Rankd causes one warning and no error',
   async (name) => {
     await using scene = await open(name, [], { withoutRankd: true, players: [{ id: 1001, name: 'Ann' }] });
     await pass(scene, 12);
@@ -258,7 +258,7 @@ test.each(['rank-on-join', 'gamepass-rank', 'points-rank'])(
 );
 
 test.each(['rank-on-join', 'gamepass-rank', 'points-rank'])(
-  '%s names the key that it needs, and is 30 to 80 lines',
+  '%s names the key that it needs, and has 30 to 80 lines',
   (name) => {
     const text = source(`pieces/${name}.server.luau`);
     expect(text).toMatch(/rankd key create \w+ --system --direction promote --max-rank \d+/);

@@ -94,16 +94,16 @@ describe.each(systems)('$name', (system) => {
     ['the caller as the only member', {}, 'Bob', /You can't change your own rank/],
     ['all', {}, 'all', /all is not allowed here/],
     ['others in a list', {}, 'Ann,others', /others is not allowed here|No player/],
-    ['more than 20', { players: [{ id: 1002, name: 'Bob' }, ...team(25).slice(3)] }, '%blue', /22 members/],
+    ['more than 20 members', { players: [{ id: 1002, name: 'Bob' }, ...team(25).slice(3)] }, '%blue', /22 members/],
     ['an unknown team', {}, '%gray', /No team here is called gray/],
     ['no name', {}, '', /Usage: |is missing/],
-  ])('%s: nothing is sent, and the caller gets the reason', async (_, options, who, expected) => {
+  ])('sends nothing for %s, and shows the caller the reason', async (_, options, who, expected) => {
     await using scene = await openSystem(system, { serve, ...options });
     expect(await scene.type('Bob', `${promote} ${who}`.trim())).toMatch(expected);
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('a player without an admin level changes nothing, and rankd shows no message', async () => {
+  test('changes nothing for a player without an admin level', async () => {
     await using scene = await openSystem(system, { serve });
     const shown = await scene.type('Ann', `${promote} cid`, 5);
     if (isToldNothing.has(system.name)) expect(shown).toBeUndefined();
@@ -111,7 +111,7 @@ describe.each(systems)('$name', (system) => {
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('an unknown outcome is reported as unknown, and progress only after three seconds', async () => {
+  test('reports an unknown outcome as unknown, and progress only after three seconds', async () => {
     await using scene = await openSystem(system, { serve: () => ({ raise: 'HttpError: NetFail' }) });
     expect(await scene.type('Bob', `${promote} ann`)).toMatch(/It is not known yet whether Ann was changed/);
     expect(scene.game.output[0]).toContain('Still working…');
@@ -135,7 +135,7 @@ describe('the members named in a command', () => {
     ['an', []],
     ['admins', []],
     ['me', []],
-  ])('%s is %j', async (who, ids) => {
+  ])('for %s are %j', async (who, ids) => {
     await using scene = await openSystem(chat, { serve, players, users: { offline: 2001, admins: 2003, an: 2004 } });
     const told = await scene.type('Bob', `/promote ${who}`);
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual(ids);
@@ -146,7 +146,7 @@ describe('the members named in a command', () => {
     ['all', 4],
     ['others', 3],
     ['random', 1],
-  ])('%s means %i players if Config allows it', async (who, count) => {
+  ])('for %s are %i players if Config allows it', async (who, count) => {
     await using scene = await openSystem(chat, {
       ...{ serve, players, config: { allowEveryone: true, allowSelf: true } },
     });
@@ -154,7 +154,7 @@ describe('the members named in a command', () => {
     expect(new Set(scene.asked.map(({ robloxUserId }) => robloxUserId)).size).toBe(count);
   });
 
-  test('for others, nothing is sent if no other player is here', async () => {
+  test('for others are reported as missing if no other player is here', async () => {
     const alone = { players: [{ id: 1002, name: 'Bob' }], config: { allowEveryone: true } };
     await using scene = await openSystem(chat, { serve, ...alone });
     expect(await scene.type('Bob', '/promote others')).toContain('No other player is here.');
@@ -165,7 +165,7 @@ describe('the members named in a command', () => {
 describe('the replies to the caller', () => {
   const basicAdmin = systemNamed('Basic Admin Essentials');
 
-  test('names five members who were not changed, leaves out the caller, and lists unknown outcomes separately', async () => {
+  test('name five members who were not changed, leave out the caller, and list unknown outcomes separately', async () => {
     await using scene = await openSystem(basicAdmin, {
       players: [...team(9), { id: 1002, name: 'Bob', team: 'Blue Team' }].filter(({ name }) => name !== 'Player2'),
       serve: (request) =>
@@ -177,7 +177,7 @@ describe('the replies to the caller', () => {
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).not.toContain(1002);
   });
 
-  test('a test key’s reply states that nothing changed', async () => {
+  test('state that nothing changed if the key is a test key', async () => {
     const message = 'Test key, nothing changed: Ann would be Officer.';
     await using scene = await openSystem(basicAdmin, { serve: (request) => applied(request, { message }) });
     expect(await scene.type('Bob', ':promote ann,cid')).toContain(
@@ -191,7 +191,7 @@ describe('the replies to the caller', () => {
     ['suspend ann tomorrow', 'tomorrow is not a duration'],
     ['suspend ann -3d', '-3d is not a duration'],
     ['suspend ann 99999d', '99999d is not a duration'],
-  ])('%s gets the usage or the mistake', async (typed, expected) => {
+  ])('to %s show the usage or the mistake', async (typed, expected) => {
     await using scene = await openSystem(basicAdmin, { serve });
     expect(await scene.type('Bob', `:${typed}`)).toContain(expected);
     expect(scene.game.requests).toEqual([]);
@@ -206,7 +206,7 @@ describe('the replies to the caller', () => {
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('a Cmdr script with an unknown name says which names it can have', async () => {
+  test('a Cmdr script with an unknown name reports which names it can have', async () => {
     const cmdr = systemNamed('Cmdr');
     const promote = cmdr.scripts().find(({ path }) => path.at(-1) === 'promote');
     const path = [...(promote?.path ?? []).slice(0, -1), 'rankup'];
@@ -226,7 +226,7 @@ describe('the replies to the caller', () => {
     expect(scene.game.requests).toHaveLength(1);
   });
 
-  test('ranks cached by the game decide nothing: rankd does', async () => {
+  test('rankd decides, regardless of ranks cached by the game', async () => {
     const message = 'Ann is Officer.';
     await using scene = await openSystem(basicAdmin, {
       ranks: { 1001: 200, 1002: 255 },

@@ -216,7 +216,7 @@ describe.each(systems)('$name', (system) => {
     ['Rankd is missing', { without: ['Rankd'] }, /Rankd/],
     ['Commands is missing', { without: ['Commands'] }, /Commands/],
     ['a module of Rankd is missing', { without: ['Targets'] }, /Targets|Rankd/],
-  ])('%s: the admin system starts at once, and the command replies with the fix', async (_, options, told) => {
+  ])('if %s, the admin system starts at once, and the command replies with the fix', async (_, options, told) => {
     await using scene = await open(system, options);
     expect(scene.game.now).toBeLessThan(0.01);
     expect(await scene.type('Bob', `${promote} ann`)).toMatch(told);
@@ -247,7 +247,7 @@ describe.each(systems)('$name', (system) => {
     ],
     ['HTTP is disabled', { raise: 'Http requests are not enabled' }, /Allow HTTP Requests/],
     ['rankd is shutting down', refused(503, 'shutting_down'), /rankd says shutting_down/],
-  ])('%s: the caller and the output get one sentence with the cause', async (_, answer, told) => {
+  ])('if %s, the caller and the output get one sentence with the cause', async (_, answer, told) => {
     await using scene = await open(system, { serve: () => answer });
     const shown = await scene.type('Bob', `${promote} ann`);
     expect(shown).toMatch(told);
@@ -307,7 +307,7 @@ test.each([
   ['maxTargets', '0 / 0'],
   ['minNameLength', '"two"'],
   ['announce', '"yes"'],
-])('%s = %s in Config: the reply is one sentence, and no crowd is ranked', async (name, value) => {
+])('with %s = %s in Config, the reply is one sentence, and no crowd is ranked', async (name, value) => {
   const chat = systemNamed('the chat');
   await using scene = await open(chat, { config: { ...chat.config, [name]: value } });
   const shown = await scene.type('Bob', '/promote all');

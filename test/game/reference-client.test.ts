@@ -95,7 +95,7 @@ async function play<T = Seen>(script: string, { on = app, raises = [] as string[
   return await game.run<T>(`${referenceClient}\n${script}`, { key: on === app ? key : await on.createKey() });
 }
 
-test('a promotion, a demotion and the end of the ranks have exactly the four fields of the specification', async () => {
+test('a promotion or demotion gets exactly the four fields of the specification, and impossible steps are not sent', async () => {
   const asked: GameRequest[] = [];
   const seen = await play<Seen[]>(
     `return {
@@ -148,7 +148,7 @@ test('the key is verified with a bare JSON string, and refused with the messages
   }
 });
 
-test('a request is repeated without an Idempotency-Key after a lost response: the change is made once', async () => {
+test('a change that is repeated without an Idempotency-Key after a lost response is made once', async () => {
   let writes = 0;
   await using counted = await openTestApp({
     platform: (group) =>

@@ -7,7 +7,7 @@ import { parseModel, scriptsOf } from '../support/roblox-model.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { forwardTo, Game } from './game.ts';
 
-test('the files written by init, put where it says, change a rank from the game’s chat without any edits', async () => {
+test('the files that init writes, put in the places that it prints, change a rank from the game’s chat without any edits', async () => {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   const roblox = await startFakeOpenCloud();

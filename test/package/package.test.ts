@@ -32,7 +32,7 @@ test('the oldest Node that the package is tested on is the oldest that it accept
 });
 
 describe.each(nodes)('the installed package under %s', (node) => {
-  test('is set up for a real group, changes a rank there, passes doctor, shows its page and stops', async () => {
+  test('can be set up for a real group, changes a rank there, passes doctor, shows its page and stops', async () => {
     const [init = '', , rank = ''] = pagesToType.goLive();
     const [, groupId] = /--group (\d+)/.exec(init) ?? [];
     const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
@@ -57,7 +57,7 @@ describe.each(nodes)('the installed package under %s', (node) => {
     }
   });
 
-  test('never makes its socket outside of a data directory with a path that is too long for one', async () => {
+  test('never creates its socket outside a data directory whose path is too long for one', async () => {
     const rankd = await newHome(node, {});
     const dataDir = join(rankd.path('d'.repeat(90)), 'e'.repeat(90));
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -71,7 +71,7 @@ describe.each(nodes)('the installed package under %s', (node) => {
     }
   });
 
-  test('on PostgreSQL, it makes a key, lets a place use it, changes a rank with it and stops', async () => {
+  test('creates a key on PostgreSQL, whitelists a place, changes a rank and stops', async () => {
     await using database = await createPostgresDatabase('empty');
     const rankd = await newHome(node, { RANKD_STORE_URL: database.url });
     await rankd.serve();
@@ -96,7 +96,7 @@ test('every page that rankd mentions is in the package', () => {
   expect([...mentioned].filter((page) => !existsSync(join(installed, page)))).toEqual([]);
 });
 
-test('the start file that the page on hosting names for a panel is in the package', () => {
+test('the start file for a panel that docs/hosting.md names is in the package', () => {
   const [, file = ''] =
     /`(\.\/node_modules\/rankd\/\S+)`/.exec(readFileSync(new URL('../../docs/hosting.md', import.meta.url), 'utf8')) ??
     [];

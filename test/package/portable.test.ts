@@ -49,11 +49,11 @@ function run(line: string[], { cwd = temp.path, env = [] as string[] } = {}) {
 
 const data = ['--data-dir', join(temp.path, 'data')];
 
-test('the page on the installation says how to check the archive, extract it and start rankd', () => {
+test('the commands in docs/install.md check the archive, extract it and start rankd', () => {
   expect(installed).toBe(`${name}.tar.xz: OK\n${manifest.version}\n`);
 });
 
-test('it makes a key, verifies it, serves and stops, in an empty environment', async () => {
+test('the archive creates a key, verifies it, serves and stops, in an empty environment', async () => {
   expect(run(['--version'])).toMatchObject({ status: 0, stdout: `${manifest.version}\n` });
   const { stdout: secret, stderr } = run(['key', 'create', 'my-game', ...data]);
   expect(secret, stderr).toMatch(/^rk_live_/);
@@ -68,7 +68,7 @@ test('it makes a key, verifies it, serves and stops, in an empty environment', a
   expect(await once(daemon, 'exit')).toEqual([0, null]);
 });
 
-test('hints are what to type there: by its path, from its folder, or by its name where PATH leads to it', () => {
+test('hints start rankd by its path in the archive, from its folder, or by its name if it is on PATH', () => {
   const hint = (...given: Parameters<typeof run>) => /^try: (.*)$/m.exec(run(...given).stderr)?.[1];
   const line = ['key', 'show', 'nobody', ...data];
   const rest = `${data.join(' ')} key list`;
@@ -80,21 +80,21 @@ test('hints are what to type there: by its path, from its folder, or by its name
   expect(hint(line, { env: [`PATH=${folder}:/bin`] })).toBe(`rankd ${rest}`);
 });
 
-test('the unit of systemd starts the Node.js of the archive', () => {
+test('the systemd unit starts the Node.js in the archive', () => {
   const [, node = '', script = ''] =
     /^ExecStart=(\S+) (\S+) serve/m.exec(run(['service', 'print', ...data]).stdout) ?? [];
   expect([node, script]).toEqual([join(portable, 'runtime/node'), join(portable, 'bin/rankd.js')]);
   expect([node, script].every((file) => existsSync(file))).toBe(true);
 });
 
-test('it has the licenses, the pages and the README, and one addon', () => {
+test('the archive has the licenses, the pages, the README and one addon', () => {
   const files = ['LICENSE', 'README.md', 'docs/hosting.md', 'dist/THIRD-PARTY-NOTICES', 'runtime/LICENSE'];
   const licenses = [...files, 'node_modules/better-sqlite3/LICENSE'];
   expect(licenses.filter((file) => !existsSync(join(portable, file)))).toEqual([]);
   expect(readdirSync(join(portable, 'node_modules/better-sqlite3/prebuilds'))).toEqual(['linux-x64.node']);
 });
 
-test('a build that fails leaves the archive and the checksums of the one before, and nothing half-written', () => {
+test('a failed build leaves the previous archive and checksums, and no partial file', () => {
   const read = () => readdirSync(out).map((file) => [file, statSync(join(out, file)).mtimeMs]);
   const before = read();
   const { status, stderr } = buildArchive('head -c 1000; exit 1');

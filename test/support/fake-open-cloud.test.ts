@@ -368,7 +368,7 @@ test('the schema check finds wrong types, unknown fields and missing fields', ()
   expect(found({}, 'AssignRoleGroupMembershipRequest')).toEqual(['AssignRoleGroupMembershipRequest.role: missing']);
 });
 
-describe('ways in which the live service may differ', () => {
+describe('if so configured, because the live service may do the same,', () => {
   test('writes are answered as if they had been carried out, one after the other, and change nothing', async () => {
     fake.writesOnlyEcho = true;
     expect((await write('assign', 1001, officer)).body.roles).toEqual([rolePath(officer), rolePath(trainee)]);
@@ -376,7 +376,7 @@ describe('ways in which the live service may differ', () => {
     expect((await membership(1001)).roles).toEqual([rolePath(trainee)]);
   });
 
-  test('assigning a role removes all others', async () => {
+  test('an assigned role replaces all others', async () => {
     fake.assignReplaces = true;
     expect((await write('assign', 1001, officer)).body.roles).toEqual([rolePath(officer)]);
   });

@@ -6,7 +6,7 @@ test.each(['👩‍🚀 Pilot', '👩🏽‍💻', '🏳️‍🌈', '👨‍�
 });
 
 test.each(['Adm\u200din', '👩\u200d', '\u200d🚀', 'a\u200d🚀', '👩\u200dx'])(
-  'in %j the joiner does not join emoji, so it is replaced',
+  'the joiner in %j is replaced, because it does not join emoji',
   (text) => {
     expect(printable(text)).toBe(text.replace('\u200d', '\uFFFD'));
   },

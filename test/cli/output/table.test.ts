@@ -54,7 +54,7 @@ const rows = [
 ];
 const headings = ['id', 'state', 'until', 'note'];
 
-test('a table that is not on a screen has all columns, uncut', () => {
+test('a table that is not on a screen has all columns in full', () => {
   expect(table(headings, rows)()).toBe(
     `ID     STATE    UNTIL  NOTE
 key_1  active   -      a note of many words, longer than there is room for beside the others
