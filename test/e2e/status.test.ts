@@ -200,6 +200,7 @@ test.concurrent('a platform problem disappears after the next successful call, a
   );
   roblox.faults.clear();
   await expect.poll(async () => (await fetch(`${daemon.url}/readyz`)).status, { timeout: 10_000 }).toBe(200);
+  expect((await daemon.rank(secret, { newRankId: 10 })).status).toBe(200);
   await expect.poll(problems, { timeout: 10_000 }).toEqual([]);
   roblox.faults.add({ operation: 'assign', kind: 'hang', when: 'after', times: 20 });
   expect((await daemon.rank(secret, { newRankId: 20 })).status).toBe(504);

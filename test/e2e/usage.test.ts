@@ -198,9 +198,9 @@ test('a double click on Windows, in a new window, offers init first and serve la
     await runProgram(['__window'], io);
     return io.talk + io.out;
   };
-  expect(await screenAfter('n')).toMatch(/^rankd is not set up here yet\. .+\[Y\/n\] rankd changes the ranks/);
+  expect(await screenAfter('n')).toMatch(/^rankd is not set up here yet\. .+\[Y\/n\] rankd changes members' ranks/);
   expect(await screenAfter('', '4199740', 'no key')).toMatch(/\[Y\/n\] Group id .*Roblox key/s);
   writeFileSync(home.path('rankd.yaml'), 'server: { port: none }\n');
   expect(await screenAfter('')).toMatch(/^Start rankd now, in this window\? \[Y\/n\] error: .*server\.port/s);
-  expect((await home.here(['__window'])).stdout).toMatch(/^rankd changes the ranks/);
+  expect((await home.here(['__window'])).stdout).toMatch(/^rankd changes members' ranks/);
 });

@@ -157,7 +157,7 @@ const emptyAgain = `
       AND relname NOT IN ('schema_steps', 'workspace', 'access_version', 'audit_anchor')
     LOOP EXECUTE 'DELETE FROM ' || t; END LOOP;
   END $$;
-  UPDATE rankd.workspace SET name = 'default', plan = 'top', active = true, created_at = ${new ManualClock().now()};
+  UPDATE rankd.workspace SET id = 'ws_' || left(md5(random()::text), 12), name = 'default', plan = 'top', active = true, created_at = ${new ManualClock().now()};
   INSERT INTO rankd.audit_head (last_id, hash) VALUES (0, decode(repeat('00', 32), 'hex'));
   UPDATE rankd.audit_anchor SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';

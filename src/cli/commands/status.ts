@@ -298,8 +298,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
   };
 }
 
-/** Returns null if every host responds. Older daemons do not report this. */
-function unreachedText(unreached: DaemonStatus['unreached'] = []): Cell | null {
+function unreachedText(unreached: DaemonStatus['unreached']): Cell | null {
   if (unreached.length === 0) return null;
   return (screen) => {
     const texts = unreached.map(({ host, since, message, hint }) => {
@@ -314,8 +313,7 @@ function budgetText(budget: DaemonStatus['budget']): string {
   return budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited';
 }
 
-/** Returns null if Discord is not configured. Older daemons do not report this. */
-function discordText(discord: DaemonStatus['discord'] = null): Cell | null {
+function discordText(discord: DaemonStatus['discord']): Cell | null {
   if (discord === null) return null;
   const { server, lastAt } = discord;
   if (lastAt === null) return `server ${server}, no request since the start`;
