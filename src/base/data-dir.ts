@@ -72,8 +72,8 @@ export function closeToOthers(dataDir: string, user: SystemUser): boolean {
 }
 
 /**
- * Returns false if that has no effect, as on a Windows drive under WSL. Throws `no_permission` if it fails, or if others
- * can still write to the directory.
+ * Makes the directory private. Returns false if the file system ignores that, as on a Windows drive under WSL. Throws
+ * `no_permission` if it fails, or if others can still write to the directory.
  */
 function closeFolder(descriptor: number, dataDir: string): boolean {
   let cause: unknown;

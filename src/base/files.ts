@@ -413,7 +413,6 @@ const folder: Failure = (file) => ({
   hint: `name a new file in it, such as ${join(file, 'NAME')}`,
 });
 
-/** Includes the SQLite codes that only writes cause. */
 const failures: Record<string, Failure> = {
   EACCES: noPermission,
   EPERM: noPermission,
@@ -461,7 +460,6 @@ const cannotOpen: Failure = (file) => ({
   hint: `run rankd as a user that can open it, or give this user access to it and to ${dirname(file)}`,
 });
 
-/** The failures whose wording differs between reads and writes. */
 const readFailures: Record<string, Failure> = {
   ENOENT: missing,
   ENOTDIR: missing,

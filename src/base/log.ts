@@ -83,7 +83,6 @@ function readableLine(json: string, paint: Paints): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The fields that the text of a request line already contains. */
 const inText = ['method', 'path', 'status', 'ms', 'keyName', 'keyId', 'rankeeId', 'change'];
 
 /** e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */

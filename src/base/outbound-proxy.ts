@@ -12,7 +12,6 @@ export interface OutboundProxy {
 }
 
 export interface NodeStart {
-  /** e.g. `22.14.0` */
   version: string;
   /** The Node.js options on the command line. */
   options: readonly string[];

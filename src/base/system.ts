@@ -12,7 +12,6 @@ export interface System {
   configHome(user: Account): string;
   /** The configuration file for all users; undefined on a system where any user could create it. */
   readonly sharedConfig: string | undefined;
-  /** The default paths, as help texts show them. */
   readonly defaults: { config: string; dataDir: string };
   readonly homeVariable: string;
   /**
@@ -47,7 +46,6 @@ export interface System {
   example(line: string): string | undefined;
   /** Quotes a word for a POSIX shell or PowerShell. */
   quote(word: string): string;
-  /** Returns a shell command that posts JSON to rankd. */
   post(request: { url: string; secret: string; body: object }): string;
   readonly commands: {
     makeFolder(path: string): string;

@@ -25,7 +25,6 @@ export function shorten(text: string, max: number): string {
   return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : text;
 }
 
-/** e.g. `1 member`, `2 members` */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -36,13 +36,11 @@ export function isoOrNull(epochMs: number | undefined): string | null {
   return epochMs === undefined ? null : isoTime(epochMs);
 }
 
-/** e.g. `14:02:11` */
 export function localTime(epochMs: number): string {
   const at = new Date(epochMs);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(':');
 }
 
-/** e.g. `2026-05-01` */
 export function localDay(epochMs: number): string {
   const at = new Date(epochMs);
   return [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(twoDigits).join('-');
@@ -52,7 +50,6 @@ function twoDigits(count: number): string {
   return String(count).padStart(2, '0');
 }
 
-/** e.g. `2026-05-01` */
 export function isoDay(epochMs: number): string {
   return isoTime(epochMs).slice(0, 10);
 }

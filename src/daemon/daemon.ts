@@ -21,7 +21,6 @@ interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigra
   log: Logger;
   /** The environment variable that set the port; absent if a setting did. */
   portFrom?: string | undefined;
-  /** Replaces the usual hint if the port is taken. */
   portHint?: string | undefined;
   beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
@@ -29,7 +28,6 @@ interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigra
 export interface Daemon {
   app: ServedApp;
   url: string;
-  /** `undefined` if metrics are off. */
   metricsUrl: string | undefined;
   heads: AuditHeadWriter;
   /** Rejects new requests, finishes running ones, saves buffered data, and closes everything. */

@@ -40,7 +40,6 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.config;
   }
 
-  /** Includes the origin of each setting. */
   get loaded(): LoadedConfig {
     return this.#loaded;
   }

@@ -28,14 +28,12 @@ import { reportToServiceManager } from './systemd.ts';
 export interface RunOptions {
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
-  /** Absolute. */
   dataDir: string;
   process: {
     pid: number;
     nodeVersion: string;
     env: Record<string, string | undefined>;
     log(line: string): void;
-    /** True while too many log lines wait for their reader. */
     isLogFull(): boolean;
     packageDir: string;
     /** The command that starts rankd on this machine. */

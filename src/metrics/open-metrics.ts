@@ -9,7 +9,6 @@ import { watchedStore } from './watched-store.ts';
 
 export interface Metrics {
   watch: Instrumentation;
-  /** Watches the rest of the daemon, and serves all metrics. */
   serve(
     daemon: { app: LiveContext; server: FastifyInstance },
     at: Pick<MetricsOptions, 'host' | 'port' | 'trustedProxies'>,

@@ -3,7 +3,6 @@ import type { ChangeState } from '../core/model.ts';
 import type { Store } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
-/** Counts the outcomes of stored changes. */
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });

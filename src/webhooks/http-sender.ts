@@ -119,7 +119,6 @@ function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
 }
 
-/** Rejects a name if any of its addresses is forbidden. */
 function judgedLookup(lookup: Lookup, mayCall: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
@@ -223,7 +222,6 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
  */
 const azureHost = '168.63.129.16';
 
-/** Accepts public addresses, and those that the operator allows. */
 export function callableWith(allowPrivate: readonly string[]): (address: string) => boolean {
   const isAllowed = membershipOf(allowPrivate);
   return (address) => isPublic(address) || isAllowed(address);

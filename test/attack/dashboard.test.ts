@@ -321,7 +321,6 @@ describe('under load,', () => {
   });
 });
 
-/** Returns everything that the page's server sends until it closes the connection. */
 async function receivedFor(bytes: string): Promise<string> {
   const { hostname, port } = new URL(operator.origin);
   const socket = connect(Number(port), hostname);

@@ -14,7 +14,6 @@ const { seconds } = new Command('npm run flood --')
   .parse()
   .opts<{ seconds: number }>();
 
-/** A measurement on a flooded daemon, and its limit. */
 interface Finding {
   what: string;
   figure: string;

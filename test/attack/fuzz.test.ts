@@ -124,7 +124,6 @@ function requestBytes(target: string, headers: Record<string, string>, body: Buf
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-/** Sends bytes on a new connection, and resolves with all responses once the server closes it. */
 async function rawExchange(bytes: Buffer): Promise<Received[]> {
   const socket = connectTo(app.url);
   const received: Buffer[] = [];

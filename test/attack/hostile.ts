@@ -102,7 +102,6 @@ const json = fc.oneof(
   },
 );
 
-/** JSON, JSON with changed bytes, JSON in UTF-16, compressed data and random bytes. */
 export const anyBody: fc.Arbitrary<Buffer> = fc.oneof(
   { weight: 8, arbitrary: json.map((body) => Buffer.from(body)) },
   { weight: 2, arbitrary: fc.tuple(json, anyEdits()).map(([body, edit]) => edit(Buffer.from(body))) },

@@ -79,7 +79,6 @@ describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key
   },
 );
 
-/** Runs a command, and adds its output to `places`. */
 async function rankd(args: string[], { input = '', keep = true } = {}): Promise<string> {
   const { stdout, stderr } = await at.home.here(args, { input });
   if (keep) places.push([`output of rankd ${args.join(' ')}`, stdout + stderr]);
@@ -182,7 +181,6 @@ async function misplaceInTexts(key: string): Promise<void> {
   for (const args of operator) await rankd(args, { keep: false }); // their output repeats their arguments
 }
 
-/** Uses a configuration and a backup whose file names contain a key. */
 async function misplaceInFileNames(): Promise<void> {
   const { secret } = at;
   await rankd(['backup', `${secret}.db`], { keep: false });

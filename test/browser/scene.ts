@@ -19,7 +19,6 @@ export class Scene implements AsyncDisposable {
   daemon: DaemonProcess;
   /** e.g. `http://127.0.0.1:7266` */
   origin = '';
-  /** The page's path, e.g. `/`. */
   path = '';
   /** A game's key for place 1. */
   key = '';
@@ -51,14 +50,12 @@ export class Scene implements AsyncDisposable {
     return scene;
   }
 
-  /** Kills the daemon, and starts a new one, whose page may have a different address. */
   async restart(): Promise<void> {
     await this.daemon.stop('SIGKILL');
     this.daemon = await DaemonProcess.start(this.home);
     await this.link();
   }
 
-  /** Creates a login link, and records the page's address. */
   async link(): Promise<string> {
     const { url } = await this.home.json<{ url: string }>('dashboard');
     this.origin = new URL(url).origin;
@@ -72,7 +69,6 @@ export class Scene implements AsyncDisposable {
     if (status >= 500 || status === 429) throw new Error(text);
   }
 
-  /** The window has its own cookies. */
   async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
     const context = await this.opened.browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
     return await Visitor.open(context);
@@ -144,7 +140,6 @@ export class Visitor implements AsyncDisposable {
     await this.settled();
   }
 
-  /** Waits until the view shows its data. */
   async settled(): Promise<void> {
     await this.page.locator('main .sheet').first().waitFor();
     await this.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
@@ -190,7 +185,6 @@ export class Visitor implements AsyncDisposable {
     return this.page.locator('tbody tr', { hasText: text }).first();
   }
 
-  /** Presses Tab until the element with this name has focus. */
   async tabTo(name: string): Promise<void> {
     for (let presses = 0; presses < 100; presses++) {
       await this.page.keyboard.press('Tab');

@@ -406,7 +406,6 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
   });
 });
 
-/** Resolves a ladder for the first time. */
 function readLadder(of: RoleScheme, ladder: number[]) {
   const entries = ladder.map((entry) => ({ setting: 'group.ladder', entry }));
   const found = resolveRoles(of, entries, []);

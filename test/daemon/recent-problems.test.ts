@@ -18,7 +18,6 @@ const unchanged: Standing = {
 
 const worked = { read: loggedAt + 1, write: loggedAt + 1 };
 
-/** Each success ends the problems with these codes. */
 const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }> = {
   'a read of Roblox': {
     standing: { platformWorkedAt: { ...worked, write: 0 } },

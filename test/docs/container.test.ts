@@ -13,7 +13,6 @@ import { TempDir } from '../support/temp-dir.ts';
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 
-/** Returns the Dockerfile's instructions by stage, without comments or line continuations. */
 function stages(): Array<Array<{ name: string; rest: string }>> {
   const lines = read('config/Dockerfile')
     .replaceAll(/^#.*\n/gm, '')
@@ -29,7 +28,6 @@ function stages(): Array<Array<{ name: string; rest: string }>> {
 }
 
 const imageStage = () => stages().at(-1) ?? [];
-/** Returns the arguments of all instructions with this name in the final stage. */
 const inImage = (name: string) => imageStage().flatMap((one) => (one.name === name ? [one.rest] : []));
 
 const variables = () =>
@@ -109,7 +107,6 @@ interface Compose {
 
 const examples = ['config/compose.example.yaml', 'config/compose.postgres.example.yaml'];
 const composeOf = (example: string): Compose => parse(read(example), { merge: true });
-/** The services that the example builds are its daemons. */
 const daemonsOf = ({ services }: Compose) => Object.entries(services).filter(([, { build }]) => build !== undefined);
 
 test.each(examples)('%s restricts rankd, and exposes only Caddy', (example) => {

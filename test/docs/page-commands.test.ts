@@ -43,7 +43,6 @@ const ofRankd = snippets.filter(({ yaml }) =>
   Object.keys(parse(yaml)).every((name) => name === 'keys' || sections.has(name)),
 );
 
-/** The files that the snippets name. */
 const secretFiles = {
   'discord.url': 'https://discord.com/api/webhooks/1487000000000000857/a-token_of-it',
   'bot.url': 'https://bot.example/hook',

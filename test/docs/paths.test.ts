@@ -7,9 +7,6 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 /** Paths on a page may be relative to these folders. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
 
-/**
- * Finds a page's references to this repository: paths, links, mentions of a name in a file, and excerpts from files.
- */
 function namesOf(page: string) {
   const text = read(page);
   return {
@@ -72,7 +69,6 @@ test('the page on test helpers names every helper, and no removed one', () => {
   expect([...own].filter((name) => !/^(src|docs|test|samples\.ts)/.test(name)).sort()).toEqual(helpers.sort());
 });
 
-/** Returns the anchors that GitHub generates for the headings. */
 function anchorsOf(text: string): string[] {
   const headings = text.match(/^#+ .+$/gm) ?? [];
   return headings.map(

@@ -10,7 +10,6 @@ test('SECURITY.md is in the package, and README links to it', () => {
 });
 
 const page = readFileSync(new URL('SECURITY.md', root), 'utf8');
-/** The rows of all tables whose first column is `against`. */
 const rows = [...page.matchAll(/^\| against \|.*\n\|.*\n((?:\|.*\n)+)/gm)].flatMap(([, body = '']) =>
   body
     .trimEnd()

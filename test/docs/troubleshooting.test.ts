@@ -49,7 +49,6 @@ test('docs/troubleshooting.md has each cause of a failed connection, with its me
 
 let sources: string | undefined;
 
-/** Returns the source code, with concatenated strings joined. */
 function sourcesSay(): string {
   const files = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' });
   sources ??= files

@@ -45,8 +45,8 @@ test.each([
   expect(run(copy, line)).toMatchObject({ status: 0, stderr: '' });
 });
 
-// V8 uses two bytes per character for text with any other character, and then takes longer to find it in the compile
-// cache.
+// V8 uses two bytes per character for text with any non-ASCII character, and then takes longer to find it in the
+// compile cache.
 test('the bundle is pure ASCII', () => {
   using copy = new CopyOfRankd();
   const bundled = readdirSync(copy.dist).filter((name) => name.endsWith('.js'));
@@ -247,7 +247,6 @@ class ToldModules {
   }
 }
 
-/** Starts a daemon, stops it once it has printed something, and resolves with its exit code. */
 async function serve(copy: CopyOfRankd, env: Record<string, string> = {}): Promise<number | null> {
   const child = start(copy, ['serve', '--port', '0'], env);
   const exited = once(child, 'exit');

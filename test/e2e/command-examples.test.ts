@@ -94,7 +94,7 @@ const servers = new AsyncDisposableStack();
 let daemon: DaemonHere;
 let env: Record<string, string>;
 let robloxKey: string;
-/** The answers to an example's questions; `y` if it has none here. */
+/** The answers to an example's questions. The default is `y`. */
 let asked: Array<[examples: RegExp, answers: string[]]>;
 /** Replaces the ids, dates, paths and other values in examples with ones that exist here. */
 let fillings: Array<[named: RegExp, here: (folder: string) => string]>;

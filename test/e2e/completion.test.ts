@@ -126,7 +126,6 @@ describe('rankd __complete', () => {
   });
 });
 
-/** Runs a script in a shell that finds this rankd on its path, and returns the lines that it prints. */
 function shell(command: string[], script: string): string[] {
   const [program = '', ...args] = command;
   const env = { PATH: path, HOME: home.folder, RANKD_DATA_DIR: home.dataDir, LANG: 'C.UTF-8' };

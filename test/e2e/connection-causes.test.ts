@@ -27,7 +27,6 @@ interface Case {
   title?: string;
   env?: Record<string, string>;
   words: RegExp;
-  /** Part of the hint. PostgreSQL's hint may differ: see `hintOfStore`. */
   hint: RegExp;
   hintOfStore?: RegExp;
   wordsOfWebhook?: RegExp;

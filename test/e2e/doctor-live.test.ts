@@ -89,7 +89,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
 ])('%s is reported as a difference, and FAILs no check', async (_what, change, check, details) => {
   const { code, found, text } = await differing((roblox) => void change(roblox));
   expect(code).toBe(0);
-  expect(text).not.toMatch(/gold|4711/); // never print a value from a response
+  expect(text).not.toMatch(/gold|4711/); // values from responses are never printed
   expect(found).toContainEqual({
     ...{ check, result: 'differs' },
     details: expect.arrayContaining([expect.stringContaining(details)]),

@@ -6,8 +6,6 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Follows an operator whose settings name roles that have since changed: commands, alarms, restarts and reloads. */
-
 const { captain, officer } = sampleRoles;
 const bob = String(sampleUsers.trainee);
 

@@ -166,7 +166,6 @@ function commandOf(line: Line): string {
   return everyCommand.find((path) => `${text} `.startsWith(`${path} `)) ?? text;
 }
 
-/** Puts `! ` before each line of standard error. */
 function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): string {
   const talk = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
   const [out, err] = [stdout, talk].map((text) => settled(text.replaceAll('@test', `@${hostname()}`), home));

@@ -9,7 +9,6 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 /** Commands whose output has a fixed format, which --json does not change. */
 const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
 
-/** Commands that the page omits, with the reason. */
 const elsewhere: Record<string, string> = {
   serve: 'prints its log',
   'discord setup': 'needs a server in Discord',
@@ -37,7 +36,6 @@ const lines = [
   ...['db migrate', 'version'],
 ];
 
-/** These lines run after the daemon has stopped. */
 const withoutDaemon = [
   'restore copy.db -y',
   'store copy --from copy.db --to copied',
@@ -83,7 +81,6 @@ async function printed(): Promise<Array<[line: string, document: Document]>> {
   return documents;
 }
 
-/** Several commands print these objects. */
 const common = ['key', 'entry', 'change', 'suspension', 'webhook', 'workspace', 'setting'];
 
 function pageOf(documents: Array<[string, Document]>): string {

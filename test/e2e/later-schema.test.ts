@@ -148,7 +148,7 @@ test('with --json, a command or daemon reports a migration as a line of JSON on 
 });
 
 test('on PostgreSQL, db migrate --dry-run prints the command to dump the database', async () => {
-  const { url, address } = await postgresDatabase('empty'); // separate, because other tests can't use the next schema
+  const { url, address } = await postgresDatabase('empty'); // not shared: other tests can't use the next schema
   const home = newHome();
   expect((await home.here(['key', 'create', 'game'], { env: { RANKD_STORE_URL: url } })).code).toBe(0);
   const db = (...args: string[]) =>

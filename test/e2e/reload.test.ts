@@ -323,7 +323,6 @@ async function serveWith(
   return { home, daemon, secret };
 }
 
-/** Writes rankd.yaml, sends SIGHUP, and resolves with the event that the reload leaves in the audit log. */
 async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
   const isReload = ({ action }: Event) => action.startsWith('config.');
   const told = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);

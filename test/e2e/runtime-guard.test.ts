@@ -8,7 +8,6 @@ import { CopyOfRankd } from '../support/copy-of-rankd.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Makes Node.js report an old version. */
 const pretend =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})';
 const onWindows = 'data:text/javascript,Object.defineProperty(process,"platform",{value:"win32"})';

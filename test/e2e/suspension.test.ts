@@ -14,9 +14,9 @@ type Group = FakeOpenCloud['group'];
 /** One member's suspension: the events, and then the suspension's state and the member's roles. */
 interface Row {
   before?: number[];
-  /** Happen before the suspension ends, while a daemon is running. */
+  /** Changes to the group before the suspension ends, while a daemon is running. */
   seen?: Array<(group: Group, member: number) => void>;
-  /** Happens while no daemon is running, until after the suspension has ended. */
+  /** Changes the group while no daemon is running. The suspension ends in the meantime. */
   unseen?: (group: Group, member: number) => void;
   /** How Roblox fails when the suspension ends. */
   faults?: Array<Omit<Fault, 'userId'>>;
@@ -159,7 +159,6 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   expect(roblox.violations()).toEqual([]);
 });
 
-/** Members whose roles can't be restored, each for a different reason. */
 const refusals = [
   { userId: 31_001, before: [officer], code: 'rank_not_allowed' }, // the policy now locks the role
   { userId: 31_002, before: [captain], code: 'above_acting_account' }, // the role was moved above the account

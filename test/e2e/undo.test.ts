@@ -321,7 +321,6 @@ interface Raid extends AsyncDisposable {
   secret: string;
   /** Changes a rank over HTTP. Resolves with the change's id. */
   rank(secret: string, userId: number, newRankId: number, rankerId?: number): Promise<string>;
-  /** Uses the leaked key to demote members to the base role. */
   demote(...userIds: number[]): Promise<void>;
   held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
   /** Runs `rankd history undo … -y`, which must succeed. */
@@ -347,7 +346,6 @@ test('--last reverts only the newest change, or the newest selected one, and nev
   expect((await raid.home.here(['history', 'undo', '--last', second])).code).toBe(2);
 });
 
-/** Starts a daemon on a simulated group, with the breaker turned off. */
 async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Promise<Raid> {
   const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: home.cwd });
   const off = { ...config.policy, breaker: { ...config.policy.breaker, enabled: false } };

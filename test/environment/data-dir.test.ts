@@ -33,7 +33,7 @@ const commands = [
 
 interface BadDirectory {
   name: string;
-  /** Creates the bad directory at the path, or returns the path at which it is instead. */
+  /** Creates the bad directory at the path. If it is somewhere else, returns that path. */
   make: (path: string) => string | undefined;
   code: number;
   /** Parts of the error message, in which `DIR` is the path of the directory. */

@@ -163,7 +163,7 @@ async function fillLog(url: string, requests: number): Promise<void> {
   socket.destroy();
 }
 
-/** Runs a line of bash in the home. `"$@"` in the line starts the built rankd. */
+/** Runs a line of bash in these tests' home. `"$@"` in the line starts the built rankd. */
 function shell(line: string, options: SpawnOptions = {}) {
   return spawn('bash', ['-c', line, 'bash', process.execPath, binary], {
     ...options,

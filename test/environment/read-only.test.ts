@@ -5,7 +5,10 @@ import Database from 'better-sqlite3';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { binary, CliHome } from '../support/run-cli.ts';
 
-/** Runs a program with private mounts, which disappear when it ends. Needs root, at least in a user namespace. */
+/**
+ * A command that runs a program with private mounts, which disappear when the program ends. It needs root, at least in
+ * a user namespace.
+ */
 let apart = '';
 beforeAll(() => {
   const ways = ['unshare -m', 'unshare -Urm', 'sudo -n unshare -m'];

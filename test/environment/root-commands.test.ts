@@ -179,7 +179,6 @@ test('every command refuses a database that is a link', async () => {
   }
 });
 
-/** Runs the built `rankd` on the data directory, as the user and group `uid`. */
 async function runAs(uid: number, args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const { text } = await import('node:stream/consumers');
   const child = spawn(process.execPath, [binary, ...args], {

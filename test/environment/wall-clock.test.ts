@@ -29,7 +29,6 @@ async function start(options: Parameters<typeof openTestApp>[0] = {}): Promise<T
 
 const setClockBy = (ms: number) => clock.setWallClock(clock.now() + ms);
 
-/** Lets time pass until the response arrives. */
 async function withTime(asked: Promise<Answer>): Promise<Answer> {
   let isAnswered = false;
   void asked.finally(() => {

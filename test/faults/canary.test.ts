@@ -9,7 +9,6 @@ vi.setConfig({ maxConcurrency: 8 });
 
 const dayMs = 86_400_000;
 
-/** Starts a daemon on a fake that `change` has modified, with a clock that only the test moves. */
 async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const clock = new ManualClock();
   const system = await clock.passUntil(openCloudAppOn(clock, { hasMetrics: true, deadlineMs: 20_000 }));

@@ -12,7 +12,6 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** Ignores the log lines of single requests. */
 const linesAbout = ({ logLines }: OpenCloudApp, text: string) =>
   logLines.filter((line) => line.includes(text) && !line.includes('"msg":"request"'));
 

@@ -20,10 +20,8 @@ const { trainee: bob, memberOnly } = sampleUsers;
 interface NodeOptions {
   store: ServerAddress;
   fake: FakeOpenCloud;
-  /** The address at which the node calls Roblox; the fake's own by default. */
   baseUrl?: string;
   deadline?: string;
-  /** Delays writes. */
   held?: Held;
 }
 

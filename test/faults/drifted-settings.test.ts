@@ -16,7 +16,7 @@ const { trainee, officer } = sampleRoles;
 const scopes: Scope[] = ['verify', 'rank', 'suspend'];
 const [ann, dan] = [30_001, 30_004];
 
-/** One role for each setting. The test changes only these and their partners. */
+/** One role for each setting. Each of them has a partner that no setting names, and the test changes no other roles. */
 const roles = {
   locked: { id: 81_000, name: 'Locked', rank: 60 },
   guarded: { id: 82_000, name: 'Guarded', rank: 70 },
@@ -25,7 +25,6 @@ const roles = {
   suspended: { id: 85_000, name: 'Suspended', rank: 100 },
 } satisfies Record<string, FakeRole>;
 const named = Object.values(roles);
-/** Each role has a partner that no setting names. */
 const partners = named.map(({ id, name, rank }) => ({ id: id + 1, name: `Other ${name}`, rank: rank + 1 }));
 
 const forms = {

@@ -29,7 +29,7 @@ const { actor } = sampleUsers;
 const before = [officer, captain].toSorted((a, b) => a - b);
 const always = Number.POSITIVE_INFINITY;
 const minute = 60_000;
-/** When time passes, it is skipped except for these last milliseconds, in which the daemon's workers run. */
+/** `pass` skips all of the time except these last milliseconds, in which the daemon's workers run. */
 const workMs = 16_000;
 const day = 86_400_000;
 const ann = 20_001;
@@ -141,7 +141,6 @@ test.concurrent(
   }),
 );
 
-/** The events during a half-hour suspension, and their outcome. */
 const scenarios: Record<
   string,
   { events: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }

@@ -328,7 +328,7 @@ describe('a refusal because the acting account ranks too low is not repeated fro
         renumber(fake, sampleRoles.admin, 250);
         clock.skip(5_000);
         expect((await rank(bob, { newRankId: 240 })).status).toBe(200);
-        fake.group.setMember(actor, [trainee]); // the acting account now has a lower role
+        fake.group.setMember(actor, [trainee]);
         clock.skip(61_000);
         const reads = () => fake.journal.requests('introspect').length;
         expect(codeOf(await rank(eve, { newRankId: 240 }))).toBe('above_acting_account');

@@ -107,7 +107,7 @@ describe('without the public role list', () => {
     const rolesListed = (rolesField: 'absent' | 'withBase') => (fake: OpenCloudApp['fake']) => {
       fake.hasPublicRoles = false;
       fake.rolesField = rolesField;
-      fake.group.removeMember(rita); // no member holds Recruit
+      fake.group.removeMember(rita); // now, no member holds Recruit
     };
 
     test.each([

@@ -29,7 +29,6 @@ async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Prom
   await rank(eve, { newRankId: 10 }); // the responses report the budget
 }
 
-/** Resolves with the response to a change, the wait that it reports, and how long it took. */
 async function timed(system: OpenCloudApp, asked: () => ReturnType<OpenCloudApp['rank']>) {
   const begunAt = system.clock.monotonic();
   const answer = await asked();

@@ -17,7 +17,6 @@ function asDisposable(store: Store): Store & AsyncDisposable {
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** All roles of a member who holds this role, including the base role. */
 const held = (role: number) => [base, role].sort((a, b) => a - b);
 
 /** Stores a change that was sent but never confirmed, by default to Officer. */
@@ -36,7 +35,7 @@ async function unconfirmed(
   return change;
 }
 
-/** Stores a change that was sent in another group than the configured one, but never confirmed. */
+/** Stores a change that was sent in a group other than the configured one, but never confirmed. */
 async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
   // the configured group has the same role ids
   const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer };

@@ -14,7 +14,6 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
   }
 }
 
-/** Undoes all changes from place 1. Resolves with each member's outcome, and the id of the change if there is one. */
 async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
   const { members, changes, undoId } = await findUndoTargets(app, selection);

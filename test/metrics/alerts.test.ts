@@ -128,7 +128,6 @@ async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
   return { at, samples };
 }
 
-/** Returns the readiness checks, each with 1 if it passes. */
 function ready({ samples }: Scrape): Record<string, number> {
   return Object.fromEntries(
     samples.flatMap(({ name, labels, value }) => (name === 'rankd_ready' ? [[labels['check'], value]] : [])),
@@ -150,7 +149,6 @@ describe.concurrent('an alert fires after its event, and not before:', () => {
   });
 });
 
-/** Makes each readiness check fail. */
 const mishaps = {
   running: ({ app }) => {
     app.requests.isDraining = true;

@@ -113,7 +113,6 @@ test('panels have distinct numbers and do not overlap', () => {
   expect(new Set(cells).size).toBe(cells.length);
 });
 
-/** Parses a query with Prometheus's grammar. */
 function partsOf(query: string): { metrics: string[]; labels: string[]; errors: string[] } {
   const found: Record<'metrics' | 'labels' | 'errors', string[]> = { metrics: [], labels: [], errors: [] };
   const text = ({ from, to }: { from: number; to: number }) => query.slice(from, to);
