@@ -105,13 +105,13 @@ describe('rankd __complete', () => {
     expect(await candidates(...words)).toEqual(expected);
   });
 
-  test('completion offers every command with its description', async () => {
+  test('offers every command with its description', async () => {
     const { stdout } = await home.run(['__complete', ':']);
     expect(stdout).toMatch(/^serve\trun the daemon/m);
     expect(stdout).not.toContain('__complete');
   });
 
-  test('completion neither fails nor changes the database if that is missing, invalid or locked', async () => {
+  test('neither fails nor changes the database if that is missing, invalid or locked', async () => {
     const other = home.path('other');
     expect((await home.run(['__complete', 'key', 'show', ':'], { dataDir: other })).stdout).toBe('');
     expect(readdirSync(home.cwd)).not.toContain('other');

@@ -54,7 +54,12 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'role',
     'GroupRole.description: ',
   ],
-  ['no rate headers', ({ budgets }) => Object.assign(budgets, { sendsHeaders: false }), 'rate limits', 'missing in'],
+  [
+    'a response without rate headers',
+    ({ budgets }) => Object.assign(budgets, { sendsHeaders: false }),
+    'rate limits',
+    'missing in',
+  ],
   [
     'a key without the scope',
     ({ credential }) => Object.assign(credential, { scopes: [] }),

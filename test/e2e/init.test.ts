@@ -292,7 +292,7 @@ test('the Roblox key can come from standard input and is stored in a private fil
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
 });
 
-test('without a terminal and flags, init exits with 2 and names the flags', async () => {
+test('without a terminal or flags, init exits with 2 and names the flags', async () => {
   const { home, env } = await world();
   const { code, stderr } = await home.here(['init'], { env });
   expect({ code, stderr }).toEqual({

@@ -43,7 +43,7 @@ async function world() {
   };
 }
 
-describe.concurrent('a change by a command is verified by a late read', () => {
+describe.concurrent('a change by a command is verified by a late read:', () => {
   test('without a daemon, the command announces the late read, and makes it before it prints the result', async ({
     expect,
   }) => {

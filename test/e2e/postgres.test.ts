@@ -189,7 +189,7 @@ test('doctor reports missing permissions; doctor, reload and commands that only 
   expect(await lack(plain)).toEqual([]);
 });
 
-describe('a wrong server setting is reported in one sentence, and nothing is created', () => {
+describe('the settings of the PostgreSQL server:', () => {
   const cases: Array<[what: string, env: (url: string) => Record<string, string>, code: number, says: RegExp]> = [
     [
       'nothing listens',
@@ -339,22 +339,25 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
     ],
   ];
 
-  test.each(cases)('%s', async (_what, env, code, says) => {
-    const { url, authority } = await postgresDatabase();
-    const at = home();
-    writeFileSync(at.path('ca.pem'), authority);
-    writeFileSync(at.path('broken.pem'), '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
-    writeFileSync(at.path('empty'), '\n', { mode: 0o600 });
-    for (const args of [
-      ['key', 'list'],
-      ['serve', '--port', '0'],
-    ]) {
-      const result = await at.here(args, { env: env(url) });
-      expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(says) });
-      expect(result.stderr.match(/^error:/gm)).toHaveLength(1);
-      expect(result.stderr).not.toContain('geheim');
-    }
-  });
+  test.each(cases)(
+    'a wrong one is reported in one sentence, and nothing is created: %s',
+    async (_what, env, code, says) => {
+      const { url, authority } = await postgresDatabase();
+      const at = home();
+      writeFileSync(at.path('ca.pem'), authority);
+      writeFileSync(at.path('broken.pem'), '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+      writeFileSync(at.path('empty'), '\n', { mode: 0o600 });
+      for (const args of [
+        ['key', 'list'],
+        ['serve', '--port', '0'],
+      ]) {
+        const result = await at.here(args, { env: env(url) });
+        expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(says) });
+        expect(result.stderr.match(/^error:/gm)).toHaveLength(1);
+        expect(result.stderr).not.toContain('geheim');
+      }
+    },
+  );
 
   test('with the right password and certificate authority, rankd connects over TLS; the password can be in a file', async () => {
     const { url, authority } = await postgresDatabase();
@@ -512,7 +515,7 @@ describe('a wrong server setting is reported in one sentence, and nothing is cre
   });
 });
 
-describe('an unsupported server is reported in one sentence', () => {
+describe('an unsupported server is reported in one sentence:', () => {
   test.each<[what: string, server: FakeServer, code: number, says: RegExp]>([
     ['one that is too old', { version: 140_011 }, 78, /on 127\.0\.0\.1:\d+ is version 14\.11; rankd needs 15 or newer/],
     [

@@ -187,8 +187,8 @@ test('a change of a webhook’s events applies from the next event, while the da
 const refusals: Array<[what: string, address: string, code: number, says: string]> = [
   ['a Slack address', 'https://hooks.slack.com/services/T0/B0/x', 2, 'Slack needs a message format'],
   ['an invitation', 'https://discord.gg/abc', 2, 'an invitation to a Discord server'],
-  ['a password in it', 'https://ann:pw@hooks.example/x', 2, 'a user name or a password'],
-  ['no address', 'staff-log', 2, 'This is not a webhook address'],
+  ['an address with a password', 'https://ann:pw@hooks.example/x', 2, 'a user name or a password'],
+  ['text that is not an address', 'staff-log', 2, 'This is not a webhook address'],
   ['a private address', 'https://10.1.2.3/x', 2, '10.1.2.3 is not public'],
   ['plain http', 'http://93.184.215.14/x', 2, 'it uses http'],
 ];

@@ -433,24 +433,21 @@ test.each([
   ['that is not Luau', 'return { url = '],
   ['that raises', 'error("a mistake of the owner")'],
   ['that does not return a table', 'return 5'],
-])(
-  'is not needed from a Config module %s if a script gives it; otherwise, each call reports the module',
-  async (_, config) => {
-    await using scene = await openScene({
-      serve: (request) => applied(request),
-      scripts: [rankdModule, { class: 'ModuleScript', path: [...rankdModule.path, 'Config'], source: config }],
-    });
-    expect(await scene.run('return Rankd.new():promote({ rankee = 1001 })')).toMatchObject({
-      ...{ ok: false, isKnown: true, code: 'invalid_argument', message: expect.stringContaining('Config') },
-    });
-    expect(await scene.run('return rankd:promote({ rankee = 1001 })')).toMatchObject({ ok: true });
-  },
-);
+])('a Config module %s is reported by each call, unless a script gives the address', async (_, config) => {
+  await using scene = await openScene({
+    serve: (request) => applied(request),
+    scripts: [rankdModule, { class: 'ModuleScript', path: [...rankdModule.path, 'Config'], source: config }],
+  });
+  expect(await scene.run('return Rankd.new():promote({ rankee = 1001 })')).toMatchObject({
+    ...{ ok: false, isKnown: true, code: 'invalid_argument', message: expect.stringContaining('Config') },
+  });
+  expect(await scene.run('return rankd:promote({ rankee = 1001 })')).toMatchObject({ ok: true });
+});
 
 test.each([
   ['ServerScriptService', {}],
   ['ServerStorage', { RankdConfig: 'ServerStorage/RankdConfig' }],
-])('is found by a package in the RankdConfig in %s', async (place, tags) => {
+])('a package finds its settings in the RankdConfig in %s', async (place, tags) => {
   await using scene = await openScene({
     serve: (request) => applied(request),
     tags,

@@ -162,10 +162,10 @@ describe('the members named in a command', () => {
   });
 });
 
-describe('the replies to the caller', () => {
+describe('a command:', () => {
   const basicAdmin = systemNamed('Basic Admin Essentials');
 
-  test('name five members who were not changed, leave out the caller, and list unknown outcomes separately', async () => {
+  test('the reply names five members who were not changed, leaves out the caller, and lists unknown outcomes separately', async () => {
     await using scene = await openSystem(basicAdmin, {
       players: [...team(9), { id: 1002, name: 'Bob', team: 'Blue Team' }].filter(({ name }) => name !== 'Player2'),
       serve: (request) =>
@@ -177,7 +177,7 @@ describe('the replies to the caller', () => {
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).not.toContain(1002);
   });
 
-  test('state that nothing changed if the key is a test key', async () => {
+  test('the reply to a test key states that nothing changed', async () => {
     const message = 'Test key, nothing changed: Ann would be Officer.';
     await using scene = await openSystem(basicAdmin, { serve: (request) => applied(request, { message }) });
     expect(await scene.type('Bob', ':promote ann,cid')).toContain(
@@ -191,7 +191,7 @@ describe('the replies to the caller', () => {
     ['suspend ann tomorrow', 'tomorrow is not a duration'],
     ['suspend ann -3d', '-3d is not a duration'],
     ['suspend ann 99999d', '99999d is not a duration'],
-  ])('to %s show the usage or the mistake', async (typed, expected) => {
+  ])('the reply to %s shows the usage or the mistake', async (typed, expected) => {
     await using scene = await openSystem(basicAdmin, { serve });
     expect(await scene.type('Bob', `:${typed}`)).toContain(expected);
     expect(scene.game.requests).toEqual([]);
@@ -217,7 +217,7 @@ describe('the replies to the caller', () => {
     expect(described).toBe('Rename this script: promote, demote, setrank, suspend or unsuspend.');
   });
 
-  test('the hook in docs/in-game.md lets callers in Config run these commands in Cmdr', async () => {
+  test('the hook in docs/in-game.md lets callers in Config run it in Cmdr', async () => {
     const hook = blocksOf('docs/in-game.md', 'lua').find((block) => block.includes('RegisterHook')) ?? '';
     await using scene = await openSystem(systemNamed('Cmdr'), { serve, given: { isEmpty: true } });
     await scene.run(`${hook}\nreturn true`);
@@ -237,7 +237,7 @@ describe('the replies to the caller', () => {
     expect(scene.asked[0]).not.toHaveProperty('rank');
   });
 
-  test('a command without a player, such as from a console, changes nothing', async () => {
+  test('without a player, such as from a console, it changes nothing', async () => {
     await using scene = await openSystem(basicAdmin, { serve });
     const told = await scene.run(`
       local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)

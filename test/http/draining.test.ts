@@ -52,8 +52,8 @@ describe('stopping does not wait for', () => {
   const connections: Array<[string, string]> = [
     ['a connection on which nothing was sent', ''],
     ['a request whose head never ends', 'POST /v1/apikey HTTP/1.1\r\nContent-'],
-    ['a kept connection', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['a request whose body never comes', 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
+    ['an idle keep-alive connection', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a request whose body never arrives', 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
   ];
   test.each(connections)('%s', async (_name, sent) => {
     await using app = await openTestApp({ config: { server: { deadlineMs: 50 } } });

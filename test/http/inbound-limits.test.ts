@@ -51,7 +51,7 @@ describe('rank requests of one key', () => {
     });
   });
 
-  test('are limited by the rate of the key, if it has one, even if that is higher', async () => {
+  test('are limited by the rate of the key, if it has one, instead of the general rate', async () => {
     await using world = await open({ rankPerMinute: 10, rankBurst: 5 });
     const { app } = world;
     const slow = await app.createKey({ name: 'slow', rules: { ratePerMinute: 2 } });

@@ -15,9 +15,9 @@ const openWith = (robloxId: Check) => openTestApp({ config: { security: { roblox
 
 const other: Array<[string, Record<string, string>, RegExp]> = [
   ['of another place', { 'roblox-id': '43' }, /header names place 43/],
-  ['that is no id', { 'roblox-id': '42, 43' }, /is not a place id/],
+  ['that is not an id', { 'roblox-id': '42, 43' }, /is not a place id/],
   ['that is empty', { 'roblox-id': '' }, /no Roblox-Id header/],
-  ['missing', {}, /no Roblox-Id header/],
+  ['that is missing', {}, /no Roblox-Id header/],
 ];
 
 test.each(other)(
