@@ -95,8 +95,9 @@ function pageOf(documents: Array<[string, Document]>): string {
   const reasons = Object.entries(elsewhere).map(([name, why]) => `\`${name}\` (${why})`);
   return `# What \`--json\` prints
 
-With \`--json\`, every command prints one JSON document on standard output, on one line. \`v\` is the version of its format (1). Fields may be
-added without a new version: ignore those that you do not know. Times are ISO 8601 in UTC, ids are numbers, and missing values are \`null\`.
+With \`--json\`, a command prints one JSON document on standard output, on one line. \`v\` is the version of its format (1). Later versions of
+rankd may add fields without a new \`v\`, so ignore fields that you do not know. Times are ISO 8601 in UTC, Roblox's ids are numbers, and
+missing values are \`null\`.
 
 - \`simulated\` is true if nothing touched Roblox.
 - \`next\` is the value of \`--after\` for the next page, or \`null\`.
@@ -118,7 +119,7 @@ ${objects.flatMap(({ name, fields }) => wrapped(`- **${name}**: ${fieldsOf(field
 
 ${rows.join('\n')}
 
-Without a daemon, \`status\` has only \`state\` and the fields from \`openChanges\` on.
+If no daemon is running, \`status\` has only \`state\` and the fields from \`openChanges\` to the end.
 ${wrapped(`Not shown here: ${reasons.join(', ')}.`, '').join('\n')}
 ${wrapped(`These commands have a fixed format, which \`--json\` does not change: ${listed(asTheyAre)}.`, '').join('\n')}
 
