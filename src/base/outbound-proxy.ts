@@ -7,7 +7,7 @@ export interface OutboundProxy {
   variables: { https?: string; http?: string };
   /** Hosts to connect to directly: `*`, or `example.com` including its subdomains, each with or without a port. */
   exceptions: string[];
-  /** If Node.js does not use the proxy, the reason. */
+  /** `used`, or the reason why Node.js does not use the proxy. */
   use: 'used' | 'not asked for' | { tooOldNode: string };
 }
 

@@ -13,10 +13,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(ms) ? ms : undefined;
 }
 
-/**
- * Rounds up to a whole number of the largest unit of which there are at least two, e.g. `7 days`, `36 hours` or `1
- * second`.
- */
+/** Uses the largest unit that gives at least 2, and rounds up, e.g. `7 days`, `36 hours` or `1 second`. */
 export function inWords(ms: number): string {
   const [unit, unitOfMs] = wordUnits.find(([, each]) => ms >= 2 * each) ?? ['second', unitMs.s];
   return counted(Math.ceil(ms / unitOfMs), unit);

@@ -80,7 +80,7 @@ export class LiveConfig implements AsyncDisposable {
     return declared;
   }
 
-  /** Waits for the reload in progress, and refuses any other. */
+  /** Waits for the reload in progress, and refuses further ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     await this.#last;

@@ -70,7 +70,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
       sweeping,
       ...flushing,
     ]);
-    // even if the store is read-only, the daemon must stop in an orderly way
+    // a read-only store must not prevent an orderly shutdown
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be stored`));
     }

@@ -162,7 +162,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** Replaces every part of the address and every secret, encoded or decoded, and joins the text into one line. */
+/** Masks every part of the address and every secret, encoded or decoded, and puts the text on one line. */
 function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');

@@ -13,7 +13,7 @@ interface Locked {
 const root = new URL('../../', import.meta.url);
 const installed = ['', 'test/browser/', 'test/package/'].flatMap((folder) => packagesIn(`${folder}package-lock.json`));
 
-/** Keyed by package with an install script: the reason why the script is accepted. */
+/** The reason for accepting each package's install script, keyed by package. */
 const scripts: Record<string, string> = {
   ...Object.fromEntries(
     [

@@ -9,7 +9,7 @@ import { send } from '../support/send.ts';
 const trainee = '1001';
 const simulatedLine = 'SIMULATED GROUP: nothing here touches Roblox.\n';
 
-/** Returns a folder without a configuration, from which commands use the same data directory. */
+/** Creates a folder without a configuration. Commands that run there still use the same data directory. */
 function elsewhere({ home }: Pick<OpenCloudHome, 'home'>): { cwd: string } {
   const cwd = home.path('elsewhere');
   mkdirSync(cwd, { recursive: true });

@@ -42,7 +42,7 @@ const by = 'cli:ann@host';
 const ann = 20_001;
 const target = addressFrom('https://192.0.2.1/never-answers');
 
-/** Makes each alert fire. `labels` are the labels that it then has. */
+/** The event that makes each alert fire, and the labels that the alert then has. */
 const events: Record<string, { happens: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
   RankdDown: { happens: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
   RankdCannotChangeRanks: {
