@@ -32,7 +32,7 @@ interface WholeFile {
 
 /**
  * Writes a private file atomically, even if the process or the machine crashes: `write` fills an empty temporary file
- * through its path or descriptor, which is renamed once its contents are on disk. Returns the result of `write`.
+ * through its path or descriptor, and the file is renamed once its contents are on disk. Returns the result of `write`.
  *
  * On an error, leaves an existing file unchanged. Throws `already_exists` (without `mayReplace`), `usage` (the path is
  * a folder), `no_permission`, `not_found` (the directory) and `store_unavailable` (the disk is full or fails).
