@@ -3,7 +3,7 @@ import { onPostgres, shared } from './vitest.config.ts';
 
 /**
  * `npm run test:postgres`: runs the tests for HTTP, faults and rank changes, and the model tests, with daemons on
- * PostgreSQL. `npm test` runs only those that differ by engine.
+ * PostgreSQL. `npm test` runs only those whose results can depend on the engine.
  */
 export default defineConfig({
   test: {

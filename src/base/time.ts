@@ -5,7 +5,7 @@ type Unit = keyof typeof unitMs;
 
 export const durationPattern = /^(\d+)([smhd])$/;
 
-/** Parses `2s`, `5m`, `24h` or `90d` to milliseconds; returns `undefined` for anything else. */
+/** Parses a duration such as `2s`, `5m`, `24h` or `90d` into milliseconds. Returns `undefined` for anything else. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit] = durationPattern.exec(text) ?? [];
   if (count === undefined || unit === undefined) return undefined;

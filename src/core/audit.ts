@@ -31,7 +31,7 @@ export interface AuditMention {
   field: string;
 }
 
-/** A mention of a forgotten person. A pseudonym has replaced the user id, and the salt is deleted. */
+/** A mention of a forgotten person. A pseudonym has replaced the user id, and the salt has been deleted. */
 export interface EmptiedMention extends AuditMention {
   pseudonym: number;
 }

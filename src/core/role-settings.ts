@@ -173,7 +173,7 @@ export function resolveRoles(
 }
 
 /**
- * Makes a ladder misfit block all rank changes, because no entry of the ladder means a role. Returns other misfits
+ * Makes a ladder misfit block all rank changes, because no ladder entry then resolves to a role. Returns other misfits
  * unchanged.
  */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {

@@ -78,9 +78,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
   };
 }
 
-/**
- * Logs platform problems, even while the starting daemon waits for the platform. Returns a function that stops this.
- */
+/** Logs platform problems, even while the daemon waits for the platform at startup. Returns a function that stops it. */
 export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
   const warnings = new PlatformWarnings();

@@ -6,7 +6,7 @@ export interface Connection {
   unanswered: ServerResponse[];
   /** The arrival time of the latest request's headers, on `Clock.monotonic()`; `undefined` before the first. */
   latestAt: number | undefined;
-  /** True once a response has the header `connection: close`. Nothing must be sent after that response. */
+  /** True once a response has the header `connection: close`. Nothing may be sent after that response. */
   isClosing: boolean;
 }
 

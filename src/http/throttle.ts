@@ -179,8 +179,8 @@ export class Throttle {
 const reportEveryMs = 250;
 const maxReported = 1_000;
 /**
- * The maximum number of limits with unreported requests, because callers can send from any number of networks. Requests
- * under any other limit count only on this node.
+ * Caps the number of limits that have unreported requests, because callers can send from any number of networks. Beyond
+ * this cap, requests count only on this node.
  */
 const maxWaiting = 10_000;
 

@@ -65,8 +65,8 @@ export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember })
 /**
  * The history of rank changes.
  *
- * An open change's holder is the node that is working on it. A node is a handle on the store, and ends when the handle
- * is closed or its process exits. No method compares wall clocks to decide whether a node is alive.
+ * An open change's holder is the node that is working on it. Each open handle on the store is a node, which is alive
+ * until the handle is closed or its process exits. No method compares wall clocks to decide whether a node is alive.
  */
 export interface ChangeStore {
   /**

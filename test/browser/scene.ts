@@ -12,7 +12,7 @@ import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
 export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace', 'setup'] as const;
 
-/** A daemon with its dashboard, and a browser. All tests of a file share one scene. */
+/** A daemon with its dashboard, and a browser. All tests in a file share one scene. */
 export class Scene implements AsyncDisposable {
   readonly home: CliHome;
   readonly opened: OpenBrowser;

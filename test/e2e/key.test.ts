@@ -192,7 +192,7 @@ test.concurrent('revoke asks first: without a terminal or -y, it exits with 2, a
   });
   expect((await home.here(['key', 'rotate', 'game'])).code).toBe(4);
 
-  // revoking the key again neither asks nor records anything
+  // revoking the key again neither prompts nor records anything
   expect(await home.here(['key', 'revoke', key.id])).toMatchObject({
     code: 0,
     stdout: 'Key "game" was already revoked.\n',

@@ -42,7 +42,7 @@ const callerCount = 8;
 const reconciledWithinMs = 60_000;
 const answerWithinMs = 12_000;
 
-/** Causes faults in PostgreSQL and in the daemons that share it, while callers send requests to random daemons. */
+/** Injects faults into PostgreSQL and the daemons that share it, while callers send requests to random daemons. */
 export async function runChaos({ rounds, sideBySide, seed, ...options }: ChaosOptions): Promise<ChaosReport> {
   return shareRounds({ rounds, sideBySide, seed }, (share) => chaosIn({ ...options, ...share }));
 }
@@ -101,7 +101,7 @@ interface Node {
   logs: string[];
 }
 
-/** Causes a fault and resolves with its description. `heal` ends remaining faults at the end of the round. */
+/** Injects a fault and resolves with its description. `heal` ends remaining faults at the end of the round. */
 type Calamity = (world: World, ms: number) => Promise<string>;
 
 const calamities: readonly Calamity[] = [

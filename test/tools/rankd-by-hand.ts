@@ -52,7 +52,7 @@ export class RankdByHand {
     return told();
   }
 
-  /** Sends the request of a `curl` line from a page. Throws unless the response is 200. */
+  /** Sends the request that a `curl` line in the docs describes. Throws unless the response is 200. */
   async request(line: string): Promise<void> {
     const [, url = '', keyFile = '', body = ''] =
       /^curl -sw '\\n' '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];

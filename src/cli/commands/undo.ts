@@ -150,7 +150,7 @@ type Result = Rankee & MemberUndo;
 
 /**
  * Prints a summary, and the members whose roles could not be restored; for a dry run, also those whose roles would be
- * restored. Throws `ExitCode` if an undo failed or a member was not reached.
+ * restored. Throws `ExitCode` if an undo failed, or if the run stopped early.
  */
 function printUndo(cli: Cli, undone: Undone): void {
   const { targets, dryRun, run } = undone;

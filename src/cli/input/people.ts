@@ -9,7 +9,7 @@ import { findUser } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 
 /**
- * Looks up a user by name, and reports the id. For an id, makes no lookup and returns an empty name. Throws the same
+ * Looks up a user by name, and reports the id. Given an id, skips the lookup and returns an empty name. Throws the same
  * errors as `findUser`.
  */
 export async function userOf(

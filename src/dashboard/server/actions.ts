@@ -132,7 +132,7 @@ const rules = {
 };
 const places = { ...key, places: text(10_000) };
 
-/** The handlers of the page's POST requests, except those about sessions, keyed by the path below /api. */
+/** The handlers of the page's POST requests, except those about sessions, keyed by the path under /api. */
 export const actions: Readonly<Record<string, Action>> = {
   'rank/test': action(oneMember, async (values, { app, by }) => {
     const command = await changeOf(app, values, by);

@@ -77,7 +77,7 @@ export function createPageServer({
   return server;
 }
 
-/** Registers the page below a path on the API's server, whose limits then apply to the page. */
+/** Mounts the page under a path of the API's server, whose limits then apply to the page. */
 export async function mountPage(server: FastifyInstance, path: string, options: PageServerOptions): Promise<void> {
   await server.register(
     (scope, _options, done) => {

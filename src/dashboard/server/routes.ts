@@ -77,7 +77,7 @@ export type Route =
 /** The maximum number of keys or suspensions per response; the command line lists more. */
 const maxListed = 100;
 
-/** The routes below /api, except the event stream. */
+/** The routes under /api, except the event stream. */
 export const routes: Readonly<Record<string, Route>> = {
   'POST /api/login': {
     needs: 'nothing',

@@ -15,7 +15,7 @@ const interactions = route({
   handler: (exchange) => exchange.api.answerDiscord(exchange),
 });
 
-/** Every API route, in the order of the documentation. */
+/** Every API route, in the order in which the documentation lists them. */
 export const routes: readonly Route[] = [
   ...v1Routes,
   ...changeRoutes,

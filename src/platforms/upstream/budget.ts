@@ -160,7 +160,7 @@ function soonestReleases(account: Account, now: number): Release[] {
     .sort((one, other) => one.at - other.at);
 }
 
-/** Predicts the start times of successive calls. Calls of heavy lanes leave some slots free. */
+/** Predicts the start times of successive calls. Calls in heavy lanes leave some slots free. */
 export interface Schedule {
   next(isHeavy?: boolean): number;
   /** Like `next`, but also counts the slot as spent in this schedule. */

@@ -18,7 +18,7 @@ export class Node implements OwnNode {
   readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
   #mine: { id: string; lock: ProcessLock } | undefined;
 
-  /** Adds the node's lock file to `files`, the handle's open files, while the node exists. */
+  /** `files`: the handle's open files. They include the node's lock file while the node exists. */
   constructor({ file, files }: { file: string; files: Pick<OpenedFiles, 'add' | 'remove'> }) {
     this.#dataDir = dirname(file);
     this.#files = files;

@@ -25,7 +25,7 @@ export class QueuePosition implements AsyncDisposable {
   }
 
   /**
-   * Waits until all changes ahead of this one have ended, and reconciles any that was abandoned. Returns the id of the
+   * Waits until all changes ahead of this one have ended, and reconciles any that were abandoned. Returns the id of the
    * member's newest change. Rejects if `call.signal` is aborted.
    */
   async waitForTurn(call: CallContext): Promise<string | undefined> {

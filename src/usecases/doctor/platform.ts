@@ -133,7 +133,7 @@ function account(acting: ActingAccount | undefined, name: string | undefined): F
 }
 
 function permission(acting: ActingAccount | undefined): Finding[] {
-  if (acting?.mayChangeRanks === undefined) return []; // Roblox does not report the permission to every key
+  if (acting?.mayChangeRanks === undefined) return []; // Roblox does not report it for every key
   if (acting.mayChangeRanks) return [ok('permission', 'the acting account may manage the ranks of members below it')];
   const fix = `give the role of user ${acting.userId} the permission "Manage lower-ranked member ranks" in the group's settings`;
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];

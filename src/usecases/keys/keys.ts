@@ -258,8 +258,8 @@ interface UsedKey {
 }
 
 /**
- * Lists keys with their places and their numbers of changes in the last day. `ofKeys` contains these numbers, keyed by
- * key id; `undefined` if they are unknown.
+ * Lists keys with their places and their change counts for the last day. `ofKeys` holds these counts, keyed by key id;
+ * `undefined` if they are unknown.
  */
 export async function listUsedKeys(
   { store }: Pick<Ports, 'store'>,

@@ -77,7 +77,10 @@ type Standing = 'refuse' | 'accept' | 'expire_soon';
 
 const soonMs = 14 * 86_400_000;
 
-/** Adds one event to the audit log for each change in the state of this daemon's credential, even across restarts. */
+/**
+ * Adds one event to the audit log for each change in the state of this daemon's credential. After a restart, compares
+ * the state with the last such event in the log, which may be another daemon's.
+ */
 export class CredentialEvents {
   #recorded: Standing | undefined;
 

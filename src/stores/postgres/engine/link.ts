@@ -111,7 +111,7 @@ export class Link {
   }
 }
 
-/** The code of read_only_sql_transaction (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** The SQLSTATE code for read_only_sql_transaction (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const readOnly = '25006';
 
 let sessions = 0;
