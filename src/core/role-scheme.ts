@@ -109,7 +109,9 @@ function ascending(ids: number[]): number[] {
   return ids.sort((a, b) => a - b);
 }
 
-/** Returns the number that identifies this role in a request: its rank if that means only this role; otherwise, its id. */
+/**
+ * Returns the number that identifies this role in a request: its rank if that means only this role; otherwise, its id.
+ */
 export function nameForRequest(scheme: Pick<RoleScheme, 'roles' | 'rankOne'>, { id, rank }: Role): number {
   return rolesNamed(scheme, rank).every((role) => role.id === id) ? rank : id;
 }
