@@ -93,6 +93,17 @@ describe('a user by name', () => {
     const { stdout } = await home.here(['rank', 'set', 'Newcomer', 'Officer']);
     expect(stdout).toMatch(/^Newcomer \(1001\) is now Officer/);
   });
+
+  test('is completed by the shell once it has been used', async () => {
+    using home = new CliHome();
+    const offered = async (current: string) =>
+      (await home.here(['__complete', 'rank', 'set', `:${current}`])).stdout.replaceAll(/\t|\n$/g, '').split('\n');
+    expect(await offered('new')).toEqual(['']);
+    await home.json('rank', 'set', '@newcomer', 'Officer');
+    expect(await offered('new')).toEqual(['Newcomer']);
+    expect(await offered('@N')).toEqual(['@Newcomer']);
+    expect(await offered('N%')).toEqual(['']);
+  });
 });
 
 describe('a role by name', () => {
@@ -156,17 +167,6 @@ describe('a role by name', () => {
     await home.json('group', 'roles');
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':Off'])).stdout).toBe('Officer\tOfficer, rank 20\n');
   });
-
-  test('is completed by the shell, as is a user name that was typed or is in the history', async () => {
-    using home = new CliHome();
-    const offered = async (current: string) =>
-      (await home.here(['__complete', 'rank', 'set', `:${current}`])).stdout.replaceAll(/\t|\n$/g, '').split('\n');
-    expect(await offered('new')).toEqual(['']);
-    await home.json('rank', 'set', '@newcomer', 'Officer');
-    expect(await offered('new')).toEqual(['Newcomer']);
-    expect(await offered('@N')).toEqual(['@Newcomer']);
-    expect(await offered('N%')).toEqual(['']);
-  });
 });
 
 describe('a pasted address', () => {
@@ -204,19 +204,6 @@ describe('a pasted address', () => {
     }
   });
 
-  test('in a list can be replaced by a place id with other fields after it; several ids per line and UTF-16 are refused', async () => {
-    using home = new CliHome();
-    await home.json('key', 'create', 'game');
-    const add = (text: string | Buffer) => {
-      writeFileSync(home.path('list.csv'), text);
-      return home.here(['whitelist', 'add', '--file', 'list.csv', '--json']);
-    };
-    const { stdout } = await add('\ufeff1005,lobby\r\n1006\tarena\n"1007";"test"\n');
-    expect(JSON.parse(stdout).entries.map((entry: { placeId: number }) => entry.placeId)).toEqual([1005, 1006, 1007]);
-    expect((await add('1008, 1009')).stderr).toContain('line 1 \\"1008, 1009\\"');
-    expect((await add(Buffer.from('1008\n', 'utf16le'))).stderr).toContain('looks like UTF-16');
-  });
-
   test('of a group means the group', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
@@ -229,6 +216,19 @@ describe('a pasted address', () => {
     expect([made.code, made.stderr]).toEqual([0, '']);
     expect(readFileSync(home.path('new.yaml'), 'utf8')).toContain(`id: ${roblox.groupId}`);
   });
+});
+
+test('in a list of places, other fields may follow an id; several ids per line and UTF-16 are refused', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  const add = (text: string | Buffer) => {
+    writeFileSync(home.path('list.csv'), text);
+    return home.here(['whitelist', 'add', '--file', 'list.csv', '--json']);
+  };
+  const { stdout } = await add('\ufeff1005,lobby\r\n1006\tarena\n"1007";"test"\n');
+  expect(JSON.parse(stdout).entries.map((entry: { placeId: number }) => entry.placeId)).toEqual([1005, 1006, 1007]);
+  expect((await add('1008, 1009')).stderr).toContain('line 1 \\"1008, 1009\\"');
+  expect((await add(Buffer.from('1008\n', 'utf16le'))).stderr).toContain('looks like UTF-16');
 });
 
 describe('names of roles in the configuration', () => {

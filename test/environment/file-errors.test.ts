@@ -54,7 +54,7 @@ test.each<[line: string, code: number, says: RegExp, place?: Place]>([
   ],
   ['serve --port 0', 69, /^error: rankd can't open its database/m, { dataDir: '@with-lock' }],
 ])(
-  'rankd %s reports a problem with a file in two lines',
+  'rankd %s exits with code %i and reports a problem with a file in two lines',
   async (line, code, says, { dataDir = '@none', ...env } = {}) => {
     const named = (text: string) => text.replaceAll('@', `${at('')}/`);
     const variables = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, named(value)]));

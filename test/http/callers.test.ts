@@ -92,13 +92,21 @@ const v2 = Buffer.from([
 ]);
 
 test.each([
-  ['TLS', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
-  ['HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')],
-  ['the PROXY protocol', Buffer.from('PROXY TCP4 203.0.113.7 10.0.0.1 5001 80\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n')],
-  ['the PROXY protocol', Buffer.concat([v2, Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')])],
+  ['TLS', 'TLS', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
+  ['HTTP/2', 'HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')],
+  [
+    'version 1 of the PROXY protocol',
+    'the PROXY protocol',
+    Buffer.from('PROXY TCP4 203.0.113.7 10.0.0.1 5001 80\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n'),
+  ],
+  [
+    'version 2 of the PROXY protocol',
+    'the PROXY protocol',
+    Buffer.concat([v2, Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')]),
+  ],
 ])(
   '%s on a port for plain HTTP/1.1 is refused by name, counted, and logged once with the peer',
-  async (protocol, bytes) => {
+  async (_what, protocol, bytes) => {
     await using app = await openTestApp({ config: { metrics: { enabled: true, host: '127.0.0.1', port: 0 } } });
     for (let n = 0; n < 3; n += 1) {
       const [answer] = await rawAnswers(app.url, bytes);

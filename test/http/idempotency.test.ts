@@ -289,12 +289,12 @@ test('an outcome is replayed for 24 hours, even after a restart', async () => {
 });
 
 test.each([
-  ['x'.repeat(128), 200],
-  ['x'.repeat(129), 400],
-  ['', 200],
-])('an idempotency key may have at most 128 characters', async (idempotencyKey, status) => {
+  [128, 200],
+  [129, 400],
+  [0, 200],
+])('a request with an idempotency key of %i characters is answered with %i', async (length, status) => {
   await using app = await openTestApp();
-  const answer = await rank(app, await app.createKey(), {}, idempotencyKey);
+  const answer = await rank(app, await app.createKey(), {}, 'x'.repeat(length));
   expect(answer.status).toBe(status);
   if (status === 400) expect(messageOf(answer)).toContain('at most 128 characters');
 });

@@ -113,20 +113,29 @@ describe('the group and its roles', () => {
     expect(roles.slice(2)).toEqual(roles.slice(2).sort((a, b) => a.rank - b.rank || a.id - b.id));
     expect(fake.journal.requests('roles')).toHaveLength(2);
   });
+
+  test('a role without a rank has rank 0', async () => {
+    const groupRoles = [
+      { id: '5', displayName: 'Guest' },
+      { id: '6', displayName: 'Member', rank: 1 },
+    ];
+    fake.faults.add({ operation: 'roles', kind: 'body', body: JSON.stringify({ groupRoles }) });
+    expect(await platform.roles(callIn(1_000))).toMatchObject([{ id: 5, rank: 0, kind: 'guest' }, { id: 6 }]);
+  });
 });
 
-test.each([
-  ['changeRank', 'change ranks'],
-  ['acceptRequests', 'accept members'],
-  ['exileMembers', 'remove members'],
-  ['banMembers', 'remove members'],
-  ['manageRelationships', 'manage the group'],
-  ['spendGroupFunds', 'manage the group'],
-  ['manageGroupUniverses', 'manage the group'],
-  ['createApiKeys', 'manage the group'],
-  ['manageApiKeys', 'manage the group'],
-  ['viewWallPosts', undefined],
-])('a role with the permission %s has the power to %s', async (permission, power) => {
+test.each<[permission: string, powers: string[]]>([
+  ['changeRank', ['change ranks']],
+  ['acceptRequests', ['accept members']],
+  ['exileMembers', ['remove members']],
+  ['banMembers', ['remove members']],
+  ['manageRelationships', ['manage the group']],
+  ['spendGroupFunds', ['manage the group']],
+  ['manageGroupUniverses', ['manage the group']],
+  ['createApiKeys', ['manage the group']],
+  ['manageApiKeys', ['manage the group']],
+  ['viewWallPosts', []],
+])('a role with the permission %s has the powers %j', async (permission, powers) => {
   const role = {
     path: 'groups/700/roles/7',
     id: '7',
@@ -135,7 +144,7 @@ test.each([
     permissions: { [permission]: true },
   };
   fake.faults.add({ operation: 'role', kind: 'body', body: JSON.stringify(role) });
-  expect(await platform.role(7, callIn(5_000))).toMatchObject({ powers: power === undefined ? [] : [power] });
+  expect(await platform.role(7, callIn(5_000))).toMatchObject({ powers });
 });
 
 test('an endless list of roles is read only until a page has no new role', async () => {
@@ -337,15 +346,6 @@ describe('a member', () => {
     fake.faults.add({ operation: 'memberships', kind: 'body', body: later });
     expect(await platform.getMember(1001, callIn(1_000))).toEqual({ userId: 1001, roleIds: [5] });
     expect(fake.journal.requests('memberships').at(-1)?.path).toContain('&pageToken=more');
-  });
-
-  test('a role without a rank has rank 0', async () => {
-    const groupRoles = [
-      { id: '5', displayName: 'Guest' },
-      { id: '6', displayName: 'Member', rank: 1 },
-    ];
-    fake.faults.add({ operation: 'roles', kind: 'body', body: JSON.stringify({ groupRoles }) });
-    expect(await platform.roles(callIn(1_000))).toMatchObject([{ id: 5, rank: 0, kind: 'guest' }, { id: 6 }]);
   });
 
   test('is not searched for further once a page repeats', async () => {

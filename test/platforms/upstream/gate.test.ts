@@ -478,14 +478,14 @@ describe('a call that gets no slot before its deadline', () => {
     expect(refused).toMatchObject([{ name: 'short', at: 2_000, error: { retryAfterMs: 20_000 } }]);
     expect(started).toMatchObject([{ name: 'first' }, { name: 'long', at: 22_000 }]);
   });
+});
 
-  test('waits at most ten minutes for a pause, even if the platform requests a day', async () => {
-    const { clock, gate, enter, started } = gateUnderTest();
-    gate.close(86_400_000);
-    enter('any');
-    await clock.advance(600_000);
-    expect(started).toHaveLength(1);
-  });
+test('a call waits at most ten minutes for a pause, even if the platform requests a day', async () => {
+  const { clock, gate, enter, started } = gateUnderTest();
+  gate.close(86_400_000);
+  enter('any');
+  await clock.advance(600_000);
+  expect(started).toHaveLength(1);
 });
 
 describe('a call or reservation after its deadline', () => {
