@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { group, roleIdOf } from './group.ts';
 
 /**
- * A fake Roblox with almost no overhead. It responds to each API call that a rank change makes after `latencyMs` (the
- * first argument), treats every user as a member, and has rate limits that no load reaches.
+ * A fake Roblox with almost no overhead. After `latencyMs` (the first argument), it responds to each API call that a
+ * rank change makes. It treats every user as a member, and has rate limits that no load reaches.
  */
 const latencyMs = Number(process.argv[2] ?? 0);
 const actingUser = 7;

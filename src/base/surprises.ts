@@ -10,7 +10,7 @@ export interface Surprise {
   lastAt: number;
 }
 
-/** Each kind of surprise becomes a metric label. Once there are this many, all others are counted as one kind. */
+/** Each kind of surprise becomes a time series in the metrics. Once there are this many, all others count as one kind. */
 const maxKinds = 50;
 
 export class Surprises {

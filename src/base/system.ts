@@ -18,7 +18,7 @@ export interface System {
    * True if the daemon's control socket is a file, which a killed daemon leaves behind. On Windows, it is a named pipe.
    */
   readonly hasSocketFiles: boolean;
-  /** True if mode bits control access to files. On Windows, a file inherits its folder's access list instead. */
+  /** True if mode bits control access to files. On Windows, a file inherits its folder's ACL instead. */
   readonly hasModes: boolean;
   /** True if a folder must be synced to disk after a file is created in it. NTFS journals such changes itself. */
   readonly syncsFolders: boolean;

@@ -41,7 +41,7 @@ function isTrue(works: () => unknown): boolean {
   }
 }
 
-/** Windows has access lists instead of modes. */
+/** Windows has ACLs instead of modes. */
 interface AccessSources {
   system?: System;
   readAccessList(path: string): Promise<string | undefined>;
@@ -88,7 +88,7 @@ async function accessFindings(
   return [ok('data', `${dataDir} is private and writable`)];
 }
 
-/** Checks only the folder's access list, because its files inherit it. */
+/** Checks only the folder's ACL, because its files inherit it. */
 function listFindings(dataDir: string, { system, list }: { system: System; list: string | undefined }): Finding[] {
   const group = list === undefined ? undefined : openGroupIn(list);
   const close = system.commands.closeFolder(dataDir);

@@ -1,7 +1,7 @@
 import { win32 } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Reads the access list of a file or folder on Windows, as SDDL text. Returns `undefined` if that fails. */
+/** Reads the access control list (ACL) of a file or folder on Windows, as an SDDL string. Returns `undefined` if that fails. */
 export async function readAccessList(
   path: string,
   env: Record<string, string | undefined>,
@@ -24,7 +24,7 @@ export function systemFolder(env: Record<string, string | undefined>): string {
 const timeoutMs = 20_000;
 
 /**
- * Returns the first large group of users that an access list allows to read or write. `sddl` is the list as text
+ * Returns the first large group of users that an ACL allows to read or write. `sddl` is the list as text
  * (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
  */
 export function openGroupIn(sddl: string): string | undefined {

@@ -30,7 +30,7 @@ export interface Place {
 /**
  * Accepts requests from commands on a socket in the data directory or, if that can't contain one, in a private
  * temporary folder; on Windows, on a named pipe. Requires no key, because only rankd's user and administrators can
- * write to the socket. (A pipe's default access list allows others at most to read:
+ * write to the socket. (A pipe's default ACL allows others at most to read:
  * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) Replaces an existing socket:
  * the caller holds the daemon's lock, so a previous daemon must have left the socket behind. Logs a warning if it can't
  * create a socket.

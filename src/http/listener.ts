@@ -165,7 +165,7 @@ function beginning({
   headers,
 }: ListenerOptions): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const facts: Notes['facts'] = section === 'server' ? {} : { listener: section };
-  const level = section === 'server' ? 'info' : 'debug'; // a page polls, and Prometheus scrapes, every few seconds
+  const level = section === 'server' ? 'info' : 'debug'; // the page refetches often, and Prometheus scrapes
   return (request, reply) => {
     const connection = connectionOf(request.raw.socket);
     const arrivedAt = clock.monotonic();

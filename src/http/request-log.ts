@@ -68,7 +68,7 @@ export function requestLog({
     if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
     const level = due ? wanted : 'debug';
     if (!log.isLevelEnabled(level)) return; // a child logger does not follow changes to its parent's level
-    const { method, id, routeOptions, url } = request; // getters, which Fastify computes on each access
+    const { method, id, routeOptions, url } = request; // mostly getters, which run again on each access
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
     const why = error && factsOf(error, statusCode);

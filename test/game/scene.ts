@@ -29,7 +29,7 @@ export interface Result {
 export const secret = 'rk_live_0123456789abcdefghijABCDEFGHIJ0123456';
 
 /**
- * Starts a game server with the module Rankd, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and
+ * Starts a game server with the Rankd module, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and
  * Cid (1003).
  */
 export async function openScene(options: Partial<GameOptions> & Pick<GameOptions, 'serve'>): Promise<Scene> {

@@ -58,7 +58,7 @@ export async function printMinted(
   }
 }
 
-/** Prints a new secret. If the output fails, the error explains how to replace or revoke the key. */
+/** Prints a new secret. If printing fails, the error explains how to replace or revoke the key. */
 export async function printSecret(
   cli: Cli,
   { name }: Key,

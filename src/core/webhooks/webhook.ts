@@ -48,7 +48,7 @@ export interface Webhook {
   failedTries: number;
   lastOkAt?: number;
   lastError?: string;
-  /** rankd sends nothing to the target before this time. */
+  /** rankd delivers no events to the target before this time; a test event is sent anyway. */
   heldUntil?: number;
 }
 

@@ -127,8 +127,8 @@ export async function setKeyRules(
 }
 
 /**
- * Makes a key that was created on a simulated group valid for real groups, too. Throws `not_found`, and `conflict` if
- * the key is revoked.
+ * Makes a key that was created on a simulated group valid for real groups, too. Throws `not_found`, or `conflict` if
+ * such a key is revoked. Leaves other keys unchanged.
  */
 export async function adoptKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
