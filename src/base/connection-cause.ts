@@ -267,11 +267,11 @@ const maxDepth = 8;
 
 function ownCause(error: Error): Known | undefined {
   const { code, syscall } = error as NodeJS.ErrnoException;
-  const [, byItsText] = byText.find(([text]) => text.test(error.message)) ?? [];
-  if (byItsText !== 'proxy_refused' && (error.name === 'AbortError' || error.name === 'TimeoutError'))
+  const [, causeByText] = byText.find(([text]) => text.test(error.message)) ?? [];
+  if (causeByText !== 'proxy_refused' && (error.name === 'AbortError' || error.name === 'TimeoutError'))
     return { cause: 'timed_out', code: error instanceof TimedOut ? error.message : undefined };
-  if (typeof code !== 'string') return byItsText && { cause: byItsText, code: undefined };
-  const cause = byCode[code] ?? byItsText ?? ofFamily(code, syscall);
+  if (typeof code !== 'string') return causeByText && { cause: causeByText, code: undefined };
+  const cause = byCode[code] ?? causeByText ?? ofFamily(code, syscall);
   return cause && { cause, code };
 }
 

@@ -54,7 +54,7 @@ export function refuseLink(file: string): void {
  * only rankd's files, makes it private and returns true. Throws `no_permission` if another user owns the directory, or
  * if others can write to it and rankd does not make it private.
  */
-export function closeToOthers(dataDir: string, user: SystemUser): boolean {
+export function restrictToOwner(dataDir: string, user: SystemUser): boolean {
   const found = openDirectory(dataDir);
   if (found === undefined) return false; // if it is missing or unusable, opening the store reports that
   try {
@@ -157,7 +157,7 @@ function asOwnerOf(dataDir: string): string {
 }
 
 /** Removes all permissions of the group and of other users from a file. Does nothing on a system without mode bits. */
-export function tightenFile(file: string): void {
+export function restrictFile(file: string): void {
   if (!thisSystem.hasModes) return;
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined || (stats.mode & 0o077) === 0) return;

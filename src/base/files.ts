@@ -51,7 +51,7 @@ export function writeWhole<T>(
         fsyncSync(descriptor);
         return result;
       });
-      giveName({ to, unfinished, mayReplace });
+      moveIntoPlace({ to, unfinished, mayReplace });
       return result;
     } finally {
       removeDatabase(unfinished);
@@ -71,7 +71,7 @@ export function removeDatabase(file: string): void {
   for (const suffix of ['', ...companions]) rmSync(file + suffix, { force: true });
 }
 
-function giveName({ to, unfinished, mayReplace }: WholeFile): void {
+function moveIntoPlace({ to, unfinished, mayReplace }: WholeFile): void {
   if (mayReplace) renameFile(unfinished, to);
   else linkNew(unfinished, to);
   if (thisSystem.syncsFolders) forceToDisk(dirname(to));
@@ -125,7 +125,7 @@ export interface NewFile {
  * Throws the error that creating the file would cause: `already_exists` (with `hint`), `usage` (the path is a folder),
  * `not_found` (its parent is missing) or `no_permission`.
  */
-export function requireRoom(file: string, hint = anotherName): void {
+export function requireRoom(file: string, hint = otherNameHint): void {
   try {
     accessSync(dirname(file), constants.W_OK | constants.X_OK);
   } catch (cause) {
@@ -162,7 +162,7 @@ function openNew(path: string, mode: number): number {
   try {
     return openSync(path, 'wx', mode);
   } catch (cause) {
-    throw codeOf(cause) === 'EEXIST' ? existsError(path, anotherName) : asFileError(cause, path);
+    throw codeOf(cause) === 'EEXIST' ? existsError(path, otherNameHint) : asFileError(cause, path);
   }
 }
 
@@ -188,7 +188,7 @@ function makeInPlace(file: NewFile, undo: Array<() => void>): void {
   undo.unshift(() => rmSync(path));
 }
 
-const anotherName = 'choose a different name, or move that file away';
+const otherNameHint = 'choose a different name, or move that file away';
 
 /**
  * Renames a file, replacing any existing one. On Windows, if another program has the existing file open, blocks the
@@ -445,7 +445,7 @@ const failures: Record<string, Failure> = {
   EEXIST: (file) => ({
     code: 'already_exists',
     message: `${file} already exists; rankd did not change it.`,
-    hint: anotherName,
+    hint: otherNameHint,
   }),
 };
 

@@ -1,18 +1,18 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Records when each member was last written to (on `Clock.monotonic()`), and keeps that for at least `keptMs`
+ * Records when each member was last written to (on `Clock.monotonic()`), and keeps that for at least `retentionMs`
  * milliseconds.
  */
 export class LatestWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #keptMs: number;
+  readonly #retentionMs: number;
   /** Oldest first. */
   readonly #at = new Map<number, number>();
 
-  constructor(clock: Pick<Clock, 'monotonic'>, keptMs: number) {
+  constructor(clock: Pick<Clock, 'monotonic'>, retentionMs: number) {
     this.#clock = clock;
-    this.#keptMs = keptMs;
+    this.#retentionMs = retentionMs;
   }
 
   note(userId: number): void {
@@ -20,7 +20,7 @@ export class LatestWrites {
     this.#at.delete(userId);
     this.#at.set(userId, now);
     for (const [oldest, at] of this.#at) {
-      if (now - at <= this.#keptMs) break;
+      if (now - at <= this.#retentionMs) break;
       this.#at.delete(oldest);
     }
   }

@@ -76,10 +76,13 @@ function readableLine(json: string, paint: Paints): string {
   const stack = frames === undefined ? [] : frames.split('\n');
   const why = frames === undefined && message !== undefined ? `: ${message}` : '';
   const fix = frames === undefined && hint !== undefined ? `  try: ${hint}` : '';
-  const grade = paint.state(String(level)) + ' '.repeat(5 - String(level).length);
-  const what = `${localTime(Date.parse(String(time)))} ${grade} ${escapeControls(`${request ?? msg}${why}`)}`;
-  const asides = [fix.trimStart(), pairs.join(' ')].filter((part) => part !== '').map(escapeControls);
-  const lines = [[what, ...asides.map(paint.aside)].join('  '), ...stack.map((frame) => `  ${escapeControls(frame)}`)];
+  const levelText = paint.state(String(level)) + ' '.repeat(5 - String(level).length);
+  const what = `${localTime(Date.parse(String(time)))} ${levelText} ${escapeControls(`${request ?? msg}${why}`)}`;
+  const secondary = [fix.trimStart(), pairs.join(' ')].filter((part) => part !== '').map(escapeControls);
+  const lines = [
+    [what, ...secondary.map(paint.dimmed)].join('  '),
+    ...stack.map((frame) => `  ${escapeControls(frame)}`),
+  ];
   return `${lines.join('\n')}\n`;
 }
 

@@ -42,8 +42,8 @@ export function outboundProxy(env: Record<string, string | undefined>, node?: No
 function useOf(env: Record<string, string | undefined>, node: NodeStart | undefined): OutboundProxy['use'] {
   const options = [...(env['NODE_OPTIONS'] ?? '').split(/\s+/), ...(node?.options ?? [])];
   const option = options.findLast((one) => /^--(no-)?use[-_]env[-_]proxy$/.test(one));
-  const isAsked = option === undefined ? env['NODE_USE_ENV_PROXY'] === '1' : !option.startsWith('--no-');
-  if (!isAsked) return 'not asked for';
+  const isEnabled = option === undefined ? env['NODE_USE_ENV_PROXY'] === '1' : !option.startsWith('--no-');
+  if (!isEnabled) return 'not asked for';
   return node === undefined || goesThroughProxies(node.version) ? 'used' : { tooOldNode: node.version };
 }
 
@@ -60,13 +60,13 @@ export function proxyFor(address: string, proxy: OutboundProxy | undefined): str
   if (proxy === undefined) return undefined;
   const { protocol, hostname, port } = new URL(address);
   const host = hostname.replace(/^\[|\]$/g, '');
-  const isExcepted = proxy.exceptions.some((exception) => {
+  const isExempt = proxy.exceptions.some((exception) => {
     const [, name = '', itsPort] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(exception) ?? [];
     if (exception === '*') return true;
     const isSamePort = itsPort === undefined || itsPort === (port || defaultPorts[protocol]);
     return isSamePort && name !== '' && (host === name || host.endsWith(`.${name}`));
   });
-  return isExcepted ? undefined : proxy.variables[protocol === 'https:' ? 'https' : 'http'];
+  return isExempt ? undefined : proxy.variables[protocol === 'https:' ? 'https' : 'http'];
 }
 
 /**

@@ -2,16 +2,16 @@
 export interface Paints {
   heading(text: string): string;
   /** Dims less important text, such as ids and hints. */
-  aside(text: string): string;
+  dimmed(text: string): string;
   /** Colors the first word of a state such as `active (test)`. */
   state(text: string): string;
 }
 
-export const plain: Paints = { heading: (text) => text, aside: (text) => text, state: (text) => text };
+export const plain: Paints = { heading: (text) => text, dimmed: (text) => text, state: (text) => text };
 
 export const paints: Paints = {
   heading: (text) => styled(text, 1, 22),
-  aside: (text) => styled(text, 2, 22),
+  dimmed: (text) => styled(text, 2, 22),
   state: (text) =>
     text.replace(/^(?:not running|not responding|\w+)/, (word) => {
       const color = colorOf(word);

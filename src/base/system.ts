@@ -177,8 +177,8 @@ const byPlatform: Partial<Record<NodeJS.Platform, System>> = { win32: windows, d
 export const thisSystem: System = byPlatform[platform()] ?? linux;
 
 /** Ignores empty and relative values, as the XDG Base Directory Specification requires. */
-function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
-  return named !== undefined && path.isAbsolute(named) ? named : otherwise;
+function folder(path: PlatformPath, named: string | undefined, fallback: string): string {
+  return named !== undefined && path.isAbsolute(named) ? named : fallback;
 }
 
 export interface SystemUser {

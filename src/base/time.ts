@@ -68,10 +68,10 @@ export function parseMoment(text: string): number | undefined {
 
 /**
  * Returns an exponential backoff: `firstMs` after the first attempt (`triesBefore` is 0), then twice as long after each
- * attempt, up to `longestMs`.
+ * attempt, up to `maxMs`.
  */
-export function doubling(firstMs: number, longestMs: number): (triesBefore: number) => number {
-  return (triesBefore) => Math.min(firstMs * 2 ** triesBefore, longestMs);
+export function exponentialBackOff(firstMs: number, maxMs: number): (triesBefore: number) => number {
+  return (triesBefore) => Math.min(firstMs * 2 ** triesBefore, maxMs);
 }
 
 /**

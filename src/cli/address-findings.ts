@@ -19,14 +19,14 @@ const dayMs = 86_400_000;
  */
 const soonDays = 14;
 
-interface SoughtDaemon {
+interface ExpectedDaemon {
   /** The secret from which the daemon computes its proofs. */
   identity: string;
   url: string;
 }
 
 /** `daemon` is this data directory's daemon, if it is running. */
-export async function addressFindings(url: string, daemon: SoughtDaemon | undefined): Promise<Finding[]> {
+export async function addressFindings(url: string, daemon: ExpectedDaemon | undefined): Promise<Finding[]> {
   const target = new URL(url);
   const { port, protocol } = target;
   const host = hostOf(target);
@@ -36,7 +36,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   const question = crypto().randomBytes(16).toString('base64url');
   const authorization = `Bearer ${question}`; // part of the proof, to detect a proxy that removes this header
   const visit = await visited(`${url}/healthz`, { [questionHeader]: question, authorization });
-  if ('failure' in visit) return [...findings, silence(url, visit.failure, addresses)];
+  if ('failure' in visit) return [...findings, noResponse(url, visit.failure, addresses)];
   const { certificate, distrust } = visit;
   const ofTls = protocol === 'https:' ? [certificateFinding(certificate, distrust, host)] : [];
   const proof = visit.headers[proofHeader];
@@ -47,7 +47,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
 }
 
 /** Checks that requests from Discord reach this daemon, which must refuse an unsigned request. */
-export async function discordAddressFinding(url: string, daemon: SoughtDaemon): Promise<Finding> {
+export async function discordAddressFinding(url: string, daemon: ExpectedDaemon): Promise<Finding> {
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
   const visit = await visited(endpoint, { [questionHeader]: question }, '{"type":1}');
@@ -138,7 +138,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-function silence(url: string, { cause, words }: ConnectionFailure, addresses: string[]): Finding {
+function noResponse(url: string, { cause, words }: ConnectionFailure, addresses: string[]): Finding {
   const start = url.startsWith('https:')
     ? 'start the proxy or the tunnel (docs/hosting.md)'
     : 'start rankd and, if you use one, the proxy or the tunnel (docs/hosting.md)';
@@ -199,7 +199,7 @@ const flaws: Record<
 
 function answerFinding(
   { status, headers, body }: Visit,
-  { daemon, isProven, isStripped }: { daemon: SoughtDaemon | undefined; isProven: boolean; isStripped: boolean },
+  { daemon, isProven, isStripped }: { daemon: ExpectedDaemon | undefined; isProven: boolean; isStripped: boolean },
 ): Finding {
   const point = `point the proxy or the tunnel at ${daemon === undefined ? 'rankd' : localUrl(daemon.url)}`;
   if (status >= 300 && status < 400) {

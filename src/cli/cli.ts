@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
-import { closeToOthers } from '../base/data-dir.ts';
+import { restrictToOwner } from '../base/data-dir.ts';
 import { asRankdError, RankdError } from '../base/errors.ts';
 import { ownerOf } from '../base/system.ts';
 import { dataDirectory, isDataDirNamed, unnamedServiceDirectory } from '../config/data-dir.ts';
@@ -17,7 +17,13 @@ import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/error-document.ts';
 import { storeServedGroup } from '../usecases/group/served-group.ts';
 import { Console, type RunLine } from './console.ts';
-import { chosenWith, type DaemonAndConfig, isSimulatedHere, otherGroup, refuseLostDatabase } from './daemon-here.ts';
+import {
+  asChosenByDaemon,
+  type DaemonAndConfig,
+  isSimulatedHere,
+  otherGroup,
+  refuseLostDatabase,
+} from './daemon-here.ts';
 import type { GlobalOptions, Io } from './io.ts';
 import { hintsAsTyped } from './output/help.ts';
 import { type Shown, screenOf } from './output/table.ts';
@@ -38,7 +44,7 @@ export class Cli {
   readonly #warnings: string[] = [];
   #isSimulated = false;
   #temporaryDir: string | undefined;
-  #whereStored: string | undefined;
+  #storageLocation: string | undefined;
   readonly #resolved: Array<Record<string, unknown>> = [];
 
   constructor(io: Io, program: Command, { line, run }: { line: readonly string[]; run: RunLine }) {
@@ -96,11 +102,11 @@ export class Cli {
     );
   }
 
-  /** Makes this user's data directory private. Throws the same errors as `refuseRoot` and `closeToOthers`. */
+  /** Makes this user's data directory private. Throws the same errors as `refuseRoot` and `restrictToOwner`. */
   enterDataDir(): void {
     const { dataDir, io } = this;
     this.refuseRootIn(dataDir);
-    if (io.user !== undefined && closeToOthers(dataDir, io.user))
+    if (io.user !== undefined && restrictToOwner(dataDir, io.user))
       this.say(`The data directory ${dataDir} was open to other users; now only its owner can enter it.`);
   }
 
@@ -141,16 +147,16 @@ export class Cli {
   /** Prints the result without replacing control characters in the text. */
   printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
-    this.io.stdout(this.#shape(document, text));
+    this.io.stdout(this.#render(document, text));
   }
 
   /** Like `print`, but rejects if the output can't be written. */
-  async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
+  async printOrFail(document: Record<string, unknown>, text: string): Promise<void> {
     this.line.clear();
-    await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));
+    await this.io.stdoutBytes(Buffer.from(this.#render(document, `${printableLines(text)}\n`)));
   }
 
-  #shape(document: Record<string, unknown>, text: string): string {
+  #render(document: Record<string, unknown>, text: string): string {
     const warnings = this.#warnings.length > 0 ? { warnings: this.#warnings } : {};
     const simulated = this.#isSimulated ? { simulated: true } : {};
     const resolved = this.#resolved.length > 0 ? { resolved: this.#resolved } : {};
@@ -158,9 +164,9 @@ export class Cli {
   }
 
   /** Reports where the command stored data. Call this after all other output. */
-  sayWhereStored(): void {
-    if (this.#whereStored !== undefined) this.say(this.#whereStored);
-    this.#whereStored = undefined;
+  sayStorageLocation(): void {
+    if (this.#storageLocation !== undefined) this.say(this.#storageLocation);
+    this.#storageLocation = undefined;
   }
 
   say(text: string): void {
@@ -232,7 +238,7 @@ export class Cli {
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
   ): Promise<T> {
     return this.#withStore((ports) =>
-      this.#whileNoting(ports, (found) => work(ports, () => isSimulatedHere(ports, found))),
+      this.#whileRecordingHeads(ports, (found) => work(ports, () => isSimulatedHere(ports, found))),
     );
   }
 
@@ -285,7 +291,7 @@ export class Cli {
   ): Promise<T> {
     const loaded = await this.loadConfig();
     const daemon = await askStatus(this.dataDir);
-    const config = chosenWith(daemon, loaded.config);
+    const config = asChosenByDaemon(daemon, loaded.config);
     const other = otherGroup(daemon, config);
     if (other !== undefined && isWriting) throw other;
     if (other !== undefined) this.warn(other);
@@ -299,7 +305,7 @@ export class Cli {
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const done = () => whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
     if (!isWriting) return await done();
-    return await this.#whileNoting(app, async () => {
+    return await this.#whileRecordingHeads(app, async () => {
       await storeServedGroup(app, { ...loaded, config });
       return await done();
     });
@@ -316,17 +322,17 @@ export class Cli {
    * records the new audit heads in the configured file, and only warns if that fails, because the writes are already
    * committed.
    */
-  async #whileNoting<T>(
+  async #whileRecordingHeads<T>(
     ports: Pick<Ports, 'store' | 'clock'>,
     work: (found: DaemonAndConfig) => Promise<T>,
   ): Promise<T> {
     const daemon = await refuseLostDatabase(this.dataDir, () => this.isOnServer());
-    const found = { daemon, config: daemon === undefined ? await this.#configAround() : 'none' } as const;
+    const found = { daemon, config: daemon === undefined ? await this.#readConfig() : 'none' } as const;
     const file = typeof found.config === 'object' ? found.config.audit.headFile : undefined;
-    const done = file === undefined ? await work(found) : await this.#notingHeads(ports, file, () => work(found));
+    const done = file === undefined ? await work(found) : await this.#recordingHeads(ports, file, () => work(found));
     const { text, isServer } = await this.#engine.place();
     const server = daemon === undefined ? serving(await this.servedBy(ports)) : 'the running daemon is using it';
-    this.#whereStored = `This is stored in ${isServer ? 'the database ' : ''}${text}; ${server}.`;
+    this.#storageLocation = `This is stored in ${isServer ? 'the database ' : ''}${text}; ${server}.`;
     return done;
   }
 
@@ -340,7 +346,7 @@ export class Cli {
     return nodes.filter(({ state }) => state === 'serving').map(({ name }) => name);
   }
 
-  async #notingHeads<T>(ports: Pick<Ports, 'store' | 'clock'>, file: string, work: () => Promise<T>): Promise<T> {
+  async #recordingHeads<T>(ports: Pick<Ports, 'store' | 'clock'>, file: string, work: () => Promise<T>): Promise<T> {
     const { newestEvent, noteHeads } = await import('../usecases/history/audit-heads.ts');
     const afterId = await newestEvent(ports);
     try {
@@ -354,14 +360,14 @@ export class Cli {
   async simulates(): Promise<boolean> {
     const daemon = await askStatus(this.dataDir);
     if (daemon !== undefined) return daemon.simulated;
-    const config = await this.#configAround();
+    const config = await this.#readConfig();
     return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
   }
 
   /**
    * Returns `unreadable` instead of throwing, because a broken configuration must not stop a command that needs none.
    */
-  async #configAround(): Promise<DaemonAndConfig['config']> {
+  async #readConfig(): Promise<DaemonAndConfig['config']> {
     const sources = this.configSources;
     const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
     if (!isSet && locateConfig(sources) === undefined) return 'none';

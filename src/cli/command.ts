@@ -114,7 +114,7 @@ export function flag(flags: string, about: string): Typed<Option, boolean> {
 }
 
 /** Defines a pair of options such as `--system` and `--no-system`. The value is undefined if neither is given. */
-export function either(
+export function optionPair(
   [yes, aboutYes]: [flags: string, about: string],
   [no, aboutNo]: [flags: string, about: string],
 ): Typed<Option[], boolean | undefined> {

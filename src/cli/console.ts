@@ -56,7 +56,7 @@ export class Console implements AsyncDisposable {
       RANKD_DATA_DIR: dataDir,
       ...(configFile !== undefined && { RANKD_CONFIG: configFile }),
     };
-    this.#input = await this.io.readLines((line) => this.#take(line.trim(), env));
+    this.#input = await this.io.readLines((line) => this.#handleLine(line.trim(), env));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -71,12 +71,12 @@ export class Console implements AsyncDisposable {
     this.#stop.resolve(cause);
   }
 
-  #take(line: string, env: Io['env']): void {
+  #handleLine(line: string, env: Io['env']): void {
     if (this.#isStopping) return;
     if (line === 'stop') this.#end(line);
     else if (this.#question !== undefined) this.#question.resolve(line);
     else if (line === '') this.#interrupt?.();
-    else if (meansStop(line)) this.io.stderr(formatError(notStop(line), { asJson: false }));
+    else if (meansStop(line)) this.io.stderr(formatError(unknownCommand(line), { asJson: false }));
     else this.#commands = this.#commands.then(() => this.#carryOut(wordsOf(line), env));
   }
 
@@ -125,7 +125,7 @@ function meansStop(line: string): boolean {
   return suggest(line, ['stop', 'exit', 'quit']) !== undefined;
 }
 
-function notStop(line: string): RankdError {
+function unknownCommand(line: string): RankdError {
   return new RankdError('usage', `Unknown command '${line}'.`, { hint: 'stop' });
 }
 

@@ -1,7 +1,7 @@
 import { isRankdError, RankdError } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
 import type { Config } from '../config/config.ts';
-import { type ConfigLocationSources, distrustOfFound, isSameFile, locateConfig } from '../config/locate.ts';
+import { type ConfigLocationSources, isSameFile, locateConfig, whyFoundUntrusted } from '../config/locate.ts';
 import { askStatus } from '../control/ask.ts';
 import { groupTitle } from '../core/group-title.ts';
 import type { Ports } from '../ports/index.ts';
@@ -56,11 +56,11 @@ export function otherGroup(
   daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined,
   { platform }: Config,
 ): RankdError | undefined {
-  const ours = groupTitle(platform);
-  if (daemon === undefined || daemon.changesRanksIn === ours) return undefined;
+  const ownGroup = groupTitle(platform);
+  if (daemon === undefined || daemon.changesRanksIn === ownGroup) return undefined;
   return new RankdError(
     'conflict',
-    `The running daemon changes ranks in ${daemon.changesRanksIn}, but this command uses ${ours}.`,
+    `The running daemon changes ranks in ${daemon.changesRanksIn}, but this command uses ${ownGroup}.`,
     {
       hint: "make both use the same group: `rankd status` shows the daemon's, `rankd config path` this command's configuration file; then `rankd reload`, or restart `rankd serve`",
     },
@@ -70,7 +70,7 @@ export function otherGroup(
 /**
  * If the running daemon serves the simulated group of `config`, marks that group as chosen, rather than as the default.
  */
-export function chosenWith(daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined, config: Config): Config {
+export function asChosenByDaemon(daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined, config: Config): Config {
   const { platform } = config;
   if (platform.kind !== 'simulated' || daemon?.changesRanksIn !== groupTitle(platform)) return config;
   return { ...config, platform: { ...platform, isDefault: false } };
@@ -97,13 +97,13 @@ export function otherConfigHere(
   daemonFile: string | null,
 ): string | undefined {
   const here = locateConfig(configSources);
-  if (here === undefined || distrustOfFound(here, configSources) !== undefined) return undefined;
+  if (here === undefined || whyFoundUntrusted(here, configSources) !== undefined) return undefined;
   return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;
 }
 
 /** `daemonFile` is null if the daemon has no configuration file. */
-export function notItsFile(daemonFile: string | null, file: string): string {
-  const its =
+export function otherFileText(daemonFile: string | null, file: string): string {
+  const reading =
     daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;
-  return `the daemon ${its} ${file}. If it should read that file, stop it and run: rankd serve --config ${thisSystem.quote(file)}`;
+  return `the daemon ${reading} ${file}. If it should read that file, stop it and run: rankd serve --config ${thisSystem.quote(file)}`;
 }

@@ -24,7 +24,7 @@ export interface Io {
   /** Does not echo the typed text. */
   askHidden(question: string): Promise<string>;
   /** Printed if the user presses Ctrl-C at a prompt, or if the input ends, e.g. "Nothing was written." */
-  farewell?: string | undefined;
+  interruptMessage?: string | undefined;
   /**
    * Calls `listener` with each line of standard input, without its line break, until the returned object is disposed.
    */

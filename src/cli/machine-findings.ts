@@ -10,7 +10,7 @@ import { loadSqlite } from '../stores/engine.ts';
 import { examined, type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 import { openGroupIn } from './windows-access.ts';
 
-const leastFreeMiB = 200;
+const minFreeMiB = 200;
 const maxSkewMs = 30_000;
 
 /**
@@ -120,7 +120,7 @@ function roomFindings(dataDir: string): Finding[] {
   requireSpace(dataDir);
   const { bavail, bsize } = statfsSync(dataDir);
   const freeMiB = Math.floor((bavail * bsize) / 2 ** 20);
-  if (freeMiB >= leastFreeMiB) return [ok('disk', `${freeMiB} MiB free`)];
+  if (freeMiB >= minFreeMiB) return [ok('disk', `${freeMiB} MiB free`)];
   return [warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'free up space on it')];
 }
 

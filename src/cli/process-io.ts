@@ -17,7 +17,7 @@ import { Signals } from './signals.ts';
 const signals = new Signals(process, thisSystem, () => io.isTerminal && !isatty(1));
 const readerGone = Promise.withResolvers<void>();
 /** True once a command handles failed writes to standard output itself. */
-let hearsOfOutput = false;
+let handlesOutputErrors = false;
 
 // with an older Node.js, `bin/older-node.js` starts this process, which must stop if that parent is killed
 process.on('disconnect', () => signals.stopOn('SIGTERM'));
@@ -33,7 +33,7 @@ process.on('exit', () => process.exit()); // exits before Node.js closes a datab
 /** In bytes of unread log output. */
 const maxWaitingLog = 1_048_576;
 /** The maximum time that a stopped daemon waits for its log to be read. */
-const lastWordsMs = 1_000;
+const logDrainTimeoutMs = 1_000;
 
 const packageDir = join(import.meta.dirname, '..');
 const io: Io = {
@@ -94,12 +94,12 @@ const io: Io = {
 export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
   process.stdout.on('error', (error) => {
     readerGone.resolve();
-    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon continues to serve without a reader
+    if (!signals.hasReload && !handlesOutputErrors) outputFailed(error); // a daemon continues to serve without a reader
   });
   process.exitCode = await runCli(line, io);
   // a slow database server must not block the shell
   if (line[0] === questionWord) process.stdout.write('', () => process.exit());
-  if (signals.hasReload) setTimeout(() => process.exit(), lastWordsMs).unref();
+  if (signals.hasReload) setTimeout(() => process.exit(), logDrainTimeoutMs).unref();
 }
 
 function writeLog(): void {
@@ -109,7 +109,7 @@ function writeLog(): void {
 }
 
 function stdoutBytes(chunk: Uint8Array): Promise<void> {
-  hearsOfOutput = true;
+  handlesOutputErrors = true;
   return new Promise((resolve, reject) => {
     process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
   });
@@ -149,9 +149,9 @@ async function ask(question: string): Promise<string> {
 async function askHidden(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const { Writable } = await import('node:stream');
-  const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
+  const discardedOutput = new Writable({ write: (_text, _encoding, done) => done() });
   // from here on, typed text is hidden
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  const lines = createInterface({ input: process.stdin, output: discardedOutput, terminal: true });
   process.stderr.write(question);
   const typed = await answer(lines, '');
   process.stderr.write('\n');
@@ -160,13 +160,13 @@ async function askHidden(question: string): Promise<string> {
 
 /** Exits with 130 on Ctrl-C, or at the end of the input. */
 async function answer(lines: Interface, question: string): Promise<string> {
-  const leave = () => {
-    process.stderr.write(`\n${io.farewell === undefined ? '' : `${io.farewell}\n`}`);
+  const exitInterrupted = () => {
+    process.stderr.write(`\n${io.interruptMessage === undefined ? '' : `${io.interruptMessage}\n`}`);
     process.exit(130);
   };
-  lines.once('SIGINT', leave).once('close', leave);
+  lines.once('SIGINT', exitInterrupted).once('close', exitInterrupted);
   const line = await lines.question(question);
-  lines.off('close', leave).close();
+  lines.off('close', exitInterrupted).close();
   return line;
 }
 

@@ -29,7 +29,7 @@ import { webhookCommands } from './commands/webhook.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
 import { workspaceCommands } from './commands/workspace.ts';
 import { answerShell, questionWord } from './completion/complete.ts';
-import { filled } from './input/arguments.ts';
+import { nonEmpty } from './input/arguments.ts';
 import { isAgreed } from './input/confirm.ts';
 import type { Io } from './io.ts';
 import { ExitCode, exitCodes, formatError } from './output/errors.ts';
@@ -141,8 +141,8 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
       throw new CommanderError(0, versionAsked, version);
     })
     .helpOption('-h, --help', 'show help')
-    .option('-c, --config <file>', `configuration file (default: ${defaults.config})`, filled)
-    .option('--data-dir <dir>', `folder of the database (default: ${defaults.dataDir})`, filled)
+    .option('-c, --config <file>', `configuration file (default: ${defaults.config})`, nonEmpty)
+    .option('--data-dir <dir>', `folder of the database (default: ${defaults.dataDir})`, nonEmpty)
     .option('--json', 'print one JSON document')
     .option('-q, --quiet', 'print results only')
     .option('-v, --verbose', 'print more, including the causes of errors')
@@ -158,7 +158,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     await cli.chooseDataDir();
     if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
   });
-  program.hook('postAction', () => cli.sayWhereStored());
+  program.hook('postAction', () => cli.sayStorageLocation());
   for (const add of commands) add(program, cli);
   for (const command of allCommands(program)) {
     command
@@ -188,7 +188,7 @@ function pathOf(command: Command): string {
 
 const severalUsers = (command: string) =>
   `several members: put one on each line of a file, then ${command} --file FILE`;
-const addressApart = (path: string) =>
+const addressInFile = (path: string) =>
   `the address is as sensitive as a password, so it is never an argument: put it into a file, then ${path} NAME --url-file FILE`;
 
 const instead: Readonly<Record<string, string>> = {
@@ -196,11 +196,13 @@ const instead: Readonly<Record<string, string>> = {
     ['promote', 'demote'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),
   ),
   'rankd rank set': `put a role name with spaces in quotes; ${severalUsers('rankd rank set RANK')}`,
-  ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
+  ...Object.fromEntries(
+    ['add', 'set'].map((name) => [`rankd webhook ${name}`, addressInFile(`rankd webhook ${name}`)]),
+  ),
 };
 
 /** The error for an argument that has only one possible value, as in `dashboard logout`. */
-const loneWord = "unknown command '$1'; the only command here is $2.";
+const onlyOneCommand = "unknown command '$1'; the only command here is $2.";
 
 function usageError({ code, message }: CommanderError, command: Command): RankdError {
   const path = pathOf(command);
@@ -211,7 +213,10 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   }
   const [, problem = '', guesses = ''] = /^(?:error: )?(.*?)(?:\n\(Did you mean (.*)\?\))?$/s.exec(message) ?? [];
   const plain = problem
-    .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\. Allowed choices are \2\./s, loneWord)
+    .replace(
+      /^command-argument value '(.*)' is invalid for argument '(.*?)'\. Allowed choices are \2\./s,
+      onlyOneCommand,
+    )
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "the $2 can't be '$1'.")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument missing/, '`$1` needs a value')
@@ -224,6 +229,8 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
   const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander also suggests less similar words
   const hasCommands = command.commands.some((one) => one.name() === meant && one.commands.length > 0);
-  const near = meant === undefined ? path : `${path} ${meant}`;
-  return new RankdError('usage', `${what}.`, { hint: meant === undefined || hasCommands ? `${near} --help` : near });
+  const nearestCommand = meant === undefined ? path : `${path} ${meant}`;
+  return new RankdError('usage', `${what}.`, {
+    hint: meant === undefined || hasCommands ? `${nearestCommand} --help` : nearestCommand,
+  });
 }

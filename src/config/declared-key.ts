@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { parseMoment } from '../base/time.ts';
 import { isKeyName, withoutKeys } from '../core/api-key.ts';
 import { directions, type KeyDeclaration, type KeyRules, scopes, usualScopes } from '../core/model.ts';
-import { ids, oneOf, trueOrFalse, whole } from './values.ts';
+import { ids, oneOf, trueOrFalse, wholeNumberBetween } from './values.ts';
 
 export interface DeclaredKey extends KeyDeclaration {
   /** `file:line:col` of the key's name and of its hash. */
@@ -47,8 +47,8 @@ export const declaredKey = z
         .transform(parseMoment)
         .optional()
         .describe('Date, or time with a UTC offset, at which the key expires; without it, the key never expires.'),
-      max_rank: whole(1, 254).optional().describe('The key changes nothing above this rank.'),
-      min_rank: whole(1, 254).optional().describe('The key changes nothing below this rank.'),
+      max_rank: wholeNumberBetween(1, 254).optional().describe('The key changes nothing above this rank.'),
+      min_rank: wholeNumberBetween(1, 254).optional().describe('The key changes nothing below this rank.'),
       direction: oneOf(directions).optional().describe('promote: the key can only rank members up; demote: only down.'),
       self_rank: oneOf(['allow', 'deny'])
         .default('allow')
@@ -66,7 +66,7 @@ export const declaredKey = z
         .describe(
           'Whether the key works without a whitelist, for a bot or an online store; never set this for a game.',
         ),
-      rate: whole(1, 1_000_000).optional().describe('Rank requests per minute, instead of limits.rank.'),
+      rate: wholeNumberBetween(1, 1_000_000).optional().describe('Rank requests per minute, instead of limits.rank.'),
       whitelist: ids().default([]).describe('Ids of the places or universes that may use the key.'),
     },
     { error: 'a mapping with name and hash' },

@@ -152,11 +152,11 @@ function originOf(layers: readonly Layer[], setting: { path: string; default: un
     }));
   if (first === undefined) return { source: 'default', at: undefined, value: setting.default };
   if (shadows.length === 0) return first;
-  return { ...first, shadows: shadows.map((one) => ({ ...one, value: presentable(one.value) })) };
+  return { ...first, shadows: shadows.map((one) => ({ ...one, value: redactLong(one.value) })) };
 }
 
 /** Redacts a long overridden value: the schema has not checked it, so it may be a misplaced secret. */
-function presentable(value: unknown): unknown {
+function redactLong(value: unknown): unknown {
   return typeof value === 'string' && value.length >= 32 ? '[redacted]' : value;
 }
 

@@ -158,13 +158,13 @@ function validate(
 function merged(layers: readonly Layer[], content: Record<string, unknown>): Record<string, unknown> {
   const tree = structuredClone(content);
   for (const { values } of layers.toReversed()) {
-    for (const [path, value] of values) putIn(tree, path.split('.'), value);
+    for (const [path, value] of values) setAt(tree, path.split('.'), value);
   }
   return tree;
 }
 
 /** Ignores a path below a value that is not a mapping, because the schema refuses that value. */
-function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
+function setAt(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
   if (name === undefined) return;
   if (rest.length === 0) {
     tree[name] = value;
@@ -172,7 +172,7 @@ function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: 
   }
   tree[name] ??= {};
   const section = tree[name];
-  if (isSection(section)) putIn(section, rest, value);
+  if (isSection(section)) setAt(section, rest, value);
 }
 
 function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {

@@ -25,7 +25,7 @@ import {
   trueOrFalse,
   unique,
   url,
-  whole,
+  wholeNumberBetween,
   wordOrRoles,
 } from './values.ts';
 
@@ -41,8 +41,8 @@ export const settingsSchema = section({
     id: id().optional().describe('Id of the one group in which this daemon changes ranks; required for open-cloud.'),
     ladder: roles()
       .min(1, { error: 'at least one role' })
-      .refine((entries) => twiceIn(entries) === undefined, {
-        error: ({ input }) => `a list without duplicates; ${twiceIn(input as RoleName[])} is in it twice`,
+      .refine((entries) => firstRepeated(entries) === undefined, {
+        error: ({ input }) => `a list without duplicates; ${firstRepeated(input as RoleName[])} is in it twice`,
       })
       .optional()
       .describe('Ranks, role ids or role names of the promotion ladder; without it, all roles in order of rank.'),
@@ -77,7 +77,7 @@ export const settingsSchema = section({
     host: host()
       .default('127.0.0.1')
       .describe('Address to listen on; keep it on loopback behind a reverse proxy with TLS.'),
-    port: whole(0, 65_535)
+    port: wholeNumberBetween(0, 65_535)
       .default(7265)
       .describe('Port to listen on, or 0 for any free port; games can reach 80, 443, and 1024 and above except 1194.'),
     public_url: optionalUrl().describe(
@@ -86,7 +86,7 @@ export const settingsSchema = section({
     deadline: duration('20s', { min: '1s', max: '5m' }).describe(
       'Time limit for every response; game requests have been observed to time out after about 30 s.',
     ),
-    max_connections: whole(1, 1_000_000)
+    max_connections: wholeNumberBetween(1, 1_000_000)
       .default(1000)
       .describe(
         'Maximum number of open connections, of which one address may use a quarter; beyond it, rankd closes the slowest.',
@@ -134,7 +134,7 @@ export const settingsSchema = section({
       .describe(
         'off; claimed: the request must name another player as ranker; verify: that player must also rank higher on Roblox.',
       ),
-    min_ranker_rank: whole(1, 255)
+    min_ranker_rank: wholeNumberBetween(1, 255)
       .default(1)
       .describe('Lowest rank that a ranker must have, if ranker_check is verify.'),
     cooldown: durationByRank('0s', { min: '0s', max: '30d', example: '30s' })
@@ -151,17 +151,17 @@ export const settingsSchema = section({
         .describe(
           'Whether rankd pauses a key that demotes many members, or changes many with high or privileged roles, in a short time.',
         ),
-      demotions: whole(1, 1_000_000)
+      demotions: wholeNumberBetween(1, 1_000_000)
         .default(10)
         .describe(
           'Number of members that one key may demote per window; all keys together may demote three times as many.',
         ),
-      high_rank: whole(1, 254)
+      high_rank: wholeNumberBetween(1, 254)
         .optional()
         .describe(
           'The breaker also counts changes from or to this rank or above; without it, changes from or to a privileged role.',
         ),
-      high_changes: whole(1, 1_000_000)
+      high_changes: wholeNumberBetween(1, 1_000_000)
         .default(5)
         .describe(
           'Number of members that one key may change in this way per window; all keys together may change three times as many.',
@@ -199,19 +199,21 @@ export const settingsSchema = section({
       ),
   }),
   limits: section({
-    rank: whole(0, 1_000_000).default(600).describe('Rank changes per key and minute; 0 turns the limit off.'),
-    rank_burst: whole(0, 1_000_000)
+    rank: wholeNumberBetween(0, 1_000_000)
+      .default(600)
+      .describe('Rank changes per key and minute; 0 turns the limit off.'),
+    rank_burst: wholeNumberBetween(0, 1_000_000)
       .default(300)
       .describe('Rank changes that one key may send at once; 0 allows all changes of one minute at once.'),
-    verify: whole(0, 1_000_000)
+    verify: wholeNumberBetween(0, 1_000_000)
       .default(3000)
       .describe('Verifications and reads per key and minute; 0 turns the limit off.'),
-    place: whole(0, 1_000_000)
+    place: wholeNumberBetween(0, 1_000_000)
       .default(0)
       .describe(
         "Rank changes per minute from each place of a key, in addition to the key's limit; 0 turns the limit off.",
       ),
-    failed_auth: whole(0, 1_000_000)
+    failed_auth: wholeNumberBetween(0, 1_000_000)
       .default(60)
       .describe(
         'Requests per minute without a valid key (per address) or for places not whitelisted (per key); 0 turns the limit off.',
@@ -220,7 +222,9 @@ export const settingsSchema = section({
   metrics: section({
     enabled: trueOrFalse().default(false).describe('Whether rankd serves metrics for Prometheus.'),
     host: host().default('127.0.0.1').describe('Address of the listener for metrics, which requires no key.'),
-    port: whole(0, 65_535).default(9265).describe('Port of the listener for metrics, or 0 for any free port.'),
+    port: wholeNumberBetween(0, 65_535)
+      .default(9265)
+      .describe('Port of the listener for metrics, or 0 for any free port.'),
   }),
   dashboard: section({
     enabled: trueOrFalse()
@@ -229,7 +233,7 @@ export const settingsSchema = section({
     host: host()
       .default('127.0.0.1')
       .describe('Address on which the page listens; any address but loopback requires dashboard.url.'),
-    port: whole(0, 65_535)
+    port: wholeNumberBetween(0, 65_535)
       .default(dashboardPort)
       .describe(
         'Port of the page, or 0 for any free port; if it is taken, rankd takes the next free one, unless dashboard.url is set.',
@@ -349,7 +353,7 @@ export const settingsSchema = section({
   }
 });
 
-function twiceIn(entries: RoleName[]): RoleName | undefined {
+function firstRepeated(entries: RoleName[]): RoleName | undefined {
   const seen = new Set<RoleName>();
   return entries.find((entry) => seen.size === seen.add(entry).size);
 }

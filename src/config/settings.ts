@@ -117,7 +117,7 @@ export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
     const parents = path.split('.').slice(0, -1);
     const opened = parents.length === 0 ? [''] : headings(parents, section);
     section = parents;
-    return [...opened, ...entry(path, description, chosen.get(path) ?? { value: preset, isOff: true })];
+    return [...opened, ...entry(path, description, chosen.get(path) ?? { value: preset, isCommentedOut: true })];
   });
   return `${heading}\n${lines.join('\n')}\n`;
 }
@@ -138,14 +138,14 @@ function headings(parents: string[], before: string[]): string[] {
 function entry(
   path: string,
   description: string,
-  { value, note, isOff }: { value: unknown; note?: string; isOff?: boolean },
+  { value, note, isCommentedOut }: { value: unknown; note?: string; isCommentedOut?: boolean },
 ): string[] {
   const segments = path.split('.');
   const lead = indent(segments.length - 1);
   const text = value === undefined ? '' : ` ${scalar(value)}`;
   return [
     `${lead}# ${description}`,
-    `${lead}${isOff ? '#' : ''}${segments.at(-1)}:${text}${note === undefined ? '' : `  # ${oneLine(note)}`}`,
+    `${lead}${isCommentedOut ? '#' : ''}${segments.at(-1)}:${text}${note === undefined ? '' : `  # ${oneLine(note)}`}`,
   ];
 }
 

@@ -13,7 +13,7 @@ export function trueOrFalse() {
   return z.boolean({ error: 'true or false' });
 }
 
-export function whole(min: number, max: number) {
+export function wholeNumberBetween(min: number, max: number) {
   const error = `a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, { error }).max(max, { error });
 }
@@ -100,7 +100,7 @@ export function duration(
   preset: string,
   { min, max, example = preset }: { min: string; max: string; example?: string },
 ) {
-  return bounded({ min, max, example }).prefault(preset);
+  return durationBetween({ min, max, example }).prefault(preset);
 }
 
 /**
@@ -109,19 +109,22 @@ export function duration(
  */
 export function durationByRank(preset: string, limits: { min: string; max: string; example: string }) {
   const error = `a duration from ${limits.min} to ${limits.max}, such as ${limits.example}, or a list of {from: RANK, for: DURATION}`;
-  const one = bounded(limits).transform((forMs) => (forMs === 0 ? [] : [{ from: 0, forMs }]));
+  const one = durationBetween(limits).transform((forMs) => (forMs === 0 ? [] : [{ from: 0, forMs }]));
   const entry = z
-    .strictObject({ from: whole(1, 255), for: bounded(limits) }, { error: '{from: RANK, for: DURATION}' })
+    .strictObject(
+      { from: wholeNumberBetween(1, 255), for: durationBetween(limits) },
+      { error: '{from: RANK, for: DURATION}' },
+    )
     .transform(({ from, for: forMs }) => ({ from, forMs }));
   return z.union([one, z.array(entry)], { error }).prefault(preset);
 }
 
 export function optionalDuration({ min, max }: { min: string; max: string }) {
-  return bounded({ min, max, example: '90d' }).optional();
+  return durationBetween({ min, max, example: '90d' }).optional();
 }
 
 /** Converts the duration to milliseconds. */
-function bounded({ min, max, example }: { min: string; max: string; example: string }) {
+function durationBetween({ min, max, example }: { min: string; max: string; example: string }) {
   const error = `a duration from ${min} to ${max}, such as ${example}`;
   const msOf = (text: string) => parseDuration(text) ?? Number.NaN;
   return z

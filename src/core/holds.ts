@@ -1,5 +1,5 @@
 import { type ErrorCode, RankdError } from '../base/errors.ts';
-import { doubling } from '../base/time.ts';
+import { exponentialBackOff } from '../base/time.ts';
 import { canStillPass } from './change-codes.ts';
 import { holdTitle, memberTitle, untilWhen } from './describe.ts';
 import { type Actor, type DomainEvent, suspensionEvent } from './events.ts';
@@ -126,7 +126,7 @@ const nothing: HoldUpdate = { holds: [], events: [] };
 
 /** The wait before rankd retries a return that was refused for a lasting reason. */
 const stuckMs = 3_600_000;
-const backOffMs = doubling(5_000, 300_000);
+const backOffMs = exponentialBackOff(5_000, 300_000);
 
 /** Returns the holds and events to store in the same transaction as the change's current state. */
 export function holdsAfter(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {

@@ -72,7 +72,7 @@ export const maxSkewMs = 2_000;
  * Returns the live daemons whose machine's clock differs from the database server's. Records use the server's time, and
  * logs use the machine's.
  */
-export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
+export function skewedClocks(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
   return nodes.flatMap(({ name, state, status: { serverAheadMs } }) =>
     state === 'ended' || Math.abs(serverAheadMs) < maxSkewMs ? [] : [{ name, serverAheadMs }],
   );

@@ -25,24 +25,24 @@ export function holdsBefore(
   const { hold: part } = earliest;
   if (part?.does === 'renew') return asRenewed(earliest);
   const endedBy = endingChange(earliest);
-  const endedByIt = holds.find((hold) => hold.returnChangeId === endedBy && !isOpenHold(hold));
-  if ((part?.does === 'return' || part?.does === 'lift') && endedByIt === undefined) return isGone(earliest);
-  const missing = endedByIt?.rolesDuring.find((id) => !roles.some((role) => role.id === id));
-  const isDue = endedByIt?.endsAt !== undefined && endedByIt.endsAt <= now;
-  if (endedByIt !== undefined && missing !== undefined && !isDue) return lacksRole(endedByIt, missing);
+  const endedHold = holds.find((hold) => hold.returnChangeId === endedBy && !isOpenHold(hold));
+  if ((part?.does === 'return' || part?.does === 'lift') && endedHold === undefined) return holdGone(earliest);
+  const missing = endedHold?.rolesDuring.find((id) => !roles.some((role) => role.id === id));
+  const isDue = endedHold?.endsAt !== undefined && endedHold.endsAt <= now;
+  if (endedHold !== undefined && missing !== undefined && !isDue) return lacksRole(endedHold, missing);
   const held = holds.find(isOpenHold);
   const continues =
     held !== undefined &&
-    endedByIt === undefined &&
+    endedHold === undefined &&
     part === undefined &&
     held.beginsAt < earliest.requestedAt && // a later hold did not exist before the undone changes
     leavesAlone({ ...earliest, rolesBefore: held.rolesDuring, rolesAfter: earliest.rolesBefore }, held);
   const open = continues ? undefined : held;
   const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;
-  const end = endedByIt && { as: endedByIt.state as EndedState, by: endedBy };
-  const id = endedByIt?.id ?? open?.id;
+  const end = endedHold && { as: endedHold.state as EndedState, by: endedBy };
+  const id = endedHold?.id ?? open?.id;
   return {
-    roles: isDue ? endedByIt.rolesBefore : earliest.rolesBefore,
+    roles: isDue ? endedHold.rolesBefore : earliest.rolesBefore,
     part:
       id === undefined
         ? undefined
@@ -52,12 +52,12 @@ export function holdsBefore(
             ...(end !== undefined && { [isDue ? 'ends' : 'reopens']: end }),
             ...(wasReopened && { recloses: part.reopens as HoldEnd }),
           },
-    changesHolds: open !== undefined || (endedByIt !== undefined && !isDue),
-    sentence: endedByIt === undefined ? '' : ` ${sentenceOf(endedByIt, isDue)}`,
+    changesHolds: open !== undefined || (endedHold !== undefined && !isDue),
+    sentence: endedHold === undefined ? '' : ` ${describeHold(endedHold, isDue)}`,
   };
 }
 
-function sentenceOf(hold: Hold, isDue: boolean): string {
+function describeHold(hold: Hold, isDue: boolean): string {
   const what = hold.kind === 'suspension' ? 'suspension' : 'temporary rank';
   if (isDue) return `These are the roles from before the ${what} that ended at ${isoTime(hold.endsAt ?? 0)}.`;
   return `The ${what} is in force again, ${untilWhen(hold)}.`;
@@ -71,7 +71,7 @@ function asRenewed(change: RankChange): RankdError {
   );
 }
 
-function isGone(change: RankChange): RankdError {
+function holdGone(change: RankChange): RankdError {
   return new RankdError(
     'not_found',
     `Change ${change.id} ended a suspension of ${memberTitle(change)} that is no longer recorded, so it can't be restored.`,

@@ -2,7 +2,7 @@ import { isoTime } from '../base/time.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 
 /** Problems that last until they are fixed. Log lines have these values in their `problem` field. */
-type Lasting =
+type LastingProblem =
   | 'audit heads'
   | 'configuration'
   | 'credential'
@@ -26,7 +26,7 @@ interface Problem {
 
 /** The daemon's current state, which decides whether a problem is over. */
 export interface Standing {
-  lasting: Record<Lasting, boolean>;
+  lasting: Record<LastingProblem, boolean>;
   /** The ids of the keys that the circuit breaker has paused. */
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
@@ -43,18 +43,20 @@ export interface Standing {
  * previous line.
  */
 export class RecentProblems {
-  #kept: Problem[] = [];
+  #problems: Problem[] = [];
 
   /** Ignores JSON log lines below the level `warn`. */
   note(line: string): void {
     if (!/^\{"level":"(warn|error|fatal)"/.test(line)) return;
     const problem = problemOf(JSON.parse(line));
-    const others = this.#kept.filter(({ message }) => message !== problem.message);
-    this.#kept = [problem, ...others].slice(0, maxKept);
+    const others = this.#problems.filter(({ message }) => message !== problem.message);
+    this.#problems = [problem, ...others].slice(0, maxKept);
   }
 
   get keyIds(): string[] {
-    return this.#kept.flatMap(({ keyId, lasting }) => (keyId !== undefined && lasting === pausedKey ? [keyId] : []));
+    return this.#problems.flatMap(({ keyId, lasting }) =>
+      keyId !== undefined && lasting === pausedKey ? [keyId] : [],
+    );
   }
 
   /**
@@ -63,7 +65,7 @@ export class RecentProblems {
    */
   async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
-      this.#kept.map(async (problem) => ({ problem, isOver: await isOver(problem, standing, now) })),
+      this.#problems.map(async (problem) => ({ problem, isOver: await isOver(problem, standing, now) })),
     );
     return judged.flatMap(({ problem: { at, message }, isOver }) =>
       isOver ? [] : [{ at: new Date(at).toISOString(), message }],
@@ -74,13 +76,13 @@ export class RecentProblems {
 /** The value of `problem` in a log line about a key that the circuit breaker has paused. */
 const pausedKey = 'paused key';
 const maxKept = 5;
-const momentKeptMs = 86_400_000;
+const momentaryLifeMs = 86_400_000;
 
 async function isOver(problem: Problem, standing: Standing, now: number): Promise<boolean> {
   const { at, lasting, keyId = '', code, webhook, changeId } = problem;
   if (lasting === pausedKey) return !standing.pausedKeys.has(keyId);
   if (lasting !== undefined && isLasting(lasting, standing)) return !standing.lasting[lasting];
-  if (at < now - momentKeptMs) return true;
+  if (at < now - momentaryLifeMs) return true;
   if (webhook !== undefined) return !standing.failingWebhooks.has(webhook);
   const { read, write } = standing.platformWorkedAt;
   switch (code) {
@@ -99,7 +101,7 @@ async function isOver(problem: Problem, standing: Standing, now: number): Promis
   }
 }
 
-function isLasting(name: string, { lasting }: Standing): name is Lasting {
+function isLasting(name: string, { lasting }: Standing): name is LastingProblem {
   return name in lasting;
 }
 

@@ -73,20 +73,20 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       note: (line) => problems.note(line),
     });
     const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
-    let door: LazyDashboard | undefined;
+    let lazyDashboard: LazyDashboard | undefined;
     const daemon = await startDaemon({
       ...{ config, dataDir, log, onMigrated, onNew, portFrom: started.portFrom },
       portHint: process.typedAs === '' ? 'set server.port' : undefined, // the console does not accept commands yet
       beforeListening: async (live, server) => {
-        door = new LazyDashboard({
+        lazyDashboard = new LazyDashboard({
           ...{ live, config: config.dashboard, status: () => status(), typedAs: process.typedAs },
           ...{ publicUrl: config.server.publicUrl, trustedProxies: config.server.trustedProxies },
           pageFolder: join(process.packageDir, 'dist', 'dashboard'),
         });
-        await door.mount(server);
+        await lazyDashboard.mount(server);
       },
     }).catch(async (error: unknown) => {
-      await door?.[Symbol.asyncDispose]();
+      await lazyDashboard?.[Symbol.asyncDispose]();
       throw error;
     });
     closers.push(() => daemon.stop()); // runs last, because it unlocks the data directory
@@ -121,7 +121,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       const stuck = await stuckHolds(app).catch(() => undefined);
       const webhooks = await viewWebhooks(app).catch(() => undefined);
       const of = { app, live, webhooks, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
-      const standing = { workspaceActive, dashboard: door?.standing ?? null };
+      const standing = { workspaceActive, dashboard: lazyDashboard?.standing ?? null };
       return daemonStatus({
         ...{ ...of, ...standing, started: startedAt },
         problems: await problems.newestFirst(
@@ -138,8 +138,8 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         ),
       });
     };
-    if (door === undefined) throw new TypeError('the daemon listens without its page');
-    const page = door;
+    if (lazyDashboard === undefined) throw new TypeError('the daemon listens without its page');
+    const page = lazyDashboard;
     closers.push(page);
     await page.openIfEnabled(daemon.url);
     await showNode({ daemon, live, page, startedAt: startedAt.monotonic });

@@ -189,7 +189,7 @@ class HoldWorker {
     const app = this.#live.current;
     const { isSteady, jumpedMs } = this.#wallClock.check();
     if (jumpedMs !== undefined)
-      app.log.warn({ jumpedMs, problem: 'clock' }, sentenceOf(jumpedMs, app.store.nodes !== undefined));
+      app.log.warn({ jumpedMs, problem: 'clock' }, describeJump(jumpedMs, app.store.nodes !== undefined));
     if (!isSteady) return;
     const retryNow = this.#seen !== app;
     this.#seen = app.deadCredential() === undefined ? app : undefined;
@@ -208,7 +208,7 @@ class HoldWorker {
   }
 }
 
-function sentenceOf(jumpedMs: number, isOfServer: boolean): string {
+function describeJump(jumpedMs: number, isOfServer: boolean): string {
   const clock = isOfServer ? "the database server's clock" : "this machine's clock";
   return jumpedMs > 0
     ? `${clock} jumped forward; no suspension ends until the clock has run steadily for 10 minutes`

@@ -1,6 +1,6 @@
 import { isRankdError, type RankdError } from '../base/errors.ts';
 import type { Surprise } from '../base/surprises.ts';
-import { doubling } from '../base/time.ts';
+import { exponentialBackOff } from '../base/time.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type {
@@ -18,7 +18,7 @@ import type {
 import { withShare } from '../ports/platform.ts';
 import { ForbiddenRead } from './upstream/platform-error.ts';
 
-const probeAfterMs = doubling(10_000, 60_000);
+const probeAfterMs = exponentialBackOff(10_000, 60_000);
 /** A refused call reuses a credential report that is younger than this. */
 const checkLifeMs = 10_000;
 /** The share of a call's remaining time allowed for a credential check. */

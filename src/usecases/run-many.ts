@@ -1,5 +1,5 @@
 import { type ErrorCode, isRankdError, type RankdError } from '../base/errors.ts';
-import { doubling } from '../base/time.ts';
+import { exponentialBackOff } from '../base/time.ts';
 import { canStillPass } from '../core/change-codes.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import { callWithin } from '../ports/platform.ts';
@@ -16,7 +16,7 @@ export interface Run<Member, Result> {
 const concurrency = 4;
 const maxTries = 6;
 const maxWaitMs = 30_000;
-const waitAfterMs = doubling(1_000, maxWaitMs);
+const waitAfterMs = exponentialBackOff(1_000, maxWaitMs);
 /** Errors that only an operator can fix, so retrying would not help. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid', 'configuration_misfit']);
 

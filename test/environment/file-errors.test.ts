@@ -119,10 +119,10 @@ test.runIf(process.getuid?.() === 0).each([
   const code = `
     import fs from 'node:fs';
     import { syncBuiltinESMExports } from 'node:module';
-    import { closeToOthers } from './src/base/data-dir.ts';
+    import { restrictToOwner } from './src/base/data-dir.ts';
     ${before}
     try {
-      const isClosed = closeToOthers(${JSON.stringify(dir)}, { uid: 12345, gid: 12345 });
+      const isClosed = restrictToOwner(${JSON.stringify(dir)}, { uid: 12345, gid: 12345 });
       console.log(JSON.stringify({ isClosed }));
     } catch ({ code, message, hint }) {
       console.log(JSON.stringify({ code, message, hint }));

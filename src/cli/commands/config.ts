@@ -95,7 +95,7 @@ function hasGroupFile({ platform }: Config): boolean {
 async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   using scratch = new ScratchDirectory();
   await using app = await openRanking({ config, dataDir: scratch.path });
-  if (config.store === undefined) await app.store.updateMeanings(app.group.title, await meaningsKept(cli, app.group));
+  if (config.store === undefined) await app.store.updateMeanings(app.group.title, await storedMeanings(cli, app.group));
   using call = callWithin(app.clock, groupTimeoutMs, 'operator');
   try {
     const { misfits, stray } = await whileWaiting(cli.line, 'waiting for Roblox', () => strayRoles(app, call));
@@ -110,7 +110,7 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
  * Returns an update that copies the stored meanings of role names to the scratch store, so that the check resolves the
  * names in the settings as the daemon does.
  */
-async function meaningsKept(cli: Cli, { title }: { title: string }) {
+async function storedMeanings(cli: Cli, { title }: { title: string }) {
   const kept = (await cli.operations.exists()) ? await cli.withStore(({ store }) => store.findMeanings(title)) : [];
   return () => ({ change: kept, events: [] });
 }

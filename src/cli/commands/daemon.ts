@@ -24,7 +24,7 @@ import { makeLoginLink } from '../../usecases/upkeep/login-links.ts';
 import { askNodes, type NodeAnswer, noDaemon } from '../../usecases/upkeep/nodes.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, oneOf, option } from '../command.ts';
-import { notItsFile, otherConfigHere } from '../daemon-here.ts';
+import { otherConfigHere, otherFileText } from '../daemon-here.ts';
 import { wholeNumber } from '../input/arguments.ts';
 import { ExitCode, exitCodes } from '../output/errors.ts';
 import { settingText } from '../output/help.ts';
@@ -46,19 +46,19 @@ export const healthCommand = command({
 /**
  * Requires this daemon's proof in the response, because a different program or daemon may be listening at the address.
  */
-async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
+async function health(cli: Cli, checksReadiness: boolean): Promise<void> {
   await requireDaemon(cli);
   const showingTheWait = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
   const { origin, identity, isSimulated } = await showingTheWait(() => daemonOf(cli));
-  const url = origin + (isReadyAsked ? '/readyz' : '/healthz');
+  const url = origin + (checksReadiness ? '/readyz' : '/healthz');
   const question = crypto().randomBytes(16).toString('base64url');
   const request = { ...optionsFor(url), headers: { [questionHeader]: question } };
   const answer = await showingTheWait(() => exchange(request, healthTimeoutMs)).catch((cause) => {
-    throw silent(`at ${url}`, cause);
+    throw notResponding(`at ${url}`, cause);
   });
   const proof = proofOf(identity, { question, authorization: undefined });
   if (answer.headers[proofHeader] !== proof) throw stranger(url);
-  if (answer.status !== 200) throw unwell(url, answer.body);
+  if (answer.status !== 200) throw notReady(url, answer.body);
   if (isSimulated) cli.saySimulated();
   const misfits = (Object(parsed(answer.body)) as { misfits?: string[] }).misfits ?? [];
   cli.print(healthDocument(url, misfits), `ok: ${url} answers`);
@@ -87,11 +87,11 @@ function notAnswering(): RankdError {
 /** Asks the daemon for its address, because flags or port 0 may have determined it. */
 async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
   const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
-  if (status === undefined || identity === undefined) throw silent('to commands');
+  if (status === undefined || identity === undefined) throw notResponding('to commands');
   return { origin: status.url, identity, isSimulated: status.simulated };
 }
 
-function silent(what: string, cause?: unknown): RankdError {
+function notResponding(what: string, cause?: unknown): RankdError {
   return new RankdError('daemon_unavailable', `rankd is running, but does not respond ${what}.`, {
     cause,
     hint: maybeStarting,
@@ -115,7 +115,7 @@ function optionsFor(url: string) {
   return { host: hostOf(local), port: local.port, path: local.pathname };
 }
 
-function unwell(url: string, body: string): RankdError {
+function notReady(url: string, body: string): RankdError {
   const { message = 'it gave no reason' } = Object(parsed(body)) as { message?: string };
   return new RankdError('daemon_unavailable', `rankd is not ready: ${message}`, {
     hint: `rankd doctor; the daemon's log and ${url} have the details`,
@@ -179,7 +179,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
     });
   }
   const stranger = otherConfigHere(cli, outcome.file);
-  const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
+  const warnings = [...(stranger === undefined ? [] : [otherFileText(outcome.file, stranger)]), ...outcome.warnings];
   cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);
   if (outcome.needRestart.length > 0) cli.say(`Restart the daemon to apply ${restartWords(outcome)}.`);
@@ -318,7 +318,7 @@ async function dashboard(
   const isElsewhere = (await cli.isOnServer()) && !(await cli.operations.isDaemonRunning());
   const outcome = await whileWaiting(cli.line, 'waiting for the daemon', () =>
     isElsewhere
-      ? linkElsewhere(cli, { isViewOnly: view, lifeMs: hours * 3_600_000 })
+      ? storeSharedLink(cli, { isViewOnly: view, lifeMs: hours * 3_600_000 })
       : ask(cli, (asking) => askDashboardLink({ ...asking, isViewOnly: view, hours })),
   );
   if (outcome.state === 'refused') throw new RankdError(outcome.code, outcome.message, { hint: outcome.hint });
@@ -330,7 +330,7 @@ async function dashboard(
 }
 
 /** Stores a login link in the shared database, where a daemon on another machine finds it. */
-async function linkElsewhere(
+async function storeSharedLink(
   cli: Cli,
   kind: { isViewOnly: boolean; lifeMs: number },
 ): Promise<Extract<LinkOutcome, { state: 'made' }>> {
@@ -376,11 +376,15 @@ async function endSessionsOfNodes(cli: Cli): Promise<{ sessions: number }> {
     command,
     timeoutMs: logoutTimeoutMs,
   });
-  const silent = answers.filter(({ outcome }) => outcome === undefined).map(({ name }) => name);
-  if (silent.length > 0) {
-    throw new RankdError('daemon_unavailable', `No response from ${silent.join(', ')}; sessions there may continue.`, {
-      hint: 'rankd status shows whether they are running; restarting a daemon ends all its sessions',
-    });
+  const silentNodes = answers.filter(({ outcome }) => outcome === undefined).map(({ name }) => name);
+  if (silentNodes.length > 0) {
+    throw new RankdError(
+      'daemon_unavailable',
+      `No response from ${silentNodes.join(', ')}; sessions there may continue.`,
+      {
+        hint: 'rankd status shows whether they are running; restarting a daemon ends all its sessions',
+      },
+    );
   }
   const outcomes = answers.map(({ outcome }) => outcome as { sessions: number });
   return { sessions: outcomes.reduce((sum, { sessions }) => sum + sessions, 0) };
@@ -405,7 +409,7 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
   const { config } = await cli.loadConfig();
   const { publicUrl = '' } = config.server;
   const origins = [config.dashboard.url, publicUrl.startsWith('https:') ? new URL(publicUrl).origin : undefined];
-  if (!isOfPage(url, origins)) {
+  if (!isPageLink(url, origins)) {
     const message =
       'The daemon returned a link that is neither on this machine nor below dashboard.url or server.public_url, so rankd does not open it.';
     throw new RankdError('daemon_unavailable', message, { hint: 'rankd doctor' });
@@ -423,7 +427,7 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
 }
 
 /** Accepts only links to the page, because the system's opener would run any file that a compromised daemon names. */
-function isOfPage(link: string, origins: Array<string | undefined>): boolean {
+function isPageLink(link: string, origins: Array<string | undefined>): boolean {
   const url = URL.parse(link);
   if (url === null || url.href !== link) return false;
   const isLoopback = url.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);

@@ -105,18 +105,18 @@ async function copyTo(cli: Cli, { file, mayReplace }: BackupTarget): Promise<voi
   await record(cli, backup, to);
   const document = backupDocument({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));
-  await sayWithoutGroup(cli);
+  await sayGroupIsExcluded(cli);
 }
 
 async function stream(cli: Cli): Promise<void> {
   if (cli.io.stdoutIsTerminal) {
     throw new RankdError('usage', "A backup can't be printed to a terminal.", { hint: 'rankd backup rankd-backup.db' });
   }
-  const send = (chunk: Uint8Array) => cli.io.stdoutBytes(chunk).catch(cutOff);
+  const send = (chunk: Uint8Array) => cli.io.stdoutBytes(chunk).catch(throwIncomplete);
   const backup = await backUpDatabase(cli.operations, { send });
   cli.say(`${backup.bytes} bytes were written.`);
   await record(cli, backup);
-  await sayWithoutGroup(cli);
+  await sayGroupIsExcluded(cli);
 }
 
 /** Only warns if the backup can't be recorded, because the database may be on a read-only disk. */
@@ -128,13 +128,13 @@ async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
   }
 }
 
-async function sayWithoutGroup(cli: Cli): Promise<void> {
+async function sayGroupIsExcluded(cli: Cli): Promise<void> {
   if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
   if (!(await cli.simulates())) return;
   cli.say('The simulated group stands in for Roblox and is not part of the backup.');
 }
 
-function cutOff(cause: Error): never {
+function throwIncomplete(cause: Error): never {
   throw new RankdError('store_unavailable', `The backup could not be written completely: ${cause.message}.`, {
     hint: 'delete the incomplete file, check where the output goes, then run the command again',
     cause,

@@ -50,7 +50,7 @@ import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, option, type ValuesOf } from '../command.ts';
-import { chosenWith, otherGroup } from '../daemon-here.ts';
+import { asChosenByDaemon, otherGroup } from '../daemon-here.ts';
 import { asGameUrl, asUser, newFileName } from '../input/arguments.ts';
 import { userIdOf } from '../input/people.ts';
 import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../machine-findings.ts';
@@ -225,7 +225,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   const live = await examined('database', async () => {
     // doctor must not create the database, and a temporary one is enough to check the platform
     using scratch = isKept ? undefined : new ScratchDirectory();
-    const chosen = chosenWith(daemon, config);
+    const chosen = asChosenByDaemon(daemon, config);
     await using app = await openRanking(
       scratch
         ? { config: { ...chosen, store: undefined }, dataDir: scratch.path }
@@ -292,9 +292,9 @@ function report(cli: Cli, findings: Finding[]): Shown {
     return named
       .flatMap(({ name, grade, text, fix }) => {
         const [first, ...more] = broken(text);
-        const fixes = fix === undefined ? [] : broken(`try: ${cli.asTyped(fix)}`).map(paint.aside);
-        const grading = paint.state(grade) + ' '.repeat(4 - grade.length);
-        return [`${grading}  ${name.padEnd(width)}  ${first}`, ...[...more, ...fixes].map((line) => indent + line)];
+        const fixes = fix === undefined ? [] : broken(`try: ${cli.asTyped(fix)}`).map(paint.dimmed);
+        const gradeText = paint.state(grade) + ' '.repeat(4 - grade.length);
+        return [`${gradeText}  ${name.padEnd(width)}  ${first}`, ...[...more, ...fixes].map((line) => indent + line)];
       })
       .join('\n');
   };

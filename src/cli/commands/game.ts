@@ -14,18 +14,18 @@ import {
   readGameScripts,
   standalone,
 } from '../game-models.ts';
-import { asGameUrl, asGroupId, filled, newFileName, wholeNumber } from '../input/arguments.ts';
+import { asGameUrl, asGroupId, newFileName, nonEmpty, wholeNumber } from '../input/arguments.ts';
 import { table } from '../output/table.ts';
 
 const url = option('--url <url>', 'where games reach rankd (default: server.public_url)', asGameUrl);
-const secret = option('--secret <name>', "name of the game's secret that holds the key", filled, 'rankd');
+const secret = option('--secret <name>', "name of the game's secret that holds the key", nonEmpty, 'rankd');
 
 const writeOptions = {
   url,
   secret,
   group: option('--group <id>', 'id of the group (default: group.id)', asGroupId),
   minRank: option('--min-rank <rank>', 'lowest group rank that can use the commands', wholeNumber(1, 255)),
-  out: option('--out <dir>', 'the folder for the files (default: the current one)', filled),
+  out: option('--out <dir>', 'the folder for the files (default: the current one)', nonEmpty),
   luau: flag('--luau', 'write scripts for Rojo instead of models'),
   force: flag('--force', 'overwrite existing files, and keep the old ones with .old added to their names'),
 };
@@ -100,9 +100,9 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
   const filesOf = options.luau ? sourceFiles : modelFile;
   const own = filesOf(folder, rankd);
   // the user may have edited the existing module before adding a system
-  const isKept = systems.length > 0 && !options.force && own.some(({ path }) => existsSync(path));
-  if (isKept) cli.say(`${rankd.name} already exists in ${folder} and was not changed; --force overwrites it.`);
-  const files = [...(isKept ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];
+  const keepsModule = systems.length > 0 && !options.force && own.some(({ path }) => existsSync(path));
+  if (keepsModule) cli.say(`${rankd.name} already exists in ${folder} and was not changed; --force overwrites it.`);
+  const files = [...(keepsModule ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];
   if (options.luau) for (const { path } of files) mkdirSync(dirname(path), { recursive: true });
   if (!options.force)
     for (const { path } of files)
@@ -110,8 +110,8 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
   await withFiles(files, async () => undefined);
   const written = files.map(({ path }) => path);
   cli.print(gameFilesDocument(values, written), written.join('\n'));
-  for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
-  if (!isKept && options.minRank === undefined && systems.some(({ typed }) => typed !== undefined))
+  for (const { name, place } of [...(keepsModule ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
+  if (!keepsModule && options.minRank === undefined && systems.some(({ typed }) => typed !== undefined))
     cli.say(
       'Without --min-rank, Chat and Cmdr refuse everyone; in the other admin systems, every admin can change ranks, even a temporary one.',
     );

@@ -22,12 +22,12 @@ import type { MintedKey } from '../../usecases/keys/keys.ts';
 import { userNameIfKnown } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, option, type ValuesOf } from '../command.ts';
-import { notItsFile } from '../daemon-here.ts';
+import { otherFileText } from '../daemon-here.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
 import { gameModels, nextSteps, requestForGame } from '../init/for-game.ts';
 import { makeWebhook, requestWebhook } from '../init/webhook.ts';
-import { asGameUrl, asGroupId, asPlaceId, filled, keyName, newFileName } from '../input/arguments.ts';
+import { asGameUrl, asGroupId, asPlaceId, keyName, newFileName, nonEmpty } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { printSecret } from './key-secrets.ts';
@@ -52,7 +52,7 @@ const initOptions = {
   system: option(
     '--system <system>',
     'also write the commands for this admin system, named as in `rankd game list`',
-    filled,
+    nonEmpty,
   ),
   force: flag('--force', 'overwrite existing files, and keep the old ones with .old added to their names'),
 };
@@ -73,7 +73,7 @@ export const initCommand = command({
 
 async function init(cli: Cli, options: InitOptions): Promise<void> {
   const file = newConfigPath(cli.configSources);
-  cli.io.farewell = 'Nothing was written.';
+  cli.io.interruptMessage = 'Nothing was written.';
   await refuseEarly(cli, options, file);
   const { groupId, credential, found } = await obtainCredential(cli.io, options, dirname(file), async (given) => {
     const { config } = await configWith(cli, given);
@@ -83,7 +83,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (examined !== undefined) reportGroup(cli, examined);
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
   const firstKey = await requestFirstKey(cli, options);
-  const keptIn = secretFile(cli, firstKey?.name, options.out);
+  const savedTo = secretFile(cli, firstKey?.name, options.out);
   const forGame = await requestForGame(cli, options, config);
   const channel = await requestWebhook(cli, config);
 
@@ -104,11 +104,11 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     { path: file, text: renderYaml(chosen) },
     ...models.written.map((model) => model.file),
   ];
-  cli.io.farewell = undefined;
+  cli.io.interruptMessage = undefined;
   const minted = await withFiles(files, async () => {
     const loaded = await cli.loadConfig();
     await cli.withStore((ports) => storeServedGroup(ports, loaded));
-    return firstKey && makeFirstKey(cli, firstKey, keptIn);
+    return firstKey && makeFirstKey(cli, firstKey, savedTo);
   });
   cli.say(`Wrote ${file}.`);
   const webhook = channel === undefined ? null : await makeWebhook(cli, channel);
@@ -119,7 +119,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     publicUrl: forGame.url,
     models: models.written.map((model) => model.file.path),
   });
-  cli.sayWhereStored();
+  cli.sayStorageLocation();
   const start = await startStep(cli, options, file);
   const done = {
     start: start.step,
@@ -128,22 +128,22 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   };
   cli.say(`\nNext:\n${nextSteps({ ...done, ...forGame, ...models }, config.server)}`);
   if (minted === undefined || options.out !== undefined) cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
-  else await showKey(cli, minted, { document, keptIn });
-  if (start.isNow) await serve(cli, { simulate: false, console: false }, againByServe);
+  else await showKey(cli, minted, { document, savedTo });
+  if (start.startsNow) await serve(cli, { simulate: false, console: false }, startAgainHint);
 }
 
-const againByServe = 'rankd runs in this window until you press Ctrl-C. To start it again: rankd serve';
+const startAgainHint = 'rankd runs in this window until you press Ctrl-C. To start it again: rankd serve';
 
 /** Prints the key after all other text, so that it does not scroll away. */
 async function showKey(
   cli: Cli,
   { key, secret }: MintedKey,
-  { document, keptIn }: { document: object; keptIn: string | undefined },
+  { document, savedTo }: { document: object; savedTo: string | undefined },
 ): Promise<void> {
   cli.say(
-    keptIn === undefined
+    savedTo === undefined
       ? '\nThe game key, which is not shown again:\n'
-      : `\nThe game key, which is also saved in ${keptIn}:\n`,
+      : `\nThe game key, which is also saved in ${savedTo}:\n`,
   );
   await printSecret(cli, key, { ...document, secret }, secret);
   cli.say(`\nPut it into a secret named rankd on the Creator Dashboard (your experience, Secrets).`);
@@ -151,26 +151,26 @@ async function showKey(
 
 /**
  * Returns the step that makes a daemon use the new file. If no daemon is running, asks on a terminal whether init
- * should start one (`isNow`).
+ * should start one (`startsNow`).
  */
 async function startStep(
   cli: Cli,
   { out }: InitOptions,
   file: string,
-): Promise<{ step: string | undefined; isNow: boolean }> {
+): Promise<{ step: string | undefined; startsNow: boolean }> {
   const { dataDir, operations, io, options } = cli;
   if (!(await operations.isDaemonRunning())) {
     const mayAsk = io.isTerminal && io.stdoutIsTerminal && !options.json && out === undefined;
-    const isNow = mayAsk && (await isAgreed(cli, 'Start rankd now, in this window?', { preset: true }));
-    return { step: isNow ? undefined : 'Start it: rankd serve', isNow };
+    const startsNow = mayAsk && (await isAgreed(cli, 'Start rankd now, in this window?', { preset: true }));
+    return { step: startsNow ? undefined : 'Start it: rankd serve', startsNow };
   }
   const isSame = (read: string | null) => read !== null && isSameFile(read, file);
   const daemon = await askStatus(dataDir);
   const step =
     daemon === undefined || isSame(daemon.configFile)
       ? 'A daemon is already running here. To apply this without a restart: rankd reload'
-      : `A daemon is already running here, but ${notItsFile(daemon.configFile, file)}`;
-  return { step, isNow: false };
+      : `A daemon is already running here, but ${otherFileText(daemon.configFile, file)}`;
+  return { step, startsNow: false };
 }
 
 /** Rejects a run that is certain to fail, before it asks any question. */
@@ -185,8 +185,8 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
     );
   }
   if (!force) requireRoom(file, `add --force to keep it as ${file}.old and write a new one`);
-  const keptIn = secretFile(cli, key, out);
-  if (keptIn !== undefined) requireRoom(resolve(cli.io.cwd, keptIn));
+  const savedTo = secretFile(cli, key, out);
+  if (savedTo !== undefined) requireRoom(resolve(cli.io.cwd, savedTo));
   if (key !== undefined) await requireFreeName(cli, key);
 }
 

@@ -2,7 +2,7 @@ import type { KeyRulesChange } from '../../core/key-changes.ts';
 import { directions, type KeyRules } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import type { Cli } from '../cli.ts';
-import { choice, either, option, type ValuesOf } from '../command.ts';
+import { choice, option, optionPair, type ValuesOf } from '../command.ts';
 import { asBound, orNone, wholeNumber } from '../input/arguments.ts';
 import { roleOf } from '../input/people.ts';
 
@@ -25,15 +25,15 @@ export const ruleOptions = {
     'allow',
     'deny',
   ]),
-  system: either(
+  system: optionPair(
     ['--system', 'for a game that changes ranks automatically: policy.ranker_check needs no player behind a change'],
     ['--no-system', 'for a game whose players rank each other'],
   ),
-  privileged: either(
+  privileged: optionPair(
     ['--privileged', 'the key may give and take privileged roles, regardless of policy.privileged_roles'],
     ['--no-privileged', 'the key may give and take privileged roles only if policy.privileged_roles allows it'],
   ),
-  anyPlace: either(
+  anyPlace: optionPair(
     ['--any-place', 'for a bot or an online store: the key needs no place and no whitelist'],
     ['--no-any-place', 'for a game: the key works only from the places on its whitelist'],
   ),

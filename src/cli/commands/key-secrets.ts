@@ -28,7 +28,7 @@ export const out = option(
  * Returns a function that writes a new secret to the `--out` file, and returns another function, which deletes the
  * file. Without `--out`, both do nothing, because the command prints the secret later.
  */
-export function keepIn(cli: Cli, out: string | undefined): SaveSecret {
+export function saveTo(cli: Cli, out: string | undefined): SaveSecret {
   return (secret) => {
     if (out === undefined) return () => undefined;
     const path = makeSecretFile(cli, out, secret);
@@ -65,7 +65,7 @@ export async function printSecret(
   document: Record<string, unknown>,
   secret: string,
 ): Promise<void> {
-  await cli.printSurely(document, secret).catch((cause) => {
+  await cli.printOrFail(document, secret).catch((cause) => {
     const message = `Key "${name}" is active, but its secret could not be printed: ${cause.message}.`;
     const hint = `rankd key rotate ${name} --overlap 0s for a new secret, or rankd key revoke ${name}`;
     throw new RankdError('internal', message, { cause, hint });

@@ -24,7 +24,7 @@ import { duration, keyName, lifetime, wholeNumber } from '../input/arguments.ts'
 import { confirm } from '../input/confirm.ts';
 import { ago, type Cell, card, cellOf, table, timeText, when } from '../output/table.ts';
 import { describeRules, ruleOptions, rulesIn } from './key-rules.ts';
-import { hashCommand, keepIn, out, printMinted, verifyCommand } from './key-secrets.ts';
+import { hashCommand, out, printMinted, saveTo, verifyCommand } from './key-secrets.ts';
 
 const key = argument('<key>', 'id or name of the key');
 
@@ -173,7 +173,7 @@ async function create(cli: Cli, name: string, options: ValuesOf<typeof createOpt
     const made = { ...request, ...((await isSimulated()) && { isSimulated: true }) };
     const { by } = cli;
     if (forDiscord) printForDiscord(cli, await createDiscordKey(ports, { ...made, by }));
-    else await printMinted(cli, await createKey(ports, { ...made, by }, keepIn(cli, out)), out, { created: true });
+    else await printMinted(cli, await createKey(ports, { ...made, by }, saveTo(cli, out)), out, { created: true });
     if (made.isSimulated)
       cli.say(
         `It works only on the simulated group, which rankd uses here. To let it work on a real group: rankd key adopt ${name}`,
@@ -213,7 +213,7 @@ async function rotate(
   { overlap: overlapMs = usualOverlapMs, out }: { overlap?: number; out?: string },
 ): Promise<void> {
   await cli.withWrites(async (ports) => {
-    const minted = await rotateKey(ports, { ...named(cli, idOrName), overlapMs }, keepIn(cli, out));
+    const minted = await rotateKey(ports, { ...named(cli, idOrName), overlapMs }, saveTo(cli, out));
     await printMinted(cli, minted, out, {});
     cli.say(
       overlapMs === 0

@@ -22,7 +22,7 @@ import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { readUsers } from '../input/lists.ts';
-import { alongsideOf, heldOf, rankOf, userOf } from '../input/people.ts';
+import { alongsideOf, findHeldRole, rankOf, userOf } from '../input/people.ts';
 import { withVerification } from '../late-reads.ts';
 import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
@@ -53,7 +53,7 @@ type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
 export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
   const lines = asked.file === undefined ? [] : await readUsers(cli.io, asked.file);
   const work = async (app: RankingApp, call: CallContext) => {
-    const held = asked.holding === undefined ? undefined : await heldOf(cli, app, asked.holding, call);
+    const held = asked.holding === undefined ? undefined : await findHeldRole(cli, app, asked.holding, call);
     const command = await commandOf(cli, app, { asked, held }, call);
     const members = held === undefined ? await findListed(app, lines) : await readHolders(cli, app, held, call);
     const plan = await planList(app, command, members);

@@ -99,7 +99,7 @@ export const rankCommands = commandGroup({
         ],
         run: (cli, user, options) => {
           if (isForMany(options)) {
-            if (user !== undefined) throw twice(options, `rankd rank ${direction}`);
+            if (user !== undefined) throw listedTwice(options, `rankd rank ${direction}`);
             return changeList(cli, { step: direction, rank: 0, ...options });
           }
           if (user === undefined) throw missing('user', `rankd rank ${direction} --help`);
@@ -156,7 +156,7 @@ export async function changeOneOrMany(
     return change(cli, { user, rank, ...options });
   }
   if (first === undefined) throw missing(noun, help);
-  if (rank !== undefined) throw twice({ file }, `${line} ${noun.toUpperCase()}`);
+  if (rank !== undefined) throw listedTwice({ file }, `${line} ${noun.toUpperCase()}`);
   const { lift, for: forMs, until, ...rest } = options;
   if (lift || forMs !== undefined || until !== undefined) {
     throw new RankdError('usage', '--for, --until and --lift are for one member at a time.', {
@@ -190,7 +190,7 @@ function isForMany({ file, holding }: ListSource): boolean {
   return file !== undefined || holding !== undefined;
 }
 
-function twice({ file }: ListSource, line: string): RankdError {
+function listedTwice({ file }: ListSource, line: string): RankdError {
   const [words, option] =
     file === undefined
       ? ['With --holding, the users are the members who hold that role, so none can be named.', '--holding ROLE']

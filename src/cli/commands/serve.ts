@@ -80,16 +80,16 @@ async function greet(
   cli.print(servingDocument({ url, metricsUrl, dataDir: cli.dataDir }, platform), `rankd listens on ${url}${from}`);
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
-    const wayOut = isChosen
+    const realGroupHint = isChosen
       ? 'start rankd without --simulate, and run rankd init first if it has no settings yet'
       : 'rankd init';
-    cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group: ${wayOut}`);
+    cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group: ${realGroupHint}`);
     cli.say(
       await firstSteps(app.current, {
         url: localUrl(url),
         by: cli.by,
         system: cli.io.system,
-        maySayKey: cli.io.isTerminal && cli.io.typedAs !== '' && !cli.options.json && !cli.options.quiet,
+        mayPrintKey: cli.io.isTerminal && cli.io.typedAs !== '' && !cli.options.json && !cli.options.quiet,
       }),
     );
     return;
@@ -133,13 +133,13 @@ const demoPlace = 1;
 const demoMember = 1001;
 const demoKey: KeyRequest = { name: 'demo', mode: 'live', scopes: ['verify', 'rank'], isSimulated: true };
 
-/** Returns the next steps for a new user. Creates a demo key if no key exists and `maySayKey` is set. */
+/** Returns the next steps for a new user. Creates a demo key if no key exists and `mayPrintKey` is set. */
 async function firstSteps(
   ports: Pick<Ports, 'store' | 'clock'>,
-  { url, by, maySayKey, system }: { url: string; by: string; maySayKey: boolean; system: System },
+  { url, by, mayPrintKey, system }: { url: string; by: string; mayPrintKey: boolean; system: System },
 ): Promise<string> {
   if ((await listKeys(ports, { limit: 1 })).keys.length > 0) return 'Keys: rankd key list';
-  if (!maySayKey)
+  if (!mayPrintKey)
     return `There is no key yet. Create one: rankd key create demo, then rankd whitelist add ${demoPlace}`;
   const place = { id: demoPlace, note: 'made for the first run' };
   const { secret } = await createKey(ports, { ...demoKey, place, by });

@@ -58,18 +58,18 @@ async function install(cli: Cli, { dir, force }: { dir?: string; force: boolean 
   const unit = manager.text(cli);
   const file = fileOf(cli, dir);
   const current = existsSync(file) ? readUnit(file, encoding) : undefined;
-  if (current !== undefined && current !== marked(unit, encoding) && !force) {
+  if (current !== undefined && current !== withByteOrderMark(unit, encoding) && !force) {
     throw new RankdError('already_exists', `${file} is a different ${kind} and was not changed.`, {
       hint: `compare it with \`rankd service print\`, then replace it with --force`,
     });
   }
-  const isWritten = current !== marked(unit, encoding);
+  const isWritten = current !== withByteOrderMark(unit, encoding);
   if (isWritten) write(cli, { file, unit, dir, force }, manager);
   cli.print(
     { unit: file, written: isWritten },
     facts({ [kind]: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
   );
-  if (isWritten) for (const step of manager.takeUp(cli, file)) await take(cli, step);
+  if (isWritten) for (const step of manager.register(cli, file)) await runStep(cli, step);
   warn(cli, manager);
   cli.say(await manager.next(cli, file));
 }
@@ -99,9 +99,9 @@ async function remove(cli: Cli, { dir }: { dir?: string }): Promise<void> {
       cause,
     });
   }
-  for (const step of manager.forget(cli)) await take(cli, step);
+  for (const step of manager.unregister(cli)) await runStep(cli, step);
   rmSync(file);
-  for (const step of manager.afterRemoval ?? []) await take(cli, step);
+  for (const step of manager.afterRemoval ?? []) await runStep(cli, step);
   cli.print({ unit: file, removed: true }, facts({ [kind]: file, removed: 'yes' }));
 }
 
@@ -124,7 +124,7 @@ function write(
   const unfinished = `${file}.unfinished`;
   try {
     if (isOwnFolder) mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(unfinished, marked(unit, encoding), { encoding });
+    writeFileSync(unfinished, withByteOrderMark(unit, encoding), { encoding });
     chmodSync(unfinished, 0o644);
     renameFile(unfinished, file);
   } catch (cause) {
@@ -155,11 +155,11 @@ function asRoot({ io }: Cli, does: 'install' | 'install --force' | 'remove', dir
   return `sudo rankd service ${does}${dir === undefined ? '' : ` --dir ${io.system.quote(dir)}`}`;
 }
 
-function marked(text: string, encoding: ServiceManager['encoding']): string {
+function withByteOrderMark(text: string, encoding: ServiceManager['encoding']): string {
   return encoding === 'utf16le' ? `\ufeff${text}` : text;
 }
 
-async function take(cli: Cli, { program, args, done, otherwise }: Step): Promise<void> {
+async function runStep(cli: Cli, { program, args, done, onFailure }: Step): Promise<void> {
   const { execFile } = await import('node:child_process');
   const { env, system } = cli.io;
   const isDone = await promisify(execFile)(program, args, { env }).then(
@@ -167,7 +167,7 @@ async function take(cli: Cli, { program, args, done, otherwise }: Step): Promise
     () => false,
   );
   const name = system.path.basename(program, '.exe');
-  cli.say(isDone ? done : otherwise([name, ...args].map(system.quote).join(' ')));
+  cli.say(isDone ? done : onFailure([name, ...args].map(system.quote).join(' ')));
 }
 
 function warn(cli: Cli, { warning }: ServiceManager): void {

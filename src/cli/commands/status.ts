@@ -3,7 +3,7 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { askStatus } from '../../control/ask.ts';
 import type { ErasureRequest } from '../../core/model.ts';
-import { clocksApart, differencesOf, maxSkewMs, type SeenNode, skewText } from '../../core/nodes.ts';
+import { differencesOf, maxSkewMs, type SeenNode, skewedClocks, skewText } from '../../core/nodes.ts';
 import { waitingText } from '../../core/webhooks/webhook.ts';
 import { countChanges } from '../../usecases/history/history.ts';
 import { unjudgedLateWrites } from '../../usecases/history/late-writes.ts';
@@ -79,20 +79,20 @@ const hints = {
 
 async function findDaemon(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir);
-  const stored = await lookInStore(cli, daemon).catch((error) => {
+  const stored = await readStoreFacts(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
     // a conflict means that the daemon runs an older version of rankd, so the database still has an older schema
     if (error.code === 'conflict') cli.warn(error);
     return {}; // the daemon itself reports that the store does not respond
   });
-  const kept = { counts: undefined, ...stored };
-  const state = kept.nodes && stateOf(kept.nodes);
-  if (daemon !== undefined) return { state: state ?? (daemon.isStopping ? 'stopping' : 'running'), daemon, ...kept };
-  if (state !== undefined) return { state, ...kept };
-  return { state: (await cli.operations.isDaemonRunning()) ? 'not responding' : 'not running', ...kept };
+  const facts = { counts: undefined, ...stored };
+  const state = facts.nodes && stateOf(facts.nodes);
+  if (daemon !== undefined) return { state: state ?? (daemon.isStopping ? 'stopping' : 'running'), daemon, ...facts };
+  if (state !== undefined) return { state, ...facts };
+  return { state: (await cli.operations.isDaemonRunning()) ? 'not responding' : 'not running', ...facts };
 }
 
-async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<Partial<FoundDaemon>> {
+async function readStoreFacts(cli: Cli, daemon: DaemonStatus | undefined): Promise<Partial<FoundDaemon>> {
   if (!(await cli.operations.exists())) return {};
   return cli.withStore(async ({ store, clock }) => {
     const nodes = await store.nodes?.listNodes();
@@ -134,15 +134,15 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
   const surprises = daemon?.platformTrust.surprises ?? [];
   return [
     summary,
-    ...nodeParts(nodes ?? []).map(apart),
-    apart(
+    ...nodeParts(nodes ?? []).map(withLeadingBlankLine),
+    withLeadingBlankLine(
       table(
         ['does not fit the group', 'to correct it'],
         misfits.map(({ message, fix }) => [message, fix]),
         { wrapsLast: true },
       ),
     ),
-    apart(
+    withLeadingBlankLine(
       table(
         ['game', 'its Rankd module is older than this daemon'],
         (daemon?.olderModules ?? []).map(({ placeId, version }) => [
@@ -152,22 +152,22 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
         { wrapsLast: true },
       ),
     ),
-    apart(clocksTable(nodes ?? [], serverAheadMs)),
-    apart(
+    withLeadingBlankLine(clocksTable(nodes ?? [], serverAheadMs)),
+    withLeadingBlankLine(
       table(
         ['late write', 'check the roles'],
         (lateWrites ?? []).map(({ at, rankeeId }) => [ago(at), `of member ${rankeeId}: rankd rank show ${rankeeId}`]),
         { wrapsLast: true },
       ),
     ),
-    apart(
+    withLeadingBlankLine(
       table(
         ['at', 'problem'],
         problems.map(({ at, message }) => [ago(Date.parse(at)), message]),
         { wrapsLast: true },
       ),
     ),
-    apart(
+    withLeadingBlankLine(
       table(
         ['first seen', 'last seen', 'times', 'unexpected response'],
         surprises.map(({ operation, what, count, firstAt, lastAt }) => [
@@ -208,8 +208,8 @@ function nodeParts(nodes: readonly SeenNode[]): Shown[] {
 
 /** Lists the machines whose clock differs from the database server's, from which all recorded times come. */
 function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
-  const apartHere = Math.abs(here) < maxSkewMs ? [] : [{ name: 'this machine', serverAheadMs: here }];
-  const all = [...apartHere, ...clocksApart(nodes)];
+  const localOffset = Math.abs(here) < maxSkewMs ? [] : [{ name: 'this machine', serverAheadMs: here }];
+  const all = [...localOffset, ...skewedClocks(nodes)];
   return table(
     ['clock of', 'is'],
     all.map(({ name, serverAheadMs }) => [name, skewText(serverAheadMs)]),
@@ -217,7 +217,7 @@ function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
   );
 }
 
-function apart(shown: Shown): Shown {
+function withLeadingBlankLine(shown: Shown): Shown {
   return (screen) => shown(screen).replace(/^(?=.)/, '\n');
 }
 
@@ -230,9 +230,9 @@ function stuckText(stuck: DaemonStatus['stuckSuspensions']): string | null {
 /** Returns null if there is no webhook, or if the database does not respond. */
 function webhooksText(webhooks: DaemonStatus['webhooks']): string | null {
   if (webhooks === null || webhooks.length === 0) return null;
-  const troubled = webhooks.filter(({ state }) => state !== 'enabled');
-  if (troubled.length === 0) return `${webhooks.length} in order`;
-  const lines = troubled.map(({ name, state, backlog, lastError }) => {
+  const unhealthy = webhooks.filter(({ state }) => state !== 'enabled');
+  if (unhealthy.length === 0) return `${webhooks.length} in order`;
+  const lines = unhealthy.map(({ name, state, backlog, lastError }) => {
     return `${name} ${state === 'disabled' ? 'is DISABLED' : 'FAILS'}, ${waitingText(backlog)}: ${lastError ?? 'by an operator'}`;
   });
   return `${lines.join('; ')}; rankd webhook list`;

@@ -8,7 +8,7 @@ import { copyPlaceOf } from '../../stores/engine.ts';
 import { acceptDocument, acceptServer, copyDocument, copyStore } from '../../usecases/database/database.ts';
 import type { Cli } from '../cli.ts';
 import { command, commandGroup, neededOption } from '../command.ts';
-import { filled } from '../input/arguments.ts';
+import { nonEmpty } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
 import { facts } from '../output/table.ts';
 import { whileWorking } from '../output/terminal.ts';
@@ -26,8 +26,8 @@ export const storeCommands = commandGroup({
       about:
         'copy all data from one store to an empty one, with all daemons stopped, and compare the two. WHERE is a data directory, a file that `rankd backup` made, or the URL of a database: postgres://USER@HOST/DATABASE',
       options: {
-        from: neededOption('--from <where>', 'the store that has the data, which is not changed', filled),
-        to: neededOption('--to <where>', 'a data directory without a database, or an empty database', filled),
+        from: neededOption('--from <where>', 'the store that has the data, which is not changed', nonEmpty),
+        to: neededOption('--to <where>', 'a data directory without a database, or an empty database', nonEmpty),
       },
       examples: [
         'rankd store copy --from /var/lib/rankd --to postgres://rankd@db.example.com/rankd',

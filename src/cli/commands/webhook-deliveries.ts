@@ -48,7 +48,7 @@ async function list(cli: Cli, name: string, { failed, limit }: { failed: boolean
   if (documents.length === 0) cli.say('There are no deliveries.');
 }
 
-const asksAbove = 100;
+const confirmAbove = 100;
 
 async function redeliverEvents(
   cli: Cli,
@@ -57,7 +57,7 @@ async function redeliverEvents(
   { failed, since, until, dryRun }: ValuesOf<typeof redeliverOptions>,
 ): Promise<void> {
   refuseEmptyPeriod({ since, until });
-  const sequences = texts.map(numbered);
+  const sequences = texts.map(asSequence);
   if (sequences.length === 0 && !failed && since === undefined) {
     throw new RankdError('usage', 'Name the events to deliver again.', {
       hint: `rankd webhook redeliver ${name} --failed`,
@@ -66,14 +66,14 @@ async function redeliverEvents(
   await cli.withWrites(async (ports) => {
     const events = await eventsToRedeliver(ports, { name, sequences, isFailed: failed, since, until });
     const what = counted(events.length, 'event');
-    if (!dryRun && events.length > asksAbove) await confirm(cli, `Deliver ${what} to ${name} again?`);
+    if (!dryRun && events.length > confirmAbove) await confirm(cli, `Deliver ${what} to ${name} again?`);
     if (!dryRun) await redeliver(ports, { name, events, by: cli.by });
     const outcome = dryRun ? 'would be delivered again.' : 'will be delivered again.';
     cli.print(redeliveryDocument(name, events, { dryRun }), `${what} ${outcome}`);
   });
 }
 
-function numbered(text: string): number {
+function asSequence(text: string): number {
   const sequence = sequenceIn(text);
   if (sequence !== undefined) return sequence;
   throw new RankdError('usage', `"${text}" is not an event.`, { hint: 'rankd webhook deliveries NAME shows them' });

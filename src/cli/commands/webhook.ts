@@ -31,14 +31,14 @@ import { maxCounted, viewWebhook, viewWebhooks } from '../../usecases/webhooks/v
 import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
 import type { Cli } from '../cli.ts';
 import { argument, choice, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
-import { duration, filled, orNone } from '../input/arguments.ts';
+import { duration, nonEmpty, orNone } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
 import { readInput } from '../input/lists.ts';
 import { ExitCode } from '../output/errors.ts';
 import { facts, table, when } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { usualOverlapMs } from './key.ts';
-import { keepIn, out } from './key-secrets.ts';
+import { out, saveTo } from './key-secrets.ts';
 import { deliveriesCommand, redeliverCommand } from './webhook-deliveries.ts';
 
 const name = argument('<name>', 'name of the webhook');
@@ -47,7 +47,7 @@ const target = {
   urlFile: option(
     '--url-file <file>',
     'the file with the address; - is standard input, which is also the default',
-    filled,
+    nonEmpty,
   ),
   events: option(
     '--events <names>',
@@ -117,7 +117,7 @@ export const webhookCommands = commandGroup({
       args: [name],
       options: {
         ...target,
-        urlFile: option('--url-file <file>', 'the file with the new address; - is standard input', filled),
+        urlFile: option('--url-file <file>', 'the file with the new address; - is standard input', nonEmpty),
         mention: option(
           '--mention <role>',
           'id of the Discord role that alarms mention; none: no role',
@@ -185,9 +185,9 @@ async function add(cli: Cli, name: string, options: ValuesOf<typeof addOptions>)
   const own = chosen ?? (forGames ? [] : [...defaultEvents[target.kind]]);
   const request = { name, target, events: own, mention, isForGames: forGames, by: cli.by };
   await cli.withWrites(async (ports) => {
-    const { webhook, secret } = await addWebhook(ports, request, keepIn(cli, out));
+    const { webhook, secret } = await addWebhook(ports, request, saveTo(cli, out));
     const document = { webhook: webhookDocument(await viewWebhook(ports, name)), discord: known ?? null };
-    if (secret !== undefined && out === undefined) await cli.printSurely({ ...document, secret }, secret);
+    if (secret !== undefined && out === undefined) await cli.printOrFail({ ...document, secret }, secret);
     else cli.print({ ...document, ...(out !== undefined && { out }) }, out ?? webhook.shown);
     if (known !== undefined) cli.say(`Its name in Discord is ${known.name}, and its channel is ${known.channelId}.`);
     if (secret !== undefined && out === undefined) cli.say('This secret signs each event: it is not shown again.');
@@ -270,9 +270,9 @@ async function rotate(
 ): Promise<void> {
   await cli.withWrites(async (ports) => {
     const request = { name, overlapMs: overlap, by: cli.by };
-    const { webhook, secret } = await rotateWebhook(ports, request, keepIn(cli, out));
+    const { webhook, secret } = await rotateWebhook(ports, request, saveTo(cli, out));
     const document = { webhook: webhookDocument(await viewWebhook(ports, name)) };
-    if (out === undefined) await cli.printSurely({ ...document, secret }, secret);
+    if (out === undefined) await cli.printOrFail({ ...document, secret }, secret);
     else cli.print({ ...document, out }, out);
     cli.say(
       overlap === 0

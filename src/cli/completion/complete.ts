@@ -173,8 +173,8 @@ function kindOf(target: Option | Argument): string {
 /** Returns the role as a single word, which no shell splits: its name with dashes, or else its id. */
 function roleCandidate(roles: StoredRole[], { id, name, rank }: StoredRole): Candidate {
   const word = name.trim().replaceAll(/\s+/g, '-');
-  const isMeant = /^[\p{L}\p{N}_.][\p{L}\p{N}_.-]*$/u.test(word) && /\D/.test(word);
-  const [meant, ...others] = isMeant ? rolesCalled(roles, word) : [];
+  const isNameLike = /^[\p{L}\p{N}_.][\p{L}\p{N}_.-]*$/u.test(word) && /\D/.test(word);
+  const [meant, ...others] = isNameLike ? rolesCalled(roles, word) : [];
   const isOne = meant?.id === id && others.length === 0;
   return { value: isOne ? word : String(id), description: `${name}, rank ${rank}` };
 }

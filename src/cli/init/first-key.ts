@@ -5,7 +5,7 @@ import { RankdError } from '../../base/errors.ts';
 import { isNameTaken } from '../../usecases/keys/find-key.ts';
 import { createKey, type KeyRequest, type MintedKey } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
-import { keepIn } from '../commands/key-secrets.ts';
+import { saveTo } from '../commands/key-secrets.ts';
 import { asPlaceId, keyName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { ask } from './credential.ts';
@@ -49,7 +49,7 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
     async (ports) => {
       const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
       const onPlace = place === undefined ? {} : { place: { id: place } };
-      const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, keepIn(cli, out));
+      const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, saveTo(cli, out));
       // on Windows, the folder decides who can read it
       const access = cli.io.system.hasModes ? ', which only you can read' : '';
       const where = out === undefined ? '' : `. It is in ${out}${access}`;

@@ -122,12 +122,12 @@ export function refuseEmptyPeriod({ since, until }: { since?: number | undefined
 }
 
 export function asReason(text: string): string {
-  const count = [...filled(text)].length;
+  const count = [...nonEmpty(text)].length;
   if (count <= maxReasonLength) return text;
   throw new InvalidArgumentError(`It has ${count} characters; the limit is ${maxReasonLength}.`);
 }
 
-export function filled(text: string): string {
+export function nonEmpty(text: string): string {
   if (text !== '') return text;
   throw new InvalidArgumentError('It must not be empty.');
 }

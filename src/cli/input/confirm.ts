@@ -15,9 +15,9 @@ export async function confirm(cli: Cli, question: string): Promise<void> {
     });
   }
   const message = 'Nothing was changed.';
-  cli.io.farewell = message;
+  cli.io.interruptMessage = message;
   const agreed = await isAgreed(cli, question, { preset: false });
-  cli.io.farewell = undefined;
+  cli.io.interruptMessage = undefined;
   if (agreed) return;
   cli.io.stderr(cli.options.json ? jsonLine({ v: 1, success: false, message }) : `${message}\n`);
   throw new ExitCode(130);

@@ -63,7 +63,7 @@ export async function alongsideOf(
  * Finds a role that members can hold. If a name was given, reports the role that it means. Throws the same errors as
  * `resolveHeld`.
  */
-export async function heldOf(
+export async function findHeldRole(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
   asked: RoleName,

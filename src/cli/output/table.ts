@@ -80,7 +80,7 @@ function isEmpty(cell: string | undefined): boolean {
 const states = ['', 'state', 'outcome', 'active', 'Roblox key', 'database', 'game keys', 'rank changes'];
 
 function cellPainted(paint: Paints, name: string, cell: string): string {
-  if (name === 'id') return paint.aside(cell);
+  if (name === 'id') return paint.dimmed(cell);
   return states.includes(name) ? paint.state(cell) : cell;
 }
 
@@ -98,13 +98,13 @@ type CellPainter = (cell: string, row: string[], column: number) => string;
 
 const gap = '  ';
 /** The minimum width of a truncated or wrapped last column. If less is available, the column moves below its row. */
-const leastColumns = 20;
+const minLastColumns = 20;
 
 function lines(grid: Grid, painted: CellPainter): string {
   const { texts, columns = Number.POSITIVE_INFINITY, wrapsLast, names = [], paint } = grid;
   const [first = []] = texts;
   const widths = first.map((_, column) => Math.max(...texts.map((row) => displayWidth(row[column] ?? ''))));
-  const { beside, last } = arrange(widths, columns, names.at(-1) === 'id');
+  const { beside, last } = fitColumns(widths, columns, names.at(-1) === 'id');
   const start = widths.slice(0, beside - 1).reduce((sum, width) => sum + width + gap.length, 0);
   const linesOf = (row: string[]) => {
     const ending = row[beside - 1] ?? '';
@@ -117,19 +117,19 @@ function lines(grid: Grid, painted: CellPainter): string {
     return [
       cells.join(gap).trimEnd(),
       ...more.map((text) => ' '.repeat(start) + text),
-      ...below.map((text) => paint.aside(text)),
+      ...below.map((text) => paint.dimmed(text)),
     ];
   };
   return texts.flatMap(linesOf).join('\n');
 }
 
 /** Determines how many columns fit next to each other, and the width of the last one. Never truncates an id. */
-function arrange(widths: number[], columns: number, endsWithId: boolean): { beside: number; last: number } {
+function fitColumns(widths: number[], columns: number, endsWithId: boolean): { beside: number; last: number } {
   const endOf = (count: number) => widths.slice(0, count).reduce((sum, width) => sum + width + gap.length, -gap.length);
   const all = widths.length;
   if (endOf(all) <= columns) return { beside: all, last: Number.POSITIVE_INFINITY };
   const left = columns - endOf(all - 1) - gap.length;
-  if (left >= leastColumns && !endsWithId) return { beside: all, last: left };
+  if (left >= minLastColumns && !endsWithId) return { beside: all, last: left };
   const fitting = widths.filter((_, column) => endOf(column + 1) <= columns).length;
   return { beside: Math.max(1, fitting), last: columns };
 }
@@ -196,8 +196,8 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 function shortTime(epochMs: number, now: number): string {
   const at = new Date(epochMs);
   const time = localTime(epochMs).slice(0, 5);
-  const near = [-1, 0, 1].find((days) => localDay(epochMs) === localDay(dayFrom(now, days)));
-  if (near !== undefined) return `${near === 0 ? 'today' : near < 0 ? 'yesterday' : 'tomorrow'} ${time}`;
+  const nearbyDay = [-1, 0, 1].find((days) => localDay(epochMs) === localDay(dayFrom(now, days)));
+  if (nearbyDay !== undefined) return `${nearbyDay === 0 ? 'today' : nearbyDay < 0 ? 'yesterday' : 'tomorrow'} ${time}`;
   const day = `${at.getDate()} ${months[at.getMonth()]}`;
   return at.getFullYear() === new Date(now).getFullYear() ? `${day} ${time}` : `${day} ${at.getFullYear()}`;
 }

@@ -67,14 +67,14 @@ const zeroWidth = /[\p{Mn}\p{Me}\p{Cf}]/gu;
 
 /** Formats one line of CSV (RFC 4180) that is safe to open in a spreadsheet and to show on a terminal. */
 export function csvLine(cells: ReadonlyArray<string | number | boolean | null>): string {
-  return `${cells.map((cell) => quoted(harmless(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
+  return `${cells.map((cell) => quoted(withoutFormula(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
 }
 
 /**
  * Prepends an apostrophe to cells that a spreadsheet would evaluate as formulas, including those that begin with spaces
  * or with a full-width operator (＝＋－＠). Source: OWASP, CSV injection.
  */
-function harmless(text: string): string {
+function withoutFormula(text: string): string {
   return /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
 }
 

@@ -1,4 +1,4 @@
-import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './service-manager.ts';
+import { missingConfigNote, type ServiceManager, serveLine, xmlText } from './service-manager.ts';
 
 const label = 'rankd';
 
@@ -41,13 +41,13 @@ ${strings(serveLine(cli))}
 </plist>
 `;
   },
-  takeUp: () => [],
-  forget: (cli) => [
+  register: () => [],
+  unregister: (cli) => [
     {
       program: 'launchctl',
       args: ['bootout', `${domainOf(cli)}/${label}`],
       done: 'done: the agent is stopped',
-      otherwise: (command) => `launchd could not stop the daemon; if it is still running, run \`${command}\` yourself`,
+      onFailure: (command) => `launchd could not stop the daemon; if it is still running, run \`${command}\` yourself`,
     },
   ],
   next: async (cli, file) => {
@@ -55,7 +55,7 @@ ${strings(serveLine(cli))}
     return `next:
   ${start}
 This starts it now; otherwise it starts when you log in.
-Its log is ${logOf(cli)}.${remarkOnConfig(cli)}`;
+Its log is ${logOf(cli)}.${missingConfigNote(cli)}`;
   },
 };
 

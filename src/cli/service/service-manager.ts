@@ -12,21 +12,21 @@ export interface ServiceManager {
   readonly encoding: 'utf8' | 'utf16le';
   text(cli: Cli): string;
   /** Returns the steps that load a new file. */
-  takeUp(cli: Cli, file: string): Step[];
+  register(cli: Cli, file: string): Step[];
   /** Returns the steps that stop and unregister the daemon, before the file is removed. */
-  forget(cli: Cli): Step[];
+  unregister(cli: Cli): Step[];
   afterRemoval?: Step[];
   /** Describes the steps that remain for the user. */
   next(cli: Cli, file: string): Promise<string>;
   warning?(cli: Cli): string | undefined;
 }
 
-/** A program to run. rankd then prints `done` or, if the program failed, `otherwise` with the command to type. */
+/** A program to run. rankd then prints `done` or, if the program failed, `onFailure` with the command to type. */
 export interface Step {
   program: string;
   args: string[];
   done: string;
-  otherwise: (command: string) => string;
+  onFailure: (command: string) => string;
 }
 
 /** Returns the command that starts the daemon on this data directory and configuration, with absolute paths. */
@@ -36,7 +36,7 @@ export function serveLine(cli: Cli): string[] {
 }
 
 /** Points out a missing configuration: without one, the daemon would serve a simulated group. */
-export function remarkOnConfig(cli: Cli): string {
+export function missingConfigNote(cli: Cli): string {
   if (trustedConfig(cli.configSources) !== undefined) return '';
   return '\nThere is no configuration yet: run rankd init, then rankd service install --force.';
 }

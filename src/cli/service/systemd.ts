@@ -10,7 +10,7 @@ const daemonReload: Step = {
   program: 'systemctl',
   args: ['daemon-reload'],
   done: 'done: systemctl daemon-reload',
-  otherwise: (command) => `systemd could not load it; run \`${command}\` as root`,
+  onFailure: (command) => `systemd could not load it; run \`${command}\` as root`,
 };
 
 /** A system service that runs as the user rankd, with restricted access to the machine. */
@@ -21,23 +21,23 @@ export const systemd: ServiceManager = {
   isOwnFolder: false,
   encoding: 'utf8',
   text: ({ io }) => unitFor(io),
-  takeUp: () => [
+  register: () => [
     {
       program: 'systemd-sysusers',
       args: ['--inline', 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd'],
       done: 'done: the user rankd exists',
       // systemd-sysusers leaves an existing user unchanged
-      otherwise: () =>
+      onFailure: () =>
         'systemd could not create the user; run `useradd --system --home-dir /var/lib/rankd rankd` as root',
     },
     daemonReload,
   ],
-  forget: () => [
+  unregister: () => [
     {
       program: 'systemctl',
       args: ['disable', '--now', 'rankd'],
       done: 'done: the daemon is stopped, and no longer starts',
-      otherwise: (command) => `systemd could not stop the daemon; run \`${command}\` as root`,
+      onFailure: (command) => `systemd could not stop the daemon; run \`${command}\` as root`,
     },
   ],
   afterRemoval: [daemonReload],

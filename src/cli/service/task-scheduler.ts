@@ -1,7 +1,7 @@
 import { win32 } from 'node:path';
 import type { Cli } from '../cli.ts';
 import { systemFolder } from '../windows-access.ts';
-import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './service-manager.ts';
+import { missingConfigNote, type ServiceManager, serveLine, xmlText } from './service-manager.ts';
 
 const task = 'rankd';
 
@@ -55,34 +55,34 @@ export const taskScheduler: ServiceManager = {
 </Task>
 `.replaceAll('\n', '\r\n');
   },
-  takeUp: (cli, file) => [
+  register: (cli, file) => [
     {
       program: schtasks(cli),
       args: ['/Create', '/TN', task, '/XML', file, '/F'],
       done: `done: created the task ${task}`,
-      otherwise: (command) =>
+      onFailure: (command) =>
         `Windows could not create the task; run \`${command}\` yourself, in PowerShell as administrator`,
     },
   ],
-  forget: (cli) => [
+  unregister: (cli) => [
     {
       program: schtasks(cli),
       args: ['/End', '/TN', task],
       done: 'done: the daemon is stopped',
-      otherwise: () => 'Windows could not stop the daemon; if its window is still open, close it',
+      onFailure: () => 'Windows could not stop the daemon; if its window is still open, close it',
     },
     {
       program: schtasks(cli),
       args: ['/Delete', '/TN', task, '/F'],
       done: `done: removed the task ${task}`,
-      otherwise: (command) =>
+      onFailure: (command) =>
         `Windows could not remove the task; run \`${command}\` yourself, in PowerShell as administrator`,
     },
   ],
   next: async (cli) => `next:
   schtasks /Run /TN ${task}
 This starts it now; otherwise it starts when you log on.
-It runs in a window that shows its log. Closing the window stops it.${remarkOnConfig(cli)}`,
+It runs in a window that shows its log. Closing the window stops it.${missingConfigNote(cli)}`,
 };
 
 function schtasks({ io }: Cli): string {

@@ -4,7 +4,7 @@ import { connectionFailure } from '../../base/connection-cause.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
 import { type OutboundProxy, type UnusedProxy, unusedProxyFor, usedProxyFor } from '../../base/outbound-proxy.ts';
 import type { Surprises } from '../../base/surprises.ts';
-import { doubling } from '../../base/time.ts';
+import { exponentialBackOff } from '../../base/time.ts';
 import type { CallContext, Clock, WriteLease } from '../../ports/index.ts';
 import { unboundedLease } from '../../ports/platform.ts';
 import { type Answer, fetchAnswer, keyMask, parseRateLimit, parseRetryAfter } from './answer.ts';
@@ -321,7 +321,7 @@ export class UpstreamClient {
  * calls.
  */
 export function backOffMs(tuning: UpstreamTuning, tries: number): number {
-  return randomInt(Math.ceil(doubling(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
+  return randomInt(Math.ceil(exponentialBackOff(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isOnReadOnlyFileSystem, privateFile, tightenFile } from '../../base/data-dir.ts';
+import { isOnReadOnlyFileSystem, privateFile, restrictFile } from '../../base/data-dir.ts';
 import type { Clock, KeyRecord, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
 import { unmigrated, usedByOthers } from '../schema-errors.ts';
@@ -48,7 +48,7 @@ export async function openSqliteStore({
     const migration = migrate(connection, clock, { lockOutDaemons: isServed ? undefined : lockForMigration });
     if (isNew) onNew?.();
     if (migration.copy !== null) onMigrated?.(migration);
-    for (const suffix of ['', '-wal', '-shm']) tightenFile(file + suffix);
+    for (const suffix of ['', '-wal', '-shm']) restrictFile(file + suffix);
     connection.useWriteAheadLog();
     const db = new SqliteDatabase(connection, { newestSchema, openWriter: isServed ? daemonWriter : localWriter });
     if (isServed) {

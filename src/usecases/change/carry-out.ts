@@ -1,5 +1,5 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
-import { doubling } from '../../base/time.ts';
+import { exponentialBackOff } from '../../base/time.ts';
 import { reopenedLate } from '../../core/change-state.ts';
 import { changeEvent } from '../../core/events.ts';
 import type { Member, RankChange, Role } from '../../core/model.ts';
@@ -30,7 +30,7 @@ interface StepRefusal {
   isInDoubt?: boolean;
 }
 
-const readAfterMs = doubling(150, 2_000);
+const readAfterMs = exponentialBackOff(150, 2_000);
 /** The wait before a refused step is retried once. The first step is not retried. */
 const secondTryMs = 500;
 

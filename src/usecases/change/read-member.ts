@@ -1,10 +1,10 @@
-import { doubling } from '../../base/time.ts';
+import { exponentialBackOff } from '../../base/time.ts';
 import type { Member, RankChange } from '../../core/model.ts';
 import { heldIds } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from './ranking.ts';
 
-const readAfterMs = doubling(250, 2_000);
+const readAfterMs = exponentialBackOff(250, 2_000);
 
 type ReadContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 

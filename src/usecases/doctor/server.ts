@@ -1,10 +1,10 @@
 import { sqlName } from '../../base/text.ts';
 import {
-  clocksApart,
   connectionsPerDaemon,
   differencesOf,
   maxSkewMs,
   type SeenNode,
+  skewedClocks,
   skewText,
 } from '../../core/nodes.ts';
 import type { ServerFacts } from '../../ports/index.ts';
@@ -139,7 +139,7 @@ export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
             `rankd status shows which daemons agree; ${fixes.join('; ')}`,
           ),
         ]),
-    ...clocksApart(nodes).map(({ name, serverAheadMs }) =>
+    ...skewedClocks(nodes).map(({ name, serverAheadMs }) =>
       warn('daemons', `the clock of ${name} is ${skewText(serverAheadMs)}`, 'synchronize both clocks with NTP'),
     ),
   ];

@@ -104,8 +104,8 @@ function unreachable(address: ServerAddress, error: unknown): RankdError {
   const { cause: connection, words } = failure;
   const message = `The PostgreSQL server can't be reached: ${words}.`;
   const place = hostAndPort(address);
-  const otherwise = `check that it is running and that ${place} is right (${messageOf(error)})`;
-  const hint = connection === 'failed' ? otherwise : (hints[connection] ?? failure.hint);
+  const usualHint = `check that it is running and that ${place} is right (${messageOf(error)})`;
+  const hint = connection === 'failed' ? usualHint : (hints[connection] ?? failure.hint);
   return misconfigured.has(connection)
     ? new RankdError('config_invalid', message, { hint, connection, cause: error })
     : unavailable(message, { hint, connection, cause: error });
