@@ -1,5 +1,5 @@
 import { RankdError, type RefusalDetails } from '../base/errors.ts';
-import { atItsOrigin } from './describe.ts';
+import { originHint } from './describe.ts';
 import { isSimulatedGroup } from './group-title.ts';
 import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 
@@ -172,7 +172,7 @@ export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdErro
     'place_not_whitelisted',
     `The request names place ${placeId}, but ${found}: security.roblox_id is enforce. Send game.PlaceId, not a universe id.`,
     {
-      hint: `whitelist the id of each place, or set security.roblox_id to warn ${atItsOrigin}`,
+      hint: `whitelist the id of each place, or set security.roblox_id to warn ${originHint}`,
       details: { reason: 'roblox_id_mismatch', placeId },
     },
   );

@@ -49,9 +49,12 @@ export function mentionsHash(mentions: readonly AuditMention[]): string {
  * Compares the emptied mentions with the `person.forget` events. Returns a break for each mention that no event
  * explains, and for each event whose mentions differ from the emptied ones.
  */
-export function unexplainedMentions(emptied: readonly EmptiedMention[], forgets: readonly AuditRow[]): ChainBreak[] {
+export function unexplainedMentions(
+  emptied: readonly EmptiedMention[],
+  forgetEvents: readonly AuditRow[],
+): ChainBreak[] {
   const byPseudonym = Map.groupBy(emptied, ({ pseudonym }) => String(pseudonym));
-  const mismatched = forgets.filter(({ subject, detail }) => {
+  const mismatched = forgetEvents.filter(({ subject, detail }) => {
     const found = byPseudonym.get(subject) ?? [];
     byPseudonym.delete(subject);
     const recorded = JSON.parse(detail) as { mentions?: number; mentionsHash?: string };

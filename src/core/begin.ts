@@ -147,8 +147,9 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
       change.rankeeId,
       members.filter((member) => member.keyId === keyId),
     );
-    if (byKey > limit.byKey) return pause(key, `it was about to ${act(limit, limit.byKey)}`, now);
-    if (byAll > limit.byAll) return pause(key, `all keys together were about to ${act(limit, limit.byAll)}`, now);
+    if (byKey > limit.byKey) return pause(key, `it was about to ${describeLimit(limit, limit.byKey)}`, now);
+    if (byAll > limit.byAll)
+      return pause(key, `all keys together were about to ${describeLimit(limit, limit.byAll)}`, now);
   }
   return undefined;
 }
@@ -162,7 +163,7 @@ function countWith(rankeeId: number, members: readonly ChangedMember[]): number 
   return new Set([...members.map((member) => member.rankeeId), rankeeId]).size;
 }
 
-function act({ of }: MemberLimit, max: number): string {
+function describeLimit({ of }: MemberLimit, max: number): string {
   if (of === 'demotions') return `demote more than ${max} different members in a short time (policy.breaker.demotions)`;
   const which = of === 'privileged' ? 'a privileged role' : `rank ${of.fromRank} or above`;
   return `change more than ${max} different members who have or would get ${which} in a short time (policy.breaker.high_changes)`;

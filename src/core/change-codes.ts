@@ -27,7 +27,7 @@ const refusals = new Set<ErrorCode>([
  * The codes of changes that had no effect, but may succeed later. If such a request is repeated, rankd does not replay
  * the outcome.
  */
-const passing = new Set<ErrorCode>([
+const temporary = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
   'cooldown',
@@ -44,7 +44,7 @@ const passing = new Set<ErrorCode>([
 
 export const changeCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...refusals,
-  ...passing,
+  ...temporary,
   ...(['outcome_unknown', 'platform_rejected', 'internal'] as const),
 ]);
 
@@ -54,10 +54,10 @@ export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'app
 }
 
 /** True if a repeated request with the same idempotency key gets the same outcome. */
-export function isKept(code: ErrorCode | null): boolean {
-  return code === null || !passing.has(code);
+export function isReplayed(code: ErrorCode | null): boolean {
+  return code === null || !temporary.has(code);
 }
 
-export function canStillPass(code: ErrorCode): boolean {
-  return passing.has(code) || code === 'outcome_unknown';
+export function mayStillSucceed(code: ErrorCode): boolean {
+  return temporary.has(code) || code === 'outcome_unknown';
 }

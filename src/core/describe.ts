@@ -13,7 +13,7 @@ export function userTitle(userId: number, name: string | undefined): string {
 }
 
 /** The end of a hint about a setting, whose value can come from a file, a variable or a flag. */
-export const atItsOrigin = '(`rankd config show --origin` shows where it is set)';
+export const originHint = '(`rankd config show --origin` shows where it is set)';
 
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;

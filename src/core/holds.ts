@@ -1,6 +1,6 @@
 import { type ErrorCode, RankdError } from '../base/errors.ts';
 import { exponentialBackOff } from '../base/time.ts';
-import { canStillPass } from './change-codes.ts';
+import { mayStillSucceed } from './change-codes.ts';
 import { holdTitle, memberTitle, untilWhen } from './describe.ts';
 import { type Actor, type DomainEvent, suspensionEvent } from './events.ts';
 import type { EndedState, Hold, HoldPart, HoldState, Member, RankChange, Role, Scope } from './model.ts';
@@ -290,9 +290,9 @@ function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Ac
  */
 export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, actor: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
-  const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
-  const waitMs = isPassing ? backOffMs(hold.tries) : stuckMs;
-  const state = isPassing && hold.state !== 'stuck' ? 'active' : 'stuck';
+  const isTemporary = mayStillSucceed(why.code) || why.code === 'member_not_found';
+  const waitMs = isTemporary ? backOffMs(hold.tries) : stuckMs;
+  const state = isTemporary && hold.state !== 'stuck' ? 'active' : 'stuck';
   const later: Hold = { ...kept, ...why, state, tries: hold.tries + 1, nextTryAt: actor.at + waitMs };
   const isNew = state === 'stuck' && hold.state !== 'stuck';
   return { holds: [later], events: isNew ? [suspensionEvent('stuck', later, actor)] : [] };
@@ -329,18 +329,18 @@ export function judgeHold(
   // rankd can't restore unlisted roles, and changes to them say nothing about the hold, so it ignores them.
   const listed = (ids: number[]) => heldIds(roles, { roleIds: ids }).filter((id) => !isUnlisted(roles, id));
   const held = listed(member.roleIds).join();
-  const isBare = held === listed([]).join();
-  const holdsIt = held === listed(hold.rolesDuring).join();
-  const since = Math.max(hold.beginsAt, givenAt) - (holdsIt ? 0 : clockMarginMs);
+  const holdsNoRole = held === listed([]).join();
+  const holdsRolesDuring = held === listed(hold.rolesDuring).join();
+  const since = Math.max(hold.beginsAt, givenAt) - (holdsRolesDuring ? 0 : clockMarginMs);
   const hasLeft = hold.awaySince !== undefined || hasRejoined(member, since);
-  if (force || (holdsIt && !(hasLeft && isBare))) {
+  if (force || (holdsRolesDuring && !(hasLeft && holdsNoRole))) {
     if (!isOver) return { do: 'keep', update: nothing };
     const missing = hold.rolesBefore.filter((id) => isUnlisted(roles, id) && !member.roleIds.includes(id));
     return { do: 'give_back', roles: listed(hold.rolesBefore), missing };
   }
-  if (hasLeft && isBare) {
+  if (hasLeft && holdsNoRole) {
     if (!isOver && hold.kind === 'suspension')
-      return holdsIt ? { do: 'keep', update: nothing } : { do: 'renew', roles: listed(hold.rolesDuring) };
+      return holdsRolesDuring ? { do: 'keep', update: nothing } : { do: 'renew', roles: listed(hold.rolesDuring) };
     return {
       do: 'keep',
       update: endedWithoutChange(

@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten } from '../base/text.ts';
-import { atItsOrigin, roleTitle } from './describe.ts';
+import { originHint, roleTitle } from './describe.ts';
 import { type Actor, configurationDrifted, configurationFits, type DomainEvent, type Verdict } from './events.ts';
 import type { Key, Role, RoleKind } from './model.ts';
 import {
@@ -24,7 +24,7 @@ interface SettingKind {
    * True if each entry must identify exactly one role that members can hold. If false, an entry includes every matching
    * role.
    */
-  meansOne: boolean;
+  isSingleRole: boolean;
   /** The changes that are refused until the entry is resolved for the first time. */
   ifUnread: Stops;
   /** The changes that are refused once the role is gone. */
@@ -33,13 +33,13 @@ interface SettingKind {
   loss: string;
 }
 
-const guard = { isList: true, meansOne: false, ifUnread: 'everything', ifGone: null } as const;
-const single = { isList: false, meansOne: true } as const;
+const guard = { isList: true, isSingleRole: false, ifUnread: 'everything', ifGone: null } as const;
+const single = { isList: false, isSingleRole: true } as const;
 const bound = { ...single, ifUnread: 'everything', ifGone: 'everything', loss: 'no rank can be changed' } as const;
 
 const settingKinds = {
   'group.ladder': {
-    ...{ isList: true, meansOne: true, ifUnread: 'ranks', ifGone: null },
+    ...{ isList: true, isSingleRole: true, ifUnread: 'ranks', ifGone: null },
     loss: 'the ladder continues without it',
   },
   'policy.locked_roles': { ...guard, loss: 'the entry locks nothing' },
@@ -144,13 +144,13 @@ type Roles = Pick<RoleScheme, 'roles' | 'rankOne'>;
 
 /**
  * Resolves entries to roles. An entry that was resolved before still means the same roles, even if their ranks and
- * names have changed since. `learned`: the meanings of entries that are resolved for the first time.
+ * names have changed since. `newMeanings`: the meanings of entries that are resolved for the first time.
  */
 export function resolveRoles(
   group: Roles,
   entries: readonly RoleEntry[],
   meanings: readonly RoleMeaning[],
-): ResolvedRoles & { learned: RoleMeaning[] } {
+): ResolvedRoles & { newMeanings: RoleMeaning[] } {
   const read = entries.map((one) => ({ ...one, ...resolveEntry(group, one, meanings) }));
   const named = Object.fromEntries(
     Object.keys(settingKinds).map((setting) => {
@@ -159,7 +159,7 @@ export function resolveRoles(
     }),
   ) as unknown as ResolvedRoles['named'];
   const clash = clashOf(named['group.ladder']);
-  const isNew = (one: (typeof read)[number]) => one.learned !== undefined && one.setting === 'group.ladder';
+  const isNew = (one: (typeof read)[number]) => one.newMeaning !== undefined && one.setting === 'group.ladder';
   const misfits = [
     ...read.flatMap((one) => misfitOf(group, one, read)),
     ...(clash === undefined ? [] : [misfitOfClash(clash, read.some(isNew))]),
@@ -168,7 +168,7 @@ export function resolveRoles(
   return {
     named,
     misfits: rungs.length > 0 && rungs.every(({ roles }) => roles.length === 0) ? misfits.map(stopsRanks) : misfits,
-    learned: read.flatMap(({ learned }) => learned ?? []),
+    newMeanings: read.flatMap(({ newMeaning }) => newMeaning ?? []),
   };
 }
 
@@ -184,7 +184,7 @@ function stopsRanks(misfit: RoleMisfit): RoleMisfit {
 interface ResolvedEntry {
   roles: Role[];
   /** Set if the entry is resolved for the first time. */
-  learned?: RoleMeaning;
+  newMeaning?: RoleMeaning;
   flaw?: string;
   /** The entry's roles that the group no longer has. */
   gone: RoleMeaning['roles'];
@@ -202,10 +202,10 @@ function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeani
   if (meaning === undefined) {
     if (now.flaw !== undefined || now.isUnclear) return { ...fits, ...now };
     const roles = now.roles.map(({ id, name, rank }) => ({ id, name, rank }));
-    return { ...fits, roles: now.roles, learned: { setting, entry: String(entry), roles, alarm: null } };
+    return { ...fits, roles: now.roles, newMeaning: { setting, entry: String(entry), roles, alarm: null } };
   }
   const roles = group.roles.filter(({ id }) => meaning.roles.some((was) => was.id === id));
-  const usable = kindOf(setting).meansOne ? roles.filter(canBeHeld) : roles;
+  const usable = kindOf(setting).isSingleRole ? roles.filter(canBeHeld) : roles;
   const gone = meaning.roles.filter(({ id }) => !usable.some((role) => role.id === id));
   if (now.isUnclear) return { ...fits, roles: usable, gone };
   const matching = matchingRoles(group, one);
@@ -237,7 +237,7 @@ function canBeHeld({ kind }: Role): boolean {
  * includes every role with that rank, even the base role.
  */
 function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
-  if (kindOf(setting).meansOne) return rolesMeant(group, entry);
+  if (kindOf(setting).isSingleRole) return rolesMeant(group, entry);
   if (typeof entry === 'string') return rolesCalled(group.roles, entry);
   return group.roles.filter((role) => isNamed(role, [entry]));
 }
@@ -255,7 +255,7 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
       typeof entry === 'number' ? `${entry} is not a rank or role id` : `no role in the group is called "${entry}"`;
     return { roles, flaw: typeof entry === 'number' ? `${what} in the group` : what };
   }
-  if (!kindOf(setting).meansOne) return { roles };
+  if (!kindOf(setting).isSingleRole) return { roles };
   if (roles.every(isUnclear)) return { roles, isUnclear: true };
   if (other !== undefined) {
     const shared = typeof entry === 'number' ? `rank ${entry} is shared by` : `"${entry}" is the name of both`;
@@ -284,11 +284,11 @@ export function ladderOf(entries: readonly RoleEntry[], { named }: Pick<Resolved
 
 // ---- messages about misfits ----
 
-const lookUp = '`rankd group roles` lists ranks and role ids';
+const lookUpHint = '`rankd group roles` lists ranks and role ids';
 
-function correct(setting: string): string {
+function correctionHint(setting: string): string {
   if (!(setting in settingKinds)) return keyFix(setting);
-  return `correct ${setting} ${atItsOrigin}; ${lookUp}`;
+  return `correct ${setting} ${originHint}; ${lookUpHint}`;
 }
 
 function misfitOfClash([one, other]: [Role, Role], isNew: boolean): RoleMisfit {
@@ -297,7 +297,7 @@ function misfitOfClash([one, other]: [Role, Role], isNew: boolean): RoleMisfit {
   return {
     ...{ setting, entry: `rank ${one.rank}`, stops: isNew ? 'ranks' : null, isUnread: isNew },
     message: `${setting} does not fit the group: ${shared}.`,
-    fix: isNew ? correct(setting) : `give ${roleTitle(one)} or ${roleTitle(other)} a different rank on Roblox`,
+    fix: isNew ? correctionHint(setting) : `give ${roleTitle(one)} or ${roleTitle(other)} a different rank on Roblox`,
   };
 }
 
@@ -307,7 +307,7 @@ function misfitOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleE
   const about = { setting, entry: String(entry) };
   if (flaw !== undefined) {
     const message = `${setting} does not fit the group: ${flaw}.`;
-    return [{ ...about, message, fix: correct(setting), stops: ifUnread, isUnread: true }];
+    return [{ ...about, message, fix: correctionHint(setting), stops: ifUnread, isUnread: true }];
   }
   if (gone.length + moved.length + others.length === 0) return [];
   const message = `${setting} names ${quoted(entry)}, ${driftOf(one)}.`;
@@ -356,9 +356,9 @@ function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntr
     others.length === 0 ? '' : `; to use ${others.map(titleOf).join(' and ')} instead: rankd reload --relearn`;
   const { isList } = kindOf(setting);
   if (words.length === 0 && (!isList || setting === 'group.ladder'))
-    return `use a different role in ${setting} ${atItsOrigin}, or remove the entry; ${lookUp}${relearn}`;
+    return `use a different role in ${setting} ${originHint}, or remove the entry; ${lookUpHint}${relearn}`;
   const value = isList ? `[${words.join(', ')}]` : words[0];
-  return `correct ${setting} ${atItsOrigin}: write ${key}: ${value} and run: rankd reload (a variable needs a restart)${relearn}`;
+  return `correct ${setting} ${originHint}: write ${key}: ${value} and run: rankd reload (a variable needs a restart)${relearn}`;
 }
 
 function keyFix(setting: string): string {
@@ -412,27 +412,27 @@ function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'>): Ran
  * `isRenewed` returns true for it. `prunes`: also deletes the meanings of entries that no longer exist.
  */
 export function judgeMeanings(
-  { entries, learned, isRenewed, prunes }: TakenUp,
+  { entries, newMeanings, isRenewed, prunes }: ResolvedMeanings,
   actor: Actor,
 ): (kept: RoleMeaning[]) => Verdict<RoleMeaning[]> {
   return (kept) => {
     const events: DomainEvent[] = [];
     const isWritten = (one: RoleMeaning) => entries.some((entry) => isSameEntry(one, entry));
-    const staying = kept.filter((one) => {
+    const remaining = kept.filter((one) => {
       const isUnread = one.roles.length === 0;
-      const isReplaced = (isUnread || isRenewed(one)) && learned.some((read) => isSameEntry(one, read));
-      const stays = !isReplaced && (!prunes || isUnread || isWritten(one));
-      if (!stays && one.alarm !== null) events.push(configurationFits(one, actor));
-      return stays;
+      const isReplaced = (isUnread || isRenewed(one)) && newMeanings.some((read) => isSameEntry(one, read));
+      const remains = !isReplaced && (!prunes || isUnread || isWritten(one));
+      if (!remains && one.alarm !== null) events.push(configurationFits(one, actor));
+      return remains;
     });
-    const added = learned.filter((read) => !staying.some((one) => isSameEntry(one, read)));
-    return { change: [...staying, ...added], events };
+    const added = newMeanings.filter((read) => !remaining.some((one) => isSameEntry(one, read)));
+    return { change: [...remaining, ...added], events };
   };
 }
 
-export interface TakenUp {
+export interface ResolvedMeanings {
   entries: readonly RoleEntry[];
-  learned: readonly RoleMeaning[];
+  newMeanings: readonly RoleMeaning[];
   isRenewed: (one: Pick<RoleMeaning, 'setting' | 'entry'>) => boolean;
   prunes: boolean;
 }

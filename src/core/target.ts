@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten, suggest } from '../base/text.ts';
 import { reaches } from './acting-account.ts';
-import { atItsOrigin, listRoles, memberTitle, roleTitle } from './describe.ts';
+import { listRoles, memberTitle, originHint, roleTitle } from './describe.ts';
 import type { ActingAccount, Direction, Member, RankRequest, Role } from './model.ts';
 import {
   alongsideRoles,
@@ -40,7 +40,7 @@ export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: 
 export function resolveAlongside(scheme: RoleScheme, requested: RoleName): Role {
   if (scheme.ladder === undefined) {
     throw new RankdError('needs_ladder', 'Extra roles need group.ladder: without a ladder, every role is a rank.', {
-      hint: `list the ranks in group.ladder ${atItsOrigin}; all other roles are then extra roles`,
+      hint: `list the ranks in group.ladder ${originHint}; all other roles are then extra roles`,
     });
   }
   return resolveAmong(scheme, requested, { candidates: alongsideRoles(scheme), acting: undefined });

@@ -39,9 +39,9 @@ function liveChanges(
   let next = 0;
   for (const [at, change] of timeline.entries()) {
     if (at < next) continue;
-    const takenBackTo = isSelected(change) ? -1 : timeline.findIndex(({ id }) => id === change.undoOf);
-    next = Math.max(at, takenBackTo) + 1;
-    if (takenBackTo <= at) live.push(change);
+    const undoneIndex = isSelected(change) ? -1 : timeline.findIndex(({ id }) => id === change.undoOf);
+    next = Math.max(at, undoneIndex) + 1;
+    if (undoneIndex <= at) live.push(change);
     else if (timeline.slice(at + 1, next).some(isSelected)) undoId ??= change.undoId;
   }
   return { live, undoId };

@@ -131,7 +131,7 @@ export class LazyDashboard implements AsyncDisposable {
    */
   async openIfEnabled(url: string): Promise<void> {
     const { path } = this.#options.config;
-    if (path !== undefined) this.#dashboard?.listensWith(Number(new URL(url).port || 80), path);
+    if (path !== undefined) this.#dashboard?.noteApiPort(Number(new URL(url).port || 80), path);
     else if (this.#options.config.enabled) await (await this.#load()).open();
   }
 

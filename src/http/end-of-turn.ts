@@ -6,14 +6,14 @@ let waiting: Array<() => void> = [];
  * Runs `work` at the end of this turn of the event loop, after the turn's input has been received. All the work of one
  * turn runs synchronously, in order of arrival. `work` must not throw, because the rest would not run.
  */
-export function atEndOfTurn(work: () => void): void {
-  if (waiting.push(work) === 1) setImmediate(runAll);
+export function atEndOfTurn(task: () => void): void {
+  if (waiting.push(task) === 1) setImmediate(runAll);
 }
 
 function runAll(): void {
-  const works = waiting;
+  const tasks = waiting;
   waiting = [];
-  for (const work of works) work();
+  for (const task of tasks) task();
 }
 
 type Request = (failure?: RankdError) => void;

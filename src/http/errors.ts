@@ -182,26 +182,26 @@ export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const reason = reasons[code];
   // Concatenation takes half the time of JSON.stringify; only the message can contain characters that need escaping.
-  const fits = fitting(message);
-  const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fits)}`;
+  const shortened = truncated(message);
+  const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(shortened)}`;
   const json = `${start},"requestId":"${requestId}"${retryAfter === undefined ? '' : `,"retryAfter":${retryAfter}`}}`;
-  return { status: statuses[code], code, reason, message: fits, retryAfter, json };
+  return { status: statuses[code], code, reason, message: shortened, retryAfter, json };
 }
 
 /**
  * Truncates a message to `maxMessageBytes`. A message can contain long names from callers, and one character can take
  * six bytes in JSON.
  */
-function fitting(message: string): string {
+function truncated(message: string): string {
   if (message.length * 6 <= maxMessageBytes) return message;
   let bytes = 0;
-  let fits = '';
+  let shortened = '';
   for (const character of message) {
     bytes += Buffer.byteLength(JSON.stringify(character)) - 2;
-    if (bytes > maxMessageBytes) return `${fits}…`;
-    fits += character;
+    if (bytes > maxMessageBytes) return `${shortened}…`;
+    shortened += character;
   }
-  return fits;
+  return shortened;
 }
 
 /** Returns the error that the caller is allowed to see, or `undefined` for an internal error. */

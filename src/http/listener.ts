@@ -10,7 +10,7 @@ import type { ForeignProtocols } from '../usecases/daemon-context.ts';
 import { limitConnections } from './connection-limits.ts';
 import { connectionOf, dropAnswered, noteRequest } from './connections.ts';
 import { sendError } from './errors.ts';
-import { acceptedSomewhere, answerForNode, methodNotAllowed } from './node-answers.ts';
+import { answerForNode, methodNotAllowed, methodsOfAnyPath } from './node-answers.ts';
 import { type Notes, nextRequestId, pathOf, requestLog } from './request-log.ts';
 
 declare module 'fastify' {
@@ -121,7 +121,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   });
   server.setNotFoundHandler((request, reply) => {
     const path = pathOf(request.url);
-    const allowed = path === '*' ? acceptedSomewhere : methods.get(path);
+    const allowed = path === '*' ? methodsOfAnyPath : methods.get(path);
     if (allowed !== undefined) reply.header('allow', allowed.join(', '));
     const error = allowed === undefined ? options.notFound(path) : methodNotAllowed(request.method, allowed);
     return send({ error, request, reply });

@@ -39,7 +39,7 @@ export function answerForNode(server: Server, { log, clock, section, headers, fo
     endAfterAnswers(socket, clientError(error, protocol), headers?.());
   });
   server.on('connect', (_request, socket) =>
-    endAfterAnswers(socket, methodNotAllowed('CONNECT', acceptedSomewhere), headers?.()),
+    endAfterAnswers(socket, methodNotAllowed('CONNECT', methodsOfAnyPath), headers?.()),
   );
   server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));
 }
@@ -94,7 +94,7 @@ function clientError({ code }: NodeJS.ErrnoException, protocol: keyof ForeignPro
 }
 
 /** The methods that at least one path accepts, for CONNECT and `*`, which name no path. */
-export const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
+export const methodsOfAnyPath = ['GET', 'HEAD', 'POST'];
 
 export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
   return new RankdError('method_not_allowed', `${method} is not allowed here; send ${allowed.join(' or ')}.`);
@@ -110,7 +110,7 @@ export function endWithError(socket: Duplex, error: RankdError, headers: Readonl
     `content-length: ${Buffer.byteLength(json)}`,
     `x-request-id: ${requestId}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    ...(error.code === 'method_not_allowed' ? [`allow: ${acceptedSomewhere.join(', ')}`] : []),
+    ...(error.code === 'method_not_allowed' ? [`allow: ${methodsOfAnyPath.join(', ')}`] : []),
     'connection: close',
   ];
   endConnection(socket, `${head.join('\r\n')}\r\n\r\n${json}`);

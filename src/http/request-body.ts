@@ -15,13 +15,13 @@ const bodyLimit = 65_536;
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void, limit = bodyLimit): void {
   if (Number(request.headers['content-length']) > limit) return void then(bodyTooLarge(limit));
   atEndOfTurn(() => {
-    if (request.complete) then(withinLimit(request.read() ?? noBytes, limit));
-    else if (request.destroyed) then(brokenOff());
+    if (request.complete) then(withinLimit(request.read() ?? emptyBody, limit));
+    else if (request.destroyed) then(endedEarly());
     else collect(request, then, limit);
   });
 }
 
-const noBytes = Buffer.alloc(0);
+const emptyBody = Buffer.alloc(0);
 
 function withinLimit(body: Buffer, limit: number): Buffer | RankdError {
   return body.length > limit ? bodyTooLarge(limit) : body;
@@ -44,7 +44,7 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
       else chunks.push(chunk);
     })
     .on('end', () => end(Buffer.concat(chunks)))
-    .on('error', () => end(brokenOff()));
+    .on('error', () => end(endedEarly()));
 }
 
 /**
@@ -90,7 +90,7 @@ function unknownEncoding(): RankdError {
   );
 }
 
-function brokenOff(): RankdError {
+function endedEarly(): RankdError {
   return new RankdError('invalid_request', 'The request ended before all of it had arrived.');
 }
 

@@ -16,7 +16,7 @@ export interface Progress {
   webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
   put: readonly Delivery[];
   /** If set, deliveries that are waiting for a retry become due at this time (epoch milliseconds) or earlier. */
-  hurriedAt?: number | undefined;
+  retriesDueAt?: number | undefined;
   events: readonly DomainEvent[];
 }
 

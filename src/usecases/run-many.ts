@@ -1,6 +1,6 @@
 import { type ErrorCode, isRankdError, type RankdError } from '../base/errors.ts';
 import { exponentialBackOff } from '../base/time.ts';
-import { canStillPass } from '../core/change-codes.ts';
+import { mayStillSucceed } from '../core/change-codes.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import { callWithin } from '../ports/platform.ts';
 import type { Ranking } from './change/ranking.ts';
@@ -80,7 +80,7 @@ export async function withRetries<T>(
     try {
       return await work();
     } catch (error) {
-      if (tries === maxTries || !isRankdError(error) || !canStillPass(error.code) || forTheOperator.has(error.code))
+      if (tries === maxTries || !isRankdError(error) || !mayStillSucceed(error.code) || forTheOperator.has(error.code))
         throw error;
       const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, waitAfterMs(tries - 1)), maxWaitMs);
       await clock.sleep(waitMs, halt).catch(() => undefined);

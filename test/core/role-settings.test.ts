@@ -118,11 +118,11 @@ describe('an entry means the role that it named when it was first resolved', () 
     expect(first.misfits).toEqual([]);
     const isDeleted = !after.some((role) => role.id === id);
 
-    const now = read(given, after, first.learned);
+    const now = read(given, after, first.newMeanings);
     const others = first.named[setting].flatMap((role) => (role.id === id ? [] : [role.id]));
     const meant = [...others, ...(isDeleted ? [] : [id])];
     expect(new Set(now.named[setting].map((role) => role.id))).toEqual(new Set(meant));
-    expect(now.learned).toEqual([]); // no entry gets a new meaning
+    expect(now.newMeanings).toEqual([]); // no entry gets a new meaning
 
     const found = now.misfits.find(({ entry }) => entry === String(forms[form]));
     expect(now.misfits).toEqual(misfits.includes(form) ? [found] : []);
@@ -138,7 +138,7 @@ describe('an entry means the role that it named when it was first resolved', () 
       expect(setting.endsWith(`.${line[1]}`)).toBe(true);
       const value = JSON.parse(line[2] ?? '') as RoleName | RoleName[];
       const entries = [value].flat().map((entry): RoleEntry => ({ setting, entry }));
-      const kept = first.learned.filter((one) => one.entry !== String(forms[form]));
+      const kept = first.newMeanings.filter((one) => one.entry !== String(forms[form]));
       if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // a bound without a role
       const corrected = resolveRoles({ roles: after, rankOne: 'custom' }, entries, kept);
       expect(corrected.misfits).toEqual([]);
@@ -146,12 +146,12 @@ describe('an entry means the role that it named when it was first resolved', () 
     }
 
     // A misfit raises one alarm, and later one event when the setting fits again.
-    const alarm = judged(judgeAlarms(now.misfits, actor), first.learned);
+    const alarm = judged(judgeAlarms(now.misfits, actor), first.newMeanings);
     expect(alarm.events).toMatchObject([{ action: 'configuration.drift', subject: setting }]);
     expect(judged(judgeAlarms(now.misfits, actor), alarm.change).events).toEqual([]);
     const back = judged(judgeAlarms(read(given, group, alarm.change).misfits, actor), alarm.change);
     expect(back.events).toMatchObject([{ action: 'configuration.fit', subject: setting }]);
-    expect(back.change).toEqual(first.learned);
+    expect(back.change).toEqual(first.newMeanings);
   });
 });
 
@@ -163,11 +163,11 @@ function judged(judge: ReturnType<typeof judgeAlarms>, kept: RoleMeaning[]) {
 
 describe('an entry that could never be resolved', () => {
   test.each(Object.keys(settings) as RoleSetting[])('raises an alarm: %s', (setting) => {
-    const { misfits, learned } = read(settings[setting]('Astronaut'), group);
+    const { misfits, newMeanings } = read(settings[setting]('Astronaut'), group);
     expect(misfits).toMatchObject([{ setting, entry: 'Astronaut', isUnread: true }]);
     expect(misfits[0]?.message).toBe(`${setting} does not fit the group: no role in the group is called "Astronaut".`);
     expect(misfits[0]?.stops).not.toBeNull(); // otherwise, an ineffective guard would go unnoticed
-    expect(learned.some(({ entry }) => entry === 'Astronaut')).toBe(false);
+    expect(newMeanings.some(({ entry }) => entry === 'Astronaut')).toBe(false);
   });
 
   test('is resolved once such a role exists, which ends the alarm', () => {
@@ -177,10 +177,15 @@ describe('an entry that could never be resolved', () => {
       change: [{ entry: 'Helper', roles: [] }],
       events: [{ action: 'configuration.drift' }],
     });
-    const { learned, misfits } = read(given, [...group, second({})], alarmed.change);
+    const { newMeanings, misfits } = read(given, [...group, second({})], alarmed.change);
     expect(misfits).toEqual([]);
-    const taken = { entries: roleEntries({ ...none, ...given }), learned, isRenewed: () => false, prunes: false };
-    expect(judged(judgeMeanings(taken, actor), alarmed.change)).toMatchObject({
+    const resolved = {
+      entries: roleEntries({ ...none, ...given }),
+      newMeanings,
+      isRenewed: () => false,
+      prunes: false,
+    };
+    expect(judged(judgeMeanings(resolved, actor), alarmed.change)).toMatchObject({
       change: [{ entry: 'Helper', roles: [{ id: 5_999 }], alarm: null }],
       events: [{ action: 'configuration.fit' }],
     });
@@ -189,7 +194,7 @@ describe('an entry that could never be resolved', () => {
 
 describe('a change is refused only if it depends on a missing role', () => {
   const refused = (given: Partial<NamingSettings>, after: Role[]) => {
-    const now = read(given, after, read(given, group).learned);
+    const now = read(given, after, read(given, group).newMeanings);
     return (['ranks', 'suspensions', 'everything'] as const).filter((of) => refusalOfMisfit(now, of) !== undefined);
   };
 
@@ -207,7 +212,7 @@ describe('a change is refused only if it depends on a missing role', () => {
 
   test('the refusal names the missing role and recommends rankd doctor', () => {
     const given = { suspensionRole: 'Developer' };
-    expect(refusalOfMisfit(read(given, without, read(given, group).learned), 'suspensions')).toMatchObject({
+    expect(refusalOfMisfit(read(given, without, read(given, group).newMeanings), 'suspensions')).toMatchObject({
       code: 'configuration_misfit',
       message: `policy.suspension.role names "Developer", which was Developer (role id ${id}): Roblox no longer lists that role, so no member can be suspended. The operator can correct this: rankd doctor.`,
     });
@@ -220,17 +225,17 @@ describe('the ladder', () => {
 
   test('follows the current order of ranks, without the base role and deleted rungs', () => {
     const given = { ladder: [1, 15, 50, 120] };
-    const { learned } = read(given, group);
+    const { newMeanings } = read(given, group);
     expect(rungs(given, group)).toEqual(['VIP', 'Officer', 'Developer']);
-    expect(rungs(given, changed({ [id]: { rank: 20 } }), learned)).toEqual(['VIP', 'Developer', 'Officer']);
-    expect(rungs(given, without, learned)).toEqual(['VIP', 'Officer']);
+    expect(rungs(given, changed({ [id]: { rank: 20 } }), newMeanings)).toEqual(['VIP', 'Developer', 'Officer']);
+    expect(rungs(given, without, newMeanings)).toEqual(['VIP', 'Officer']);
     expect(rungs({}, group)).toBeUndefined();
   });
 
   test('remains in effect if two rungs come to share a rank, and the clash is reported', () => {
     const given = { ladder: ['Officer', 'Developer'] };
     const after = changed({ [id]: { rank: 50 } });
-    const { misfits } = read(given, after, read(given, group).learned);
+    const { misfits } = read(given, after, read(given, group).newMeanings);
     expect(misfits).toMatchObject([{ setting: 'group.ladder', stops: null, isUnread: false }]);
     expect(misfits[0]?.message).toContain('two of its roles share rank 50');
     expect(read(given, after).misfits).toMatchObject([{ stops: 'ranks', isUnread: true }]);
@@ -239,7 +244,7 @@ describe('the ladder', () => {
   test('with two rungs that swapped numbers is reported, with the ids to write instead', () => {
     const given = { ladder: [50, 120] };
     const after = changed({ [id]: { rank: 50 }, 5050: { rank: 120 } });
-    const { misfits, named } = read(given, after, read(given, group).learned);
+    const { misfits, named } = read(given, after, read(given, group).newMeanings);
     expect(named['group.ladder'].map((role) => role.id)).toEqual([id, 5_050]);
     expect(misfits).toHaveLength(2);
     expect(misfits[0]?.fix).toContain(`ladder: [5050, ${id}]`);
@@ -249,17 +254,17 @@ describe('the ladder', () => {
     const old = sorted([...group, { id: 5_002, name: 'Recruit', rank: 1, kind: 'custom' as const }]);
     const unclear = old.map((role): Role => (role.rank === 1 ? { ...role, kind: 'unclear' } : role));
     const given = { ladder: [1, 50] };
-    expect(read(given, unclear).learned.map(({ entry }) => entry)).toEqual(['50']);
-    const { learned } = read(given, old);
-    const now = read(given, unclear, learned);
+    expect(read(given, unclear).newMeanings.map(({ entry }) => entry)).toEqual(['50']);
+    const { newMeanings } = read(given, old);
+    const now = read(given, unclear, newMeanings);
     expect([now.misfits, now.named['group.ladder'].map((role) => role.id)]).toEqual([[], [5_002, 5_050]]);
   });
 });
 
 describe('the stored meanings of entries', () => {
   const entries = roleEntries({ ...none, lockedRoles: [120, 50] });
-  const { learned } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
-  const otherwise = learned.map((one) => ({ ...one, roles: [{ id: otherId, name: 'VIP', rank: 15 }] }));
+  const { newMeanings } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
+  const otherwise = newMeanings.map((one) => ({ ...one, roles: [{ id: otherId, name: 'VIP', rank: 15 }] }));
   const old: RoleMeaning = {
     setting: 'policy.locked_roles',
     entry: '99',
@@ -267,7 +272,7 @@ describe('the stored meanings of entries', () => {
     alarm: 'x',
   };
   const keep = (kept: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
-    judged(judgeMeanings({ entries, learned, isRenewed, prunes }, actor), kept);
+    judged(judgeMeanings({ entries, newMeanings, isRenewed, prunes }, actor), kept);
 
   test('the first daemon to resolve an entry decides its meaning', () => {
     expect(keep(otherwise, () => false, true).change).toEqual(otherwise);
@@ -285,15 +290,15 @@ describe('the stored meanings of entries', () => {
 
   test('a removed entry is deleted, with an event if an alarm reported it, unless other daemons may still use it', () => {
     expect(keep([old], () => false, true)).toMatchObject({ events: [{ action: 'configuration.fit' }] });
-    expect(keep([old], () => false, true).change).toEqual(learned);
-    expect(keep([old], () => false, false)).toEqual({ change: [old, ...learned], events: [] });
+    expect(keep([old], () => false, true).change).toEqual(newMeanings);
+    expect(keep([old], () => false, false)).toEqual({ change: [old, ...newMeanings], events: [] });
   });
 });
 
 test("a missing role in a key's bound is reported, and a number as the bound needs no role", () => {
   const entries = keyEntries([{ name: 'game', maxRankRole: id }, { name: 'shop' }]);
-  const { learned } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
-  const after = (roles: Role[]) => resolveRoles({ roles, rankOne: 'custom' }, entries, learned).misfits;
+  const { newMeanings } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
+  const after = (roles: Role[]) => resolveRoles({ roles, rankOne: 'custom' }, entries, newMeanings).misfits;
   expect(after(changed({ [id]: { rank: 20, name: 'Engineer' } }))).toEqual([]);
   expect(after(without)).toMatchObject([
     {

@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { inWords } from '../../base/time.ts';
-import { atItsOrigin, roleTitle } from '../describe.ts';
+import { originHint, roleTitle } from '../describe.ts';
 import type { Direction, KeyRules, Role } from '../model.ts';
 import { type RolePlan, rise } from '../role-plan.ts';
 import { heightOf } from '../role-scheme.ts';
@@ -48,7 +48,7 @@ export const steps: PolicyRule = {
     return new RankdError(
       'rank_not_allowed',
       `A change from rank ${highestBefore?.rank ?? 0} to ${roleTitle(target)} would skip ${roleTitle(skipped)}: policy.steps is adjacent.`,
-      { hint: `change the rank one step at a time, or set policy.steps to any ${atItsOrigin}` },
+      { hint: `change the rank one step at a time, or set policy.steps to any ${originHint}` },
     );
   },
 };
@@ -85,7 +85,7 @@ export const rankerCooldown: PolicyRule = {
     return new RankdError(
       'cooldown',
       `Ranker ${request.rankerId} changed a rank less than ${inWords(policy.rankerCooldownMs)} ago (policy.ranker_cooldown); try again in ${inWords(retryAfterMs)}.`,
-      { retryAfterMs, hint: `wait, or lower policy.ranker_cooldown ${atItsOrigin}` },
+      { retryAfterMs, hint: `wait, or lower policy.ranker_cooldown ${originHint}` },
     );
   },
 };

@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { atItsOrigin, roleTitle } from '../describe.ts';
+import { originHint, roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
 import { heldRoles } from '../role-scheme.ts';
 import { isNamed, type PolicyCase, type PolicyRule, touchedRoles } from './rule.ts';
@@ -9,7 +9,7 @@ export const givenReason: PolicyRule = {
   refusal({ policy, key, request }) {
     if (policy.reason === 'optional' || key === undefined || (request.reason ?? '').trim() !== '') return undefined;
     return new RankdError('reason_required', 'The request gives no reason, but policy.reason is required.', {
-      hint: `send a reason with the request, or set policy.reason to optional ${atItsOrigin}`,
+      hint: `send a reason with the request, or set policy.reason to optional ${originHint}`,
     });
   },
 };
@@ -24,7 +24,7 @@ export const selfRank: PolicyRule = {
     if (policy.selfRank === 'deny') {
       return notAllowed(
         'Members may not change their own rank here: policy.self_rank is deny.',
-        `set policy.self_rank to allow ${atItsOrigin}`,
+        `set policy.self_rank to allow ${originHint}`,
       );
     }
     if (key?.selfRank !== 'deny') return undefined;
@@ -63,7 +63,7 @@ export function mustVerifyRanker(of: PolicyCase): boolean {
 export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
   const { policy, request, scheme, plan, acting } = of;
   const { rankerId } = request;
-  const hint = `have a higher-ranked member request the change, or set policy.ranker_check to claimed or off ${atItsOrigin}`;
+  const hint = `have a higher-ranked member request the change, or set policy.ranker_check to claimed or off ${originHint}`;
   if (rankersRoles === undefined)
     return notAllowed(`Ranker ${rankerId} is not a member of the group: policy.ranker_check is verify.`, hint);
   if (rankerId === acting?.ownerId) return undefined;
@@ -114,7 +114,7 @@ export const protectedMembers: PolicyRule = {
       : role && `holds ${roleTitle(role)}, one of policy.protected_roles`;
     if (why === undefined) return undefined;
     return new RankdError('member_protected', `Member ${request.rankeeId} ${why} and can't be ranked.`, {
-      hint: `change policy.protected_members or policy.protected_roles ${atItsOrigin}`,
+      hint: `change policy.protected_members or policy.protected_roles ${originHint}`,
     });
   },
 };

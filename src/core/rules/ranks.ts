@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { atItsOrigin, roleTitle } from '../describe.ts';
+import { originHint, roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
 import { isNamed, type PolicyCase, type PolicyRule, type PrivilegedRoles, touchedRoles } from './rule.ts';
 
@@ -39,7 +39,7 @@ export const lockedRoles: PolicyRule = {
     if (locked === undefined) return undefined;
     return notAllowed(
       `${roleTitle(locked)} is locked by policy.locked_roles: it is never given or taken.`,
-      `remove it from policy.locked_roles ${atItsOrigin}`,
+      `remove it from policy.locked_roles ${originHint}`,
     );
   },
 };
@@ -98,7 +98,7 @@ function ceilingOf({ policy, key, scheme }: Bounded): Bound | RankdError {
   if (maxRank === 'gone') return roleIsGone('max_rank');
   return maxRank < policy.maxRank
     ? { rank: maxRank, setBy: 'the max_rank of this key', hint: 'rankd key set KEY --max-rank RANK' }
-    : { rank: policy.maxRank, setBy: 'policy.max_rank', hint: `raise policy.max_rank ${atItsOrigin}` };
+    : { rank: policy.maxRank, setBy: 'policy.max_rank', hint: `raise policy.max_rank ${originHint}` };
 }
 
 function floorOf({ policy, key, scheme }: Bounded): Bound | RankdError {
@@ -106,7 +106,7 @@ function floorOf({ policy, key, scheme }: Bounded): Bound | RankdError {
   if (minRank === 'gone') return roleIsGone('min_rank');
   return minRank > policy.minRank
     ? { rank: minRank, setBy: 'the min_rank of this key', hint: 'rankd key set KEY --min-rank RANK' }
-    : { rank: policy.minRank, setBy: 'policy.min_rank', hint: `lower policy.min_rank ${atItsOrigin}` };
+    : { rank: policy.minRank, setBy: 'policy.min_rank', hint: `lower policy.min_rank ${originHint}` };
 }
 
 /** Returns the current rank of the role that defines a key's bound. */

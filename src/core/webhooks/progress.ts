@@ -28,7 +28,7 @@ interface Attempt {
 interface Judged {
   webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
   put: Delivery[];
-  hurriedAt?: number | undefined;
+  retriesDueAt?: number | undefined;
   events: DomainEvent[];
 }
 
@@ -61,10 +61,10 @@ function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'deli
     webhook: {
       ...{ lastOkAt: now, failingSince: undefined, failedTries: 0, lastError: undefined },
       heldUntil: restMs === undefined ? undefined : now + restMs,
-      ...passed(attempt),
+      ...cursorsAfter(attempt),
     },
     put: ended(attempt, 'delivered', { status }),
-    hurriedAt: webhook.failingSince === undefined ? undefined : now,
+    retriesDueAt: webhook.failingSince === undefined ? undefined : now,
     events: [],
   };
 }
@@ -79,12 +79,12 @@ function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: 
   const { webhook, now, random } = attempt;
   if (kind === 'refused') {
     const put = ended(attempt, 'failed', { error, ...(status !== undefined && { status }) });
-    return { webhook: { lastError: error, ...passed(attempt) }, put, events: [] };
+    return { webhook: { lastError: error, ...cursorsAfter(attempt) }, put, events: [] };
   }
   const failedTries = webhook.failedTries + 1;
   const heldUntil = nextTryAt({ failures: failedTries, now, random, retryAfterMs });
   const failing = { failingSince: webhook.failingSince ?? now, failedTries, lastError: error, heldUntil };
-  return withDeath(attempt, { webhook: failing, put: [], events: [] });
+  return disabledIfDead(attempt, { webhook: failing, put: [], events: [] });
 }
 
 /**
@@ -99,8 +99,8 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const isInPlace = tries <= triesInPlace;
   const isFailing = isInPlace || webhook.failingSince !== undefined;
   const failedTries = webhook.failedTries + (isFailing ? 1 : 0);
-  const isOnlyThis = failedTries <= tries; // every other event was delivered
-  const isOver = (kind === 'refused' && tries >= triesInPlace && isOnlyThis) || (tries >= maxTries && !isFailing);
+  const isOnlyFailure = failedTries <= tries; // every other event was delivered
+  const isOver = (kind === 'refused' && tries >= triesInPlace && isOnlyFailure) || (tries >= maxTries && !isFailing);
   const waits = nextTryAt({ failures: tries, now, random, retryAfterMs });
   const holds = tries < triesInPlace ? nextTryAt({ failures: failedTries, now, random, retryAfterMs }) : undefined;
   const requested = retryAfterMs === undefined ? undefined : nextTryAt({ failures: 0, now, random, retryAfterMs });
@@ -109,7 +109,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
       ...{ failedTries, lastError: error },
       ...(isFailing && { failingSince: webhook.failingSince ?? now }),
       ...(isInPlace && { heldUntil: holds ?? requested }),
-      ...(tries >= triesInPlace && passed(attempt)),
+      ...(tries >= triesInPlace && cursorsAfter(attempt)),
     },
     put: attempt.events.map((event) => ({
       ...deliveryOf(attempt, event),
@@ -119,14 +119,14 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
     })),
     events: [],
   };
-  return withDeath(attempt, progress);
+  return disabledIfDead(attempt, progress);
 }
 
 /**
  * Returns `progress`, and disables the webhook if its target has been failing for days. Its waiting events are
  * retained.
  */
-function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
+function disabledIfDead({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
   const why = `the target accepted no event for 5 days: ${progress.webhook.lastError}`;
@@ -157,7 +157,7 @@ export function leftOut(
   return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, actor)] };
 }
 
-function passed({ webhook, events }: Attempt): Pick<Webhook, 'cursor' | 'alarmCursor'> {
+function cursorsAfter({ webhook, events }: Attempt): Pick<Webhook, 'cursor' | 'alarmCursor'> {
   const furthest = (of: typeof events, from: number) => Math.max(from, ...of.map(({ sequence }) => sequence));
   const alarms = events.filter(({ type }) => isAlarm(type));
   const others = events.filter((event) => !alarms.includes(event));
@@ -250,7 +250,7 @@ export const maxEmbeds = 5;
  * that a list of changes does not flood the channel, or a minute during a series of digests. `last`: the age of the
  * last message, and the number of consecutive digests up to it.
  */
-export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
+export function batchWindowAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
   return { ms: isBurst(last) ? 60_000 : 10_000, digests: last.digests };
 }

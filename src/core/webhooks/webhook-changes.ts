@@ -144,7 +144,7 @@ export function declaredEdit(
 ): Extract<Verdict<DeclaredEdit>, { change: unknown }> {
   const { inForce, ...declarations } = compareDeclarations<NewWebhookDeclaration>(own, nodes, {
     isSame,
-    excludes: haveOneName,
+    excludes: haveSameName,
   });
   const declared = inForce.map(({ fingerprint: _, ...declaration }) => declaration);
   const before = webhooks.filter(({ declaredIn }) => declaredIn !== undefined);
@@ -164,10 +164,10 @@ export function declaredEdit(
 }
 
 function isSame(one: NewWebhookDeclaration, other: NewWebhookDeclaration): boolean {
-  return haveOneName(one, other) && one.fingerprint === other.fingerprint && definitionOf(one) === definitionOf(other);
+  return haveSameName(one, other) && one.fingerprint === other.fingerprint && definitionOf(one) === definitionOf(other);
 }
 
-function haveOneName(one: { name: string }, other: { name: string }): boolean {
+function haveSameName(one: { name: string }, other: { name: string }): boolean {
   return one.name === other.name;
 }
 

@@ -23,13 +23,13 @@ export class Live<T> {
   readonly topic: string;
   readonly #read: () => Promise<T>;
 
-  constructor(topic: string, readIt: () => Promise<T>) {
+  constructor(topic: string, readDocument: () => Promise<T>) {
     this.topic = topic;
-    this.#read = readIt;
+    this.#read = readDocument;
   }
 
   /** Marks the document as stale, so that it is refetched if a view shows it. */
-  touch(): void {
+  invalidate(): void {
     this.#isStale = true;
     this.#follow();
   }
@@ -110,7 +110,7 @@ export const keys = new Live('keys', async () => {
  * True for a change or key from a simulated group if the group is now real: the change cannot be undone, and the key
  * cannot be used.
  */
-export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boolean {
+export function isSimulationLeftover({ simulated }: { simulated: boolean }): boolean {
   return simulated && status.data.value?.simulated !== true;
 }
 
@@ -151,7 +151,7 @@ export function listen(): void {
   document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
   setInterval(() => {
     if (document.hidden || loginState.peek() !== 'in') return;
-    if (isLost.peek() || Date.now() - respondedAt.peek() > silenceMs) status.touch();
+    if (isLost.peek() || Date.now() - respondedAt.peek() > silenceMs) status.invalidate();
   }, 2_000);
 }
 
@@ -161,14 +161,14 @@ function handleEvent(event: string): void {
   if (event === 'hello') begin();
   if (event === 'hello' || event === 'bye') hasStopped.value = event === 'bye';
   if (event === 'logout') endSession();
-  touch(event);
+  invalidateTopic(event);
 }
 
 function begin(): void {
   isListening = true;
-  for (const live of shown) live.touch();
+  for (const live of shown) live.invalidate();
 }
 
-function touch(topic: string): void {
-  for (const live of shown) if (live.topic === topic) live.touch();
+function invalidateTopic(topic: string): void {
+  for (const live of shown) if (live.topic === topic) live.invalidate();
 }

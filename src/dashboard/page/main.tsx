@@ -3,7 +3,7 @@ import { base, logIn, loginState, resumeSession, send } from './api.ts';
 import { listen } from './live.ts';
 import { mayChange } from './parts/form.tsx';
 import { Frame } from './parts/frame.tsx';
-import { isAway } from './parts/head.tsx';
+import { isDaemonSilent } from './parts/head.tsx';
 import { Boundary, LogIn } from './parts/outside.tsx';
 import { isUndecided, route, type View } from './route.ts';
 import { Changes } from './views/changes.tsx';
@@ -31,7 +31,7 @@ function Page() {
   if (loginState.value === 'out') return <LogIn />;
   const View = shown[route.value.view];
   return (
-    <Frame isAway={isAway.value}>
+    <Frame isDaemonSilent={isDaemonSilent.value}>
       <Boundary key={route.value.view}>{!isUndecided.value && <View />}</Boundary>
     </Frame>
   );

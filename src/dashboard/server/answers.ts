@@ -38,7 +38,7 @@ const pageStatuses: Record<ErrorCode, number> = {
 
 /** Sends an error in the format of the command line's `--json`, with the field that the error is about, if any. */
 export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
-  const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
+  const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingHere() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);
   const isOurs = error.code === 'internal';
   const message = `Something went wrong inside rankd; its log has the details under ${request.id}.`;
@@ -51,7 +51,7 @@ export function sendPageError({ error: cause, request, reply }: Parameters<typeo
   return reply;
 }
 
-export function nothingAt(): RankdError {
+export function nothingHere(): RankdError {
   return RankdError.withoutStack('not_found', 'There is nothing at this address.', {
     hint: 'run `rankd dashboard`, which prints the address of the page',
   });

@@ -105,10 +105,10 @@ export class Dashboard implements AsyncDisposable {
   }
 
   /** Records that the API's server, which serves the page, is listening on this port. */
-  listensWith(port: number, path: string): void {
+  noteApiPort(port: number, path: string): void {
     const { config, publicUrl } = this.#options;
     const ofApi = publicUrl?.startsWith('https:') ? new URL(publicUrl).origin : undefined;
-    this.#listensAt({ port, origin: config.url ?? ofApi, path });
+    this.#listeningAt({ port, origin: config.url ?? ofApi, path });
   }
 
   /** Creates a single-use login link for the operator `by`. Throws the same errors as `open`. */
@@ -155,7 +155,7 @@ export class Dashboard implements AsyncDisposable {
     const hint = 'set dashboard.port in rankd.yaml, then restart the daemon';
     const at = { host, ports: ports.filter((one) => one <= 65_535), hint };
     const address = await listenAt(server, { section: 'dashboard' }, at);
-    return this.#listensAt({ server, port: address.port, origin: url, own: localUrl(listenUrl(address)) });
+    return this.#listeningAt({ server, port: address.port, origin: url, own: localUrl(listenUrl(address)) });
   }
 
   get #served() {
@@ -169,7 +169,7 @@ export class Dashboard implements AsyncDisposable {
    * Records the page's addresses. `origin` is the origin of a proxy or tunnel; without one, browsers on this machine
    * use `own`.
    */
-  #listensAt({
+  #listeningAt({
     port,
     origin,
     own: ownOrigin = `http://127.0.0.1:${port}`,

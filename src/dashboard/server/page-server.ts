@@ -6,7 +6,7 @@ import { readBody } from '../../http/request-body.ts';
 import { pathOf } from '../../http/request-log.ts';
 import { TokenBuckets } from '../../http/token-buckets.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
-import { nothingAt, sendDocument, sendFile, sendPageError } from './answers.ts';
+import { nothingHere, sendDocument, sendFile, sendPageError } from './answers.ts';
 import { Outcomes } from './outcomes.ts';
 import type { PageFile } from './page-files.ts';
 import { cookieIn, fieldsOf, maxBodyBytes, type Origins, requireOwnHost, requireOwnPage } from './requests.ts';
@@ -68,7 +68,7 @@ export function createPageServer({
   const { log, clock, foreign } = options.live.current;
   const server = createListener({
     ...{ log, clock, section: 'dashboard', maxConnections, trustedProxies, foreign },
-    ...{ headers: () => safeHeaders, graceMs: 1_000, notFound: nothingAt, sendError: sendPageError },
+    ...{ headers: () => safeHeaders, graceMs: 1_000, notFound: nothingHere, sendError: sendPageError },
   });
   // Closes half-closed connections, because a browser that half-closes one expects no response. Node.js does not
   // document this option.
@@ -85,7 +85,7 @@ export async function mountPage(server: FastifyInstance, path: string, options: 
       scope.setErrorHandler((error, request, reply) =>
         sendPageError({ error, request, reply: reply.headers(safeHeaders) }),
       );
-      scope.setNotFoundHandler((request, reply) => sendPageError({ error: nothingAt(), request, reply }));
+      scope.setNotFoundHandler((request, reply) => sendPageError({ error: nothingHere(), request, reply }));
       servePage(scope, { ...options, isMounted: true });
       done();
     },
@@ -113,7 +113,7 @@ function servePage(
       request.notes.level = 'debug'; // pages send many requests
     }
     requireOwnHost(request, site().origins);
-    if (!/^[/*]/.test(request.raw.url ?? '')) throw noAddress();
+    if (!/^[/*]/.test(request.raw.url ?? '')) throw invalidPath();
     const next = (body: Buffer | RankdError) => {
       request.body = body;
       if (!(body instanceof RankdError)) return done();
@@ -247,7 +247,7 @@ function tooOften(message: string, retryAfterMs: number): RankdError {
   return RankdError.withoutStack('too_many_requests', message, { retryAfterMs });
 }
 
-function noAddress(): RankdError {
+function invalidPath(): RankdError {
   return RankdError.withoutStack('invalid_request', "The request's path must begin with a slash.");
 }
 

@@ -196,12 +196,14 @@ async function ranksFor(app: DaemonContext, keyName: string, { data }: Interacti
   };
   const roles = await abortable(find(), deadline.signal).catch(() => []);
   return choices(
-    roles.slice(0, maxChoices).map(({ id, name, rank }) => ({ name: `${fitting(name)} (${rank})`, value: String(id) })),
+    roles
+      .slice(0, maxChoices)
+      .map(({ id, name, rank }) => ({ name: `${asChoiceName(name)} (${rank})`, value: String(id) })),
   );
 }
 
 /** Shortens a name that has more than 90 UTF-16 code units, because Discord allows 100 for the whole choice. */
-function fitting(name: string): string {
+function asChoiceName(name: string): string {
   const whole = name.toWellFormed();
   return whole.length <= 90 ? whole : shorten(whole, 45);
 }

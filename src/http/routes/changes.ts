@@ -180,7 +180,7 @@ export const changeRoutes: readonly Route[] = [
     handler: (exchange) =>
       changeOf(exchange, 'rank', () => {
         const { rank, atLeast, ...fields } = exchange.body();
-        return { ...toAsked(fields, asRoleName(rank)), ...(atLeast && { atLeast }), ...expecting(fields) };
+        return { ...toAsked(fields, asRoleName(rank)), ...(atLeast && { atLeast }), ...expectedRank(fields) };
       }),
   }),
   route({
@@ -298,10 +298,10 @@ interface Asked {
 
 function stepOf(exchange: Exchange<z.output<typeof rankStepBody>>, step: Direction): Asked {
   const fields = exchange.body();
-  return { ...toAsked(fields), step, ...expecting(fields) };
+  return { ...toAsked(fields), step, ...expectedRank(fields) };
 }
 
-function expecting({ ifRank }: Pick<z.output<typeof rankStepBody>, 'ifRank'>): { ifRank?: RoleName } {
+function expectedRank({ ifRank }: Pick<z.output<typeof rankStepBody>, 'ifRank'>): { ifRank?: RoleName } {
   return ifRank == null ? {} : { ifRank: asRoleName(ifRank) };
 }
 

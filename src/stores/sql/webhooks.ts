@@ -64,7 +64,8 @@ export function webhookStore(db: Database, declarationsOf: DeclarationsOf): Webh
         const progress = judge({ webhook, deliveries });
         putWebhook(transaction, { ...webhook, ...progress.webhook } as Webhook);
         for (const delivery of progress.put) transaction.run(putDelivery, { ...delivery });
-        if (progress.hurriedAt !== undefined) transaction.run(hurry(schema), { webhookId, at: progress.hurriedAt });
+        if (progress.retriesDueAt !== undefined)
+          transaction.run(hurry(schema), { webhookId, at: progress.retriesDueAt });
         await appendEvents(transaction, progress.events);
       });
     },

@@ -2,7 +2,7 @@ import { deadlineIn } from '../../base/clock.ts';
 import { isRankdError, type RankdError } from '../../base/errors.ts';
 import { crypto } from '../../base/node-modules.ts';
 import { newId } from '../../core/api-key.ts';
-import { canStillPass } from '../../core/change-codes.ts';
+import { mayStillSucceed } from '../../core/change-codes.ts';
 import { rankList } from '../../core/events.ts';
 import type { Direction, RankChange, RankRequest } from '../../core/model.ts';
 import { type Run, runMany } from '../run-many.ts';
@@ -141,7 +141,7 @@ async function changeListed(
   } catch (error) {
     if (!isRankdError(error)) throw error;
     if (error.code === 'outcome_unknown') return { state: 'unknown', error };
-    if (canStillPass(error.code) && error.code !== 'cooldown') throw error;
+    if (mayStillSucceed(error.code) && error.code !== 'cooldown') throw error;
     return { state: 'refused', changeId, error };
   }
 }

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { newChangeId } from '../../core/api-key.ts';
 import { judgeBegin, type MemberLimit } from '../../core/begin.ts';
-import { isKept } from '../../core/change-codes.ts';
+import { isReplayed } from '../../core/change-codes.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import { changeEvent } from '../../core/events.ts';
 import type { RankChange, Role } from '../../core/model.ts';
@@ -254,7 +254,7 @@ export async function recordEnded(
 ): Promise<FinishedChange> {
   const now = clock.now();
   const { idempotencyKey, ...rest } = withOutcome(change, outcome, now);
-  const stored = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
+  const stored = { ...rest, ...(idempotencyKey !== undefined && isReplayed(outcome.code) && { idempotencyKey }) };
   await store.recordChange(stored, [changeEvent(stored, stored.state, now)]);
   return { change: stored, error };
 }

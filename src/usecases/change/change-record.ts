@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { shorten } from '../../base/text.ts';
 import { newChangeId, newId, withoutKeys } from '../../core/api-key.ts';
-import { endState, isKept } from '../../core/change-codes.ts';
+import { endState, isReplayed } from '../../core/change-codes.ts';
 import { applyOutcome, type ChangeOutcome, compensating } from '../../core/change-state.ts';
 import { type HoldPart, maxReasonLength, type RankChange, type RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
@@ -125,7 +125,7 @@ export function outcomeOf(error: RankdError): ChangeOutcome {
     state: endState(error.code),
     code: error.code,
     message: error.message,
-    ...(!isKept(error.code) && { forgetIdempotencyKey: true }),
+    ...(!isReplayed(error.code) && { forgetIdempotencyKey: true }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { canStillPass } from '../../core/change-codes.ts';
+import { mayStillSucceed } from '../../core/change-codes.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import { memberTitle } from '../../core/describe.ts';
 import { hasLeftSince } from '../../core/holds.ts';
@@ -89,7 +89,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
     return reached(app, { change, rolesAfter: heldIds(roles, { roleIds: progress.seen }) }, call);
   }
   const { error, kind } = progress;
-  if (kind === 'unknown' || canStillPass(error.code)) throw error;
+  if (kind === 'unknown' || mayStillSucceed(error.code)) throw error;
   if (change.phase === 'compensate')
     return { ...outcomeOf(error), message: `Could not be reverted: ${error.message}`, rolesAfter };
   return compensate(app, change, error, call);

@@ -8,11 +8,11 @@ import {
   judgeMeanings,
   keyEntries,
   ladderOf,
+  type ResolvedMeanings,
   type RoleEntry,
   type RoleMeaning,
   type RoleMisfit,
   resolveRoles,
-  type TakenUp,
 } from '../../core/role-settings.ts';
 import { resolveTarget } from '../../core/target.ts';
 import type { CallContext, Clock, Platform, Store } from '../../ports/index.ts';
@@ -70,9 +70,9 @@ export class GroupView {
   #name: string | undefined;
   #misfits: readonly RoleMisfit[] | undefined;
   #isInForce: boolean;
-  #isRenewed: TakenUp['isRenewed'] = () => false;
+  #isRenewed: ResolvedMeanings['isRenewed'] = () => false;
   /** Resolved entries whose meanings are not stored yet. */
-  #unstored: Pick<TakenUp, 'entries' | 'learned'> | undefined;
+  #unstored: Pick<ResolvedMeanings, 'entries' | 'newMeanings'> | undefined;
 
   constructor(options: GroupViewOptions) {
     const { title, clock } = options;
@@ -105,7 +105,7 @@ export class GroupView {
   /**
    * Ignores the stored meanings of entries for which `isRenewed` returns true. Must be called before the first read.
    */
-  relearn(isRenewed: TakenUp['isRenewed']): void {
+  relearn(isRenewed: ResolvedMeanings['isRenewed']): void {
     this.#isRenewed = isRenewed;
   }
 
@@ -263,10 +263,10 @@ export class GroupView {
     const found = await this.#unlisted(unlisted, call);
     const hidden = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
     const all = { ...group, roles: [...group.roles, ...hidden].sort((one, other) => one.rank - other.rank) };
-    const { learned, ...resolved } = resolveRoles(all, entries, meanings);
+    const { newMeanings, ...resolved } = resolveRoles(all, entries, meanings);
     this.#misfits = resolved.misfits;
-    if (!this.#isInForce) this.#unstored = { entries, learned };
-    else if (learned.length > 0) await this.#store({ entries, learned, prunes: false });
+    if (!this.#isInForce) this.#unstored = { entries, newMeanings };
+    else if (newMeanings.length > 0) await this.#store({ entries, newMeanings, prunes: false });
     return { ...group, ...resolved, ladder: ladderOf(entries, resolved) };
   }
 
@@ -286,9 +286,9 @@ export class GroupView {
     );
   }
 
-  async #store(taken: Pick<TakenUp, 'entries' | 'learned' | 'prunes'>): Promise<void> {
+  async #store(resolved: Pick<ResolvedMeanings, 'entries' | 'newMeanings' | 'prunes'>): Promise<void> {
     const { store, clock } = this.#options;
-    const judge = judgeMeanings({ ...taken, isRenewed: this.#isRenewed }, { by: 'daemon', at: clock.now() });
+    const judge = judgeMeanings({ ...resolved, isRenewed: this.#isRenewed }, { by: 'daemon', at: clock.now() });
     await store.updateMeanings(this.title, judge);
     this.#unstored = undefined;
     this.#isRenewed = () => false;

@@ -1,5 +1,5 @@
 import { isRankdError, type RankdError } from '../../base/errors.ts';
-import { canStillPass } from '../../core/change-codes.ts';
+import { mayStillSucceed } from '../../core/change-codes.ts';
 import { restingStates } from '../../core/holds.ts';
 import type { Hold, Role } from '../../core/model.ts';
 import { callWithin, readPages } from '../../ports/platform.ts';
@@ -70,7 +70,7 @@ export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void>
     try {
       await checkHold(app, { hold, caller: { by: 'daemon', dryRun: false }, as: undefined });
     } catch (error) {
-      if (!isRankdError(error) || canStillPass(error.code)) throw error;
+      if (!isRankdError(error) || mayStillSucceed(error.code)) throw error;
     }
   }
 }

@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { refusalOfUntouchable } from '../../core/acting-account.ts';
-import { canStillPass } from '../../core/change-codes.ts';
+import { mayStillSucceed } from '../../core/change-codes.ts';
 import { restoredMessage } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
@@ -58,7 +58,7 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
     const error = toRankdError(cause, call);
     if (error.code === 'outcome_unknown') return { state: 'unknown', error };
     if (error.code === 'member_not_found') return { state: 'left_group' };
-    if (canStillPass(error.code)) throw error;
+    if (mayStillSucceed(error.code)) throw error;
     if (command.dryRun) return { state: 'refused', error };
     const { change } = await recordEnded(app, draft, resultOf(error));
     return { state: 'refused', changeId: change.id, error };
@@ -156,7 +156,7 @@ function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   if (change.state === 'applied') return { state: 'put_back', change };
   const why = error ?? new RankdError(change.code ?? 'outcome_unknown', change.message);
   if (change.state === 'unknown') return { state: 'unknown', changeId: change.id, error: why };
-  if (canStillPass(why.code)) throw why;
+  if (mayStillSucceed(why.code)) throw why;
   return { state: 'refused', changeId: change.id, error: why };
 }
 

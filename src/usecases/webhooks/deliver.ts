@@ -2,7 +2,7 @@ import type { Logger } from '../../base/log.ts';
 import { newestOf } from '../../core/declarations.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import {
-  gatheringAfter,
+  batchWindowAfter,
   isBurst,
   maxAgeMs,
   maxEmbeds,
@@ -229,7 +229,7 @@ async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   if (first.length === 0) return undefined;
   const now = app.clock.monotonic();
   const { lastSent } = progress;
-  const { ms, digests } = gatheringAfter(lastSent && { agoMs: now - lastSent.at, digests: lastSent.digests });
+  const { ms, digests } = batchWindowAfter(lastSent && { agoMs: now - lastSent.at, digests: lastSent.digests });
   return { until: now + ms, digests };
 }
 

@@ -76,7 +76,7 @@ export function webhookContract(at: StoreCase): void {
         return {
           webhook: { failedTries: webhook.failedTries + 1, lastError: 'x' },
           put: [],
-          hurriedAt: 4_000,
+          retriesDueAt: 4_000,
           events: [],
         };
       });

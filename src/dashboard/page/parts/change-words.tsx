@@ -1,10 +1,10 @@
 import type { Change } from '../documents.ts';
-import { isLeftFromSimulation } from '../live.ts';
-import { Chip, type Look } from './chip.tsx';
+import { isSimulationLeftover } from '../live.ts';
+import { type Appearance, Chip } from './chip.tsx';
 import { Icon } from './icon.tsx';
 import { lengthInWords } from './time.tsx';
 
-const states: Record<Change['state'], Look> = {
+const states: Record<Change['state'], Appearance> = {
   pending: { tone: 'open', icon: 'waiting' },
   applied: { tone: 'good', icon: 'yes' },
   refused: { tone: 'warn', icon: 'barred' },
@@ -18,7 +18,7 @@ export function ChangeState({ change }: { change: Pick<Change, 'state' | 'dryRun
   const { tone, icon } = states[change.state];
   return (
     <span class="tags">
-      <Chip tone={isLeftFromSimulation(change) ? 'quiet' : tone} icon={icon}>
+      <Chip tone={isSimulationLeftover(change) ? 'quiet' : tone} icon={icon}>
         {change.state}
       </Chip>
       {change.dryRun && <span class="tag">test key</span>}

@@ -25,8 +25,8 @@ export function Dialog({ title, lead, footer, children, onClose, onSubmit }: Dia
     return () => {
       // Elements outside the dialog cannot take the focus until it is gone.
       queueMicrotask(() => {
-        const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
-        (isThere ? before : document.querySelector<HTMLElement>('main'))?.focus();
+        const canRefocus = before instanceof HTMLElement && before.isConnected && before !== document.body;
+        (canRefocus ? before : document.querySelector<HTMLElement>('main'))?.focus();
       });
     };
   }, []);
@@ -78,7 +78,7 @@ interface ConfirmProps<Result> {
   lead: string;
   verb: string;
   /** True if the action can't be undone. */
-  isGrave?: boolean;
+  isIrreversible?: boolean;
   /** False until a dry run has allowed the action. */
   isAllowed?: boolean;
   children?: ComponentChildren;
@@ -93,7 +93,7 @@ export function Confirm<Result>({
   title,
   lead,
   verb,
-  isGrave = false,
+  isIrreversible = false,
   isAllowed = true,
   children,
   act,
@@ -120,7 +120,7 @@ export function Confirm<Result>({
       <button type="button" onClick={onClose}>
         Cancel
       </button>
-      <button type="submit" class={isGrave ? 'main grave' : 'main'} disabled={isBusy.value || !isAllowed}>
+      <button type="submit" class={isIrreversible ? 'main grave' : 'main'} disabled={isBusy.value || !isAllowed}>
         {verb}
       </button>
     </>

@@ -77,12 +77,12 @@ interface Choice {
 export function Choices({
   name,
   label,
-  isOne = false,
+  isSingleChoice = false,
   choices,
 }: {
   name: string;
   label: string;
-  isOne?: boolean;
+  isSingleChoice?: boolean;
   choices: Choice[];
 }) {
   const error = useContext(FormError);
@@ -92,7 +92,12 @@ export function Choices({
       <legend>{label}</legend>
       {choices.map(({ value, words, isChosen }) => (
         <label key={value} class="row check">
-          <input type={isOne ? 'radio' : 'checkbox'} name={name} value={value} defaultChecked={isChosen ?? false} />
+          <input
+            type={isSingleChoice ? 'radio' : 'checkbox'}
+            name={name}
+            value={value}
+            defaultChecked={isChosen ?? false}
+          />
           {words}
         </label>
       ))}

@@ -16,7 +16,7 @@ const viewNames: Record<View, string> = {
   setup: 'Set-up',
 };
 
-export function Frame({ isAway, children }: { isAway: boolean; children: ComponentChildren }) {
+export function Frame({ isDaemonSilent, children }: { isDaemonSilent: boolean; children: ComponentChildren }) {
   const { view } = route.value;
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
@@ -26,7 +26,7 @@ export function Frame({ isAway, children }: { isAway: boolean; children: Compone
     isFirst.current = false;
   }, [view]);
   return (
-    <div class={isAway ? 'frame away' : 'frame'}>
+    <div class={isDaemonSilent ? 'frame away' : 'frame'}>
       <button type="button" class="skip unseen" onClick={() => main.current?.focus()}>
         Skip to the view
       </button>

@@ -7,7 +7,7 @@ import { Chip } from './chip.tsx';
 import { Hint, Notice, Problem } from './notice.tsx';
 import { locale, Time } from './time.tsx';
 
-const greyAfterMs = 5_000;
+const silentAfterMs = 5_000;
 const hourMs = 3_600_000;
 
 const tick = signal(Date.now());
@@ -16,8 +16,8 @@ setInterval(() => {
 }, 1_000);
 
 /** True once the daemon has been silent for five seconds. The page then turns grey, because it can be out of date. */
-export const isAway = computed(
-  () => isLost.value && Math.max(tick.value, Date.now()) - respondedAt.value >= greyAfterMs,
+export const isDaemonSilent = computed(
+  () => isLost.value && Math.max(tick.value, Date.now()) - respondedAt.value >= silentAfterMs,
 );
 
 export function Head() {
@@ -72,7 +72,7 @@ function Operator() {
 
 function DaemonState({ data }: { data: Status | undefined }) {
   if (isLost.value) {
-    if (isAway.value)
+    if (isDaemonSilent.value)
       return (
         <Chip
           tone="bad"

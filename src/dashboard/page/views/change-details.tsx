@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { type ApiError, read } from '../api.ts';
 import type { Change, DetailedChange } from '../documents.ts';
-import { isLeftFromSimulation } from '../live.ts';
+import { isSimulationLeftover } from '../live.ts';
 import { holdWords, roleName } from '../parts/change-words.tsx';
 import { mayChange } from '../parts/form.tsx';
 import { Icon } from '../parts/icon.tsx';
@@ -28,11 +28,11 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
   return (
     <>
       <dl class="details">
-        <Fact name="Outcome" isWhole>
+        <Fact name="Outcome" isFullWidth>
           {change.message || 'none yet'}
         </Fact>
         {change.reason !== null && (
-          <Fact name="Reason" isWhole>
+          <Fact name="Reason" isFullWidth>
             {change.reason}
           </Fact>
         )}
@@ -68,12 +68,12 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
       </dl>
       {error.value !== undefined && <Problem error={error.value} />}
       <div class="row">
-        {mayChange.value && change.state === 'applied' && !change.dryRun && !isLeftFromSimulation(change) && (
+        {mayChange.value && change.state === 'applied' && !change.dryRun && !isSimulationLeftover(change) && (
           <button type="button" onClick={() => onUndo(new URLSearchParams({ change: change.id }).toString())}>
             <Icon name="back" /> Undo…
           </button>
         )}
-        {mayChange.value && undoId != null && !isLeftFromSimulation(change) && (
+        {mayChange.value && undoId != null && !isSimulationLeftover(change) && (
           <button type="button" onClick={() => onUndo(new URLSearchParams({ undo: undoId }).toString())}>
             <Icon name="back" /> Reverse the whole undo…
           </button>
@@ -89,9 +89,17 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
   );
 }
 
-function Fact({ name, isWhole = false, children }: { name: string; isWhole?: boolean; children: ComponentChildren }) {
+function Fact({
+  name,
+  isFullWidth = false,
+  children,
+}: {
+  name: string;
+  isFullWidth?: boolean;
+  children: ComponentChildren;
+}) {
   return (
-    <div class={isWhole ? 'whole' : ''}>
+    <div class={isFullWidth ? 'whole' : ''}>
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>

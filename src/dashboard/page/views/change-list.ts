@@ -63,8 +63,8 @@ function withNewest(newest: Changes, listed: Listed | undefined): Listed {
   if (listed === undefined) return { ...newest, fresh: new Set() };
   const known = new Set(listed.changes.map(({ id }) => id));
   const fresh = new Set(newest.changes.filter(({ id }) => !known.has(id)).map(({ id }) => id));
-  const seam = listed.changes.findIndex(({ id }) => id === newest.changes.at(-1)?.id);
-  const older = seam < 0 ? [] : listed.changes.slice(seam + 1);
+  const overlapIndex = listed.changes.findIndex(({ id }) => id === newest.changes.at(-1)?.id);
+  const older = overlapIndex < 0 ? [] : listed.changes.slice(overlapIndex + 1);
   if (older.length === 0) return { ...newest, fresh };
   return { changes: [...newest.changes, ...older], next: listed.next, fresh };
 }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { Change } from '../documents.ts';
-import { isLeftFromSimulation, useLive } from '../live.ts';
+import { isSimulationLeftover, useLive } from '../live.ts';
 import { ChangeState, holdWords, Member, Move, memberName, shortened } from '../parts/change-words.tsx';
 import { mayChange } from '../parts/form.tsx';
 import { Icon } from '../parts/icon.tsx';
@@ -27,7 +27,7 @@ export function Changes() {
       <div class="title">
         <h1>Changes</h1>
         {listed !== undefined && <Count shown={listed.changes.length} isAll={listed.next === null} />}
-        {mayChange.value && mayUndoAll(active) && listed?.changes.some((change) => !isLeftFromSimulation(change)) && (
+        {mayChange.value && mayUndoAll(active) && listed?.changes.some((change) => !isSimulationLeftover(change)) && (
           <div class="actions">
             <button
               type="button"
@@ -153,7 +153,7 @@ function ChangesTable({ changes, fresh, onUndo }: TableProps) {
               <By change={change} />
             </td>
             <td class="wide">
-              <Through change={change} />
+              <ChangeOrigin change={change} />
             </td>
             <td>
               <ChangeState change={change} />
@@ -211,7 +211,7 @@ function By({ change }: { change: Change }) {
   );
 }
 
-function Through({ change }: { change: Change }) {
+function ChangeOrigin({ change }: { change: Change }) {
   if (change.keyId === null) return <span class="soft">{change.via}</span>;
   return (
     <>

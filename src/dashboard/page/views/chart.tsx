@@ -54,7 +54,7 @@ export function ChartView() {
                   <p>The number of changes per {span.value === 'hours' ? 'hour' : 'day'} appears here.</p>
                 </Empty>
               ) : (
-                <Plot bars={bars} label={label} isHours={span.value === 'hours'} />
+                <Plot bars={bars} label={label} isHourly={span.value === 'hours'} />
               )}
             </section>
             <details class="sheet fold">

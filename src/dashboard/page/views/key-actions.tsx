@@ -58,7 +58,7 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
         <Choices
           name="test"
           label="Kind"
-          isOne
+          isSingleChoice
           choices={[
             { value: 'live', words: 'changes ranks', isChosen: true },
             { value: 'test', words: 'for tests: changes nothing' },
@@ -161,7 +161,7 @@ export function KeyDetails({ of: key, onMinted }: { of: Key; onMinted: (minted: 
       )}
       {isDeclared && <p class="small soft">The configuration declares this key ({key.declaredIn}): change it there.</p>}
       {asked.value !== undefined && (
-        <Ask
+        <ActionDialog
           what={asked.value}
           of={key}
           onMinted={onMinted}
@@ -174,19 +174,19 @@ export function KeyDetails({ of: key, onMinted }: { of: Key; onMinted: (minted: 
   );
 }
 
-interface AskProps {
+interface ActionDialogProps {
   what: Asked;
   of: Key;
   onMinted: (minted: Minted) => void;
   onClose: () => void;
 }
 
-function Ask({ what, of: key, onMinted, onClose }: AskProps) {
+function ActionDialog({ what, of: key, onMinted, onClose }: ActionDialogProps) {
   const then =
     (path: string, fields: (values: FormData) => object = () => ({})) =>
     async (values: FormData, once: string) => {
       const answer = await send<Minted>(path, { key: key.id, ...fields(values) }, once);
-      keys.touch();
+      keys.invalidate();
       if ('secret' in answer) onMinted({ ...answer, isRotated: true });
     };
   if (what === 'limits')
@@ -224,7 +224,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
         title={`Revoke ${key.name} permanently?`}
         lead="rankd refuses it from the next request on. This cannot be undone."
         verb="Revoke"
-        isGrave
+        isIrreversible
         act={then('keys/revoke')}
         onClose={onClose}
       />
@@ -251,7 +251,7 @@ function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
     error.value = undefined;
     try {
       await send(`places/${does}`, { key: key.id, ...fields }, once);
-      keys.touch();
+      keys.invalidate();
       return true;
     } catch (failed) {
       error.value = failed as ApiError;

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { Key } from '../documents.ts';
-import { isLeftFromSimulation, keyPages, keys } from '../live.ts';
-import { Chip, type Look } from '../parts/chip.tsx';
+import { isSimulationLeftover, keyPages, keys } from '../live.ts';
+import { type Appearance, Chip } from '../parts/chip.tsx';
 import { mayChange } from '../parts/form.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Shell } from '../parts/notice.tsx';
@@ -12,7 +12,7 @@ import { KeyDetails, type Minted, MintedSecret, NewKey } from './key-actions.tsx
 import { People } from './people.tsx';
 import { counted, LiveView, NewButton } from './view.tsx';
 
-const states: Record<Key['state'], Look> = {
+const states: Record<Key['state'], Appearance> = {
   active: { tone: 'good', icon: 'yes' },
   rotating: { tone: 'open', icon: 'waiting' },
   paused: { tone: 'warn', icon: 'paused' },
@@ -25,7 +25,7 @@ export function Keys() {
   const minted = useSignal<Minted | undefined>(undefined);
   const mint = (made: Minted) => {
     if (made.secret !== null) minted.value = made;
-    keys.touch();
+    keys.invalidate();
   };
   const action = mayChange.value && <NewButton opens={isNew}>New key…</NewButton>;
   return (
@@ -45,7 +45,7 @@ export function Keys() {
               isLoading={pages < keyPages.value && keys.error.value === undefined}
               onClick={() => {
                 keyPages.value = pages + 1;
-                keys.touch();
+                keys.invalidate();
               }}
             >
               More keys
@@ -129,7 +129,7 @@ function KeysTable({ list, onMinted }: { list: Key[]; onMinted: (minted: Minted)
           </td>
           <td class="wide">
             <ul class="tags">
-              {mayDo(key).map((text) => (
+              {describePermissions(key).map((text) => (
                 <li key={text} class="tag">
                   {text}
                 </li>
@@ -170,7 +170,7 @@ function KeysTable({ list, onMinted }: { list: Key[]; onMinted: (minted: Minted)
 }
 
 function KeyState({ of: key }: { of: Key }) {
-  if (key.simulated && key.state === 'active' && isLeftFromSimulation(key))
+  if (key.simulated && key.state === 'active' && isSimulationLeftover(key))
     return (
       <>
         <Chip tone="quiet" icon="barred">
@@ -184,7 +184,7 @@ function KeyState({ of: key }: { of: Key }) {
   return <Chip {...states[key.state]}>{key.state}</Chip>;
 }
 
-function mayDo(key: Key): string[] {
+function describePermissions(key: Key): string[] {
   const { scopes, minRank, maxRank, direction, ratePerMinute } = key;
   const ranks =
     minRank === null ? (maxRank === null ? [] : [`up to rank ${maxRank}`]) : [`ranks ${minRank} to ${maxRank ?? 255}`];

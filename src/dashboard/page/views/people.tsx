@@ -20,7 +20,7 @@ function Linked() {
   const asked = useSignal<Person | 'new' | undefined>(undefined);
   const act = (path: string, fields: (values: FormData) => object) => async (values: FormData, once: string) => {
     await send(path, fields(values), once);
-    people.touch();
+    people.invalidate();
   };
   const close = () => {
     asked.value = undefined;

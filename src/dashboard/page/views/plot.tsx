@@ -7,7 +7,7 @@ import { locale } from '../parts/time.tsx';
 interface PlotProps {
   bars: Bar[];
   label: (at: string) => string;
-  isHours: boolean;
+  isHourly: boolean;
 }
 
 const heightPx = 260;
@@ -24,10 +24,10 @@ async function loadPlot(): Promise<typeof uPlot> {
 }
 
 /** Draws the bars as a chart, which screen readers skip because the table below has the same data. */
-export function Plot({ bars, label, isHours }: PlotProps) {
+export function Plot({ bars, label, isHourly }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
-  const pointed = useSignal<number | undefined>(undefined);
+  const hovered = useSignal<number | undefined>(undefined);
   const failure = useSignal<Error | undefined>(undefined);
   if (failure.value !== undefined) throw failure.value; // the view's boundary shows it
 
@@ -43,9 +43,9 @@ export function Plot({ bars, label, isHours }: PlotProps) {
         optionsFor(UPlot, {
           element,
           bars,
-          isHours,
-          point: (index) => {
-            pointed.value = index;
+          isHourly,
+          hover: (index) => {
+            hovered.value = index;
           },
         }),
         dataOf(bars),
@@ -68,9 +68,9 @@ export function Plot({ bars, label, isHours }: PlotProps) {
       plot.current?.destroy();
       plot.current = undefined;
     };
-  }, [bars, isHours]);
+  }, [bars, isHourly]);
 
-  const bar = bars[pointed.value ?? -1];
+  const bar = bars[hovered.value ?? -1];
   return (
     <div class="chart" aria-hidden="true">
       <p class="small soft readout">
@@ -99,11 +99,11 @@ function dataOf(bars: Bar[]): uPlot.AlignedData {
 interface Drawing {
   element: HTMLElement;
   bars: Bar[];
-  isHours: boolean;
-  point: (index: number | undefined) => void;
+  isHourly: boolean;
+  hover: (index: number | undefined) => void;
 }
 
-function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Drawing): uPlot.Options {
+function optionsFor(UPlot: typeof uPlot, { element, bars, isHourly, hover }: Drawing): uPlot.Options {
   const style = getComputedStyle(element);
   const font = `12px ${style.fontFamily}`;
   const tone = (name: string) => resolved(element, name);
@@ -117,7 +117,7 @@ function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Draw
   });
   const name = (index: number) => {
     const at = new Date(bars[index]?.from ?? 0);
-    if (isHours) return at.toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' });
+    if (isHourly) return at.toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' });
     return at.toLocaleDateString(locale, { day: 'numeric', month: 'short' });
   };
   return {
@@ -152,7 +152,7 @@ function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Draw
       column(tone('--bar-down'), -1, 0.5),
       column(tone('--bar-no'), 1, 0.28),
     ],
-    hooks: { setCursor: [({ cursor }) => point(cursor.idx ?? undefined)] },
+    hooks: { setCursor: [({ cursor }) => hover(cursor.idx ?? undefined)] },
   };
 }
 

@@ -3,7 +3,7 @@ import { type ApiError, send } from '../api.ts';
 import type { List, Run } from '../documents.ts';
 import { roles, useLive } from '../live.ts';
 import { Member } from '../parts/change-words.tsx';
-import type { Look } from '../parts/chip.tsx';
+import type { Appearance } from '../parts/chip.tsx';
 import { Confirm, OtherProblem } from '../parts/dialog.tsx';
 import { Field, FormError, Reason, textOf } from '../parts/form.tsx';
 import { Notice } from '../parts/notice.tsx';
@@ -12,7 +12,7 @@ import { Table } from '../parts/table.tsx';
 import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
 import { counted } from './view.tsx';
 
-const looks: Record<List['members'][number]['state'], Look & { words: string }> = {
+const appearances: Record<List['members'][number]['state'], Appearance & { words: string }> = {
   changed: { tone: 'good', icon: 'yes', words: 'changed' },
   already: { tone: 'quiet', icon: 'yes', words: 'no change needed' },
   done: { tone: 'quiet', icon: 'yes', words: 'done before' },
@@ -128,9 +128,9 @@ function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Li
   const run = useSignal<string | undefined>(undefined);
   if (run.value !== undefined) {
     return (
-      <RunDialog id={run.value} thing="list" resultOf={(run) => run.list} summary={summary} onClose={onClose}>
+      <RunDialog id={run.value} subject="list" resultOf={(run) => run.list} summary={summary} onClose={onClose}>
         {({ members, left, stoppedBy }) => (
-          <MemberOutcomes members={members} looks={looks} stoppedBy={stoppedBy}>
+          <MemberOutcomes members={members} appearances={appearances} stoppedBy={stoppedBy}>
             {left.length > 0 && (
               <Notice>
                 {counted(left.length, 'member')} {left.length === 1 ? 'was' : 'were'} not reached. Run the same list

@@ -44,7 +44,7 @@ function Found({ user }: { user: string }) {
         onSubmit={(event) => {
           event.preventDefault();
           const asked = textOf(new FormData(event.currentTarget), 'user');
-          if (asked === user) live.touch();
+          if (asked === user) live.invalidate();
           else go('rank', { user: asked });
         }}
       >
@@ -56,7 +56,7 @@ function Found({ user }: { user: string }) {
         </div>
       </form>
       <OtherProblem error={error} />
-      {data !== undefined && error === undefined && <Card found={data} onDone={() => live.touch()} />}
+      {data !== undefined && error === undefined && <Card found={data} onDone={() => live.invalidate()} />}
       {user !== '' && data === undefined && error === undefined && (
         <p class="soft" role="status">
           Reading the member…

@@ -4,7 +4,7 @@ import { read } from '../api.ts';
 import type { Run } from '../documents.ts';
 import { Live, useLive } from '../live.ts';
 import { Member } from '../parts/change-words.tsx';
-import { Chip, type Look } from '../parts/chip.tsx';
+import { type Appearance, Chip } from '../parts/chip.tsx';
 import { CloseButton, Dialog } from '../parts/dialog.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
@@ -12,7 +12,7 @@ import { counted } from './view.tsx';
 
 interface RunDialogProps<Result> {
   id: string;
-  thing: 'undo' | 'list';
+  subject: 'undo' | 'list';
   /** Returns null while the run is in progress. */
   resultOf: (run: Run) => Result | null;
   summary: (result: Result, run: Run) => string;
@@ -21,14 +21,14 @@ interface RunDialogProps<Result> {
 }
 
 /** Shows the progress of a run, then its result. The run continues if the user closes the dialog. */
-export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, children }: RunDialogProps<Result>) {
+export function RunDialog<Result>({ id, subject, resultOf, summary, onClose, children }: RunDialogProps<Result>) {
   const live = useMemo(() => new Live('run', async () => (await read<{ run: Run }>(`run?id=${id}`)).run), [id]);
   const { data: run, error } = useLive(live);
   const result = run === undefined ? null : resultOf(run);
   const isDone = run !== undefined && result !== null;
   return (
     <Dialog
-      title={`The ${thing} is ${isDone ? 'done' : 'running'}`}
+      title={`The ${subject} is ${isDone ? 'done' : 'running'}`}
       lead={isDone ? summary(result, run) : 'It continues if you close this dialog.'}
       footer={<CloseButton onClose={onClose} />}
       onClose={onClose}
@@ -39,7 +39,7 @@ export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, child
       ) : (
         <div>
           <p role="status">{run === undefined ? 'Starting…' : `${run.done} of ${counted(run.members, 'member')}`}</p>
-          <progress aria-label={`Progress of the ${thing}`} max={run?.members ?? 1} value={run?.done ?? 0} />
+          <progress aria-label={`Progress of the ${subject}`} max={run?.members ?? 1} value={run?.done ?? 0} />
         </div>
       )}
     </Dialog>
@@ -48,14 +48,14 @@ export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, child
 
 interface MemberOutcomesProps<State extends string> {
   members: Array<{ rankeeId: number; rankeeName: string; state: State; message: string }>;
-  looks: Record<State, Look & { words: string }>;
+  appearances: Record<State, Appearance & { words: string }>;
   stoppedBy: { message: string } | null;
   /** Notices above the table. */
   children: ComponentChildren;
 }
 
 export function MemberOutcomes<State extends string>(props: MemberOutcomesProps<State>) {
-  const { members, looks, stoppedBy, children } = props;
+  const { members, appearances, stoppedBy, children } = props;
   return (
     <>
       {stoppedBy !== null && <Notice tone="bad">Stopped: {stoppedBy.message}</Notice>}
@@ -66,7 +66,7 @@ export function MemberOutcomes<State extends string>(props: MemberOutcomesProps<
           columns={['Member', { title: 'Outcome', class: 'roomy' }, 'State']}
         >
           {members.map((member) => {
-            const { words, ...look } = looks[member.state];
+            const { words, ...appearance } = appearances[member.state];
             return (
               <tr key={member.rankeeId}>
                 <th scope="row">
@@ -75,7 +75,7 @@ export function MemberOutcomes<State extends string>(props: MemberOutcomesProps<
                 </th>
                 <td class="roomy name">{member.message}</td>
                 <td>
-                  <Chip {...look}>{words}</Chip>
+                  <Chip {...appearance}>{words}</Chip>
                 </td>
               </tr>
             );

@@ -4,7 +4,7 @@ import { type ApiError, send } from '../api.ts';
 import type { Change, Hold } from '../documents.ts';
 import { roles, suspensions, useLive } from '../live.ts';
 import { Member, memberName } from '../parts/change-words.tsx';
-import { Chip, type Look } from '../parts/chip.tsx';
+import { type Appearance, Chip } from '../parts/chip.tsx';
 import { Confirm, Done } from '../parts/dialog.tsx';
 import { mayChange, Reason, textOf } from '../parts/form.tsx';
 import { Problem, Shell } from '../parts/notice.tsx';
@@ -13,7 +13,7 @@ import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 import { counted, LiveView } from './view.tsx';
 
-const states: Record<Hold['state'], Look> = {
+const states: Record<Hold['state'], Appearance> = {
   active: { tone: 'open', icon: 'waiting' },
   ending: { tone: 'open', icon: 'back' },
   ended: { tone: 'quiet', icon: 'yes' },
@@ -166,7 +166,7 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
     try {
       const reason = textOf(values, 'reason');
       const { change } = await send<{ change: Change }>('suspensions/lift', { ...asked, reason }, once);
-      suspensions.touch();
+      suspensions.invalidate();
       return change;
     } catch (error) {
       offerForce(error as ApiError);

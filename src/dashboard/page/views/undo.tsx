@@ -2,13 +2,13 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { type ApiError, newKey, read, send } from '../api.ts';
 import type { Run, Undo, UndoPreview } from '../documents.ts';
-import type { Look } from '../parts/chip.tsx';
+import type { Appearance } from '../parts/chip.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
 import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
 import { counted } from './view.tsx';
 
-const looks: Record<Undo['members'][number]['state'], Look & { words: string }> = {
+const appearances: Record<Undo['members'][number]['state'], Appearance & { words: string }> = {
   would_put_back: { tone: 'open', icon: 'back', words: 'would be put back' },
   put_back: { tone: 'good', icon: 'yes', words: 'put back' },
   already: { tone: 'quiet', icon: 'yes', words: 'no change needed' },
@@ -39,7 +39,7 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
   }, [query]);
   if (run.value !== undefined) {
     return (
-      <RunDialog id={run.value} thing="undo" resultOf={(run) => run.undo} summary={summary} onClose={onClose}>
+      <RunDialog id={run.value} subject="undo" resultOf={(run) => run.undo} summary={summary} onClose={onClose}>
         {(undo) => <Outcome undo={undo} />}
       </RunDialog>
     );
@@ -93,7 +93,7 @@ function summary({ members }: Undo): string {
 
 function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: Undo }) {
   return (
-    <MemberOutcomes members={members} looks={looks} stoppedBy={stoppedBy}>
+    <MemberOutcomes members={members} appearances={appearances} stoppedBy={stoppedBy}>
       {left.length > 0 && (
         <Notice>{left.length === 1 ? '1 member was' : `${left.length} members were`} not reached.</Notice>
       )}

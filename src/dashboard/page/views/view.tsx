@@ -40,6 +40,6 @@ export function NewButton({ opens, children }: { opens: Signal<boolean>; childre
   );
 }
 
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { type ApiError, send } from '../api.ts';
 import type { TestedWebhook, Webhook } from '../documents.ts';
 import { webhooks } from '../live.ts';
-import { Chip, type Look } from '../parts/chip.tsx';
+import { type Appearance, Chip } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Choices, mayChange, TextField, textOf } from '../parts/form.tsx';
 import { Shell } from '../parts/notice.tsx';
@@ -11,7 +11,7 @@ import { Empty, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted, LiveView, NewButton } from './view.tsx';
 
-const states: Record<Webhook['state'], Look> = {
+const states: Record<Webhook['state'], Appearance> = {
   enabled: { tone: 'good', icon: 'yes' },
   failing: { tone: 'bad', icon: 'warning' },
   disabled: { tone: 'quiet', icon: 'paused' },
@@ -101,7 +101,7 @@ function NewWebhook({ onAdded, onClose }: { onAdded: (added: Added) => void; onC
   const add = async (values: FormData, once: string) => {
     const asked = { name: textOf(values, 'name'), url: textOf(values, 'url'), events: values.getAll('events') };
     onAdded(await send<Added>('webhooks/add', asked, once));
-    webhooks.touch();
+    webhooks.invalidate();
   };
   return (
     <Confirm
@@ -144,7 +144,7 @@ function WebhooksTable({ list }: { list: Webhook[] }) {
 
 function Row({ webhook }: { webhook: Webhook }) {
   const { name, kind, target, state, why, lastError, backlog, oldestWaiting, lastSuccess, nextTry, events } = webhook;
-  const trouble = why ?? (state === 'failing' ? lastError : null);
+  const problem = why ?? (state === 'failing' ? lastError : null);
   return (
     <tr>
       <th scope="row">
@@ -156,7 +156,7 @@ function Row({ webhook }: { webhook: Webhook }) {
       <td>
         <Chip {...states[state]}>{state}</Chip>
         {backlog > 0 && <p class="tight small">{backlog} waiting</p>}
-        {trouble !== null && <p class="small name">{trouble}</p>}
+        {problem !== null && <p class="small name">{problem}</p>}
         {state === 'failing' && nextTry !== null && (
           <p class="small soft">
             next attempt <Time at={nextTry} />
@@ -211,7 +211,7 @@ function Actions({ of: webhook }: { of: Webhook }) {
     (path: string, fields: (values: FormData) => object = () => ({})) =>
     async (values: FormData, once: string) => {
       await send(path, { webhook: name, ...fields(values) }, once);
-      webhooks.touch();
+      webhooks.invalidate();
     };
   return (
     <>
@@ -252,7 +252,7 @@ function Actions({ of: webhook }: { of: Webhook }) {
           <Choices
             name="from"
             label="Events"
-            isOne
+            isSingleChoice
             choices={[
               { value: 'waiting', words: 'waiting and new events', isChosen: true },
               { value: 'now', words: 'only new events' },
@@ -265,7 +265,7 @@ function Actions({ of: webhook }: { of: Webhook }) {
           title={`Remove ${name}?`}
           lead="rankd drops the waiting events and sends it nothing more."
           verb="Remove"
-          isGrave
+          isIrreversible
           act={then('webhooks/remove')}
           onClose={close}
         />
