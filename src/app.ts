@@ -16,8 +16,8 @@ import { MemberTurns } from './usecases/change/member-turns.ts';
 import { type Alarm, PlatformTrust } from './usecases/change/platform-trust.ts';
 import type { Ranking } from './usecases/change/ranking.ts';
 import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
+import { rolesRecorder } from './usecases/group/cached-read.ts';
 import { GroupView } from './usecases/group/group-view.ts';
-import { rolesRecorder } from './usecases/group/remembered.ts';
 import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
 import { GameModules, KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
@@ -161,7 +161,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     platform,
     deadCredential: () => platform.dead,
     latestCredential: () => platform.latest,
-    platformWorkedAt: () => platform.workedAt,
+    platformSucceededAt: () => platform.succeededAt,
     limits: config.limits,
     retention: config.retention,
     headFile: config.audit.headFile,

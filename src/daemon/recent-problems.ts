@@ -31,7 +31,7 @@ export interface Standing {
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
   /** The times of the last successful read and write, in epoch milliseconds. */
-  platformWorkedAt: { read: number; write: number };
+  platformSucceededAt: { read: number; write: number };
   storeWorks: () => Promise<boolean>;
   isChangeOpen: (changeId: string) => Promise<boolean>;
   /** The names of the webhooks that are failing or disabled. */
@@ -84,7 +84,7 @@ async function isOver(problem: Problem, standing: Standing, now: number): Promis
   if (lasting !== undefined && isLasting(lasting, standing)) return !standing.lasting[lasting];
   if (at < now - momentaryLifeMs) return true;
   if (webhook !== undefined) return !standing.failingWebhooks.has(webhook);
-  const { read, write } = standing.platformWorkedAt;
+  const { read, write } = standing.platformSucceededAt;
   switch (code) {
     case 'platform_unavailable':
     case 'platform_busy':

@@ -129,7 +129,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
             lasting,
             pausedKeys: await pausedAmong(app, problems.keyIds).catch(() => new Set(problems.keyIds)),
             isCredentialDead: app.deadCredential() !== undefined,
-            platformWorkedAt: app.trust.stop === undefined ? app.platformWorkedAt() : { read: 0, write: 0 },
+            platformSucceededAt: app.trust.stop === undefined ? app.platformSucceededAt() : { read: 0, write: 0 },
             storeWorks: () => app.store.pingWrites().then(isTrue, isFalse),
             isChangeOpen: (id) => isOpenChange(app, id),
             failingWebhooks: new Set((webhooks ?? []).map(webhookDocument).flatMap(nameIfFailing)),

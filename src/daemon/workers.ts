@@ -146,9 +146,9 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
  * True if a host has become unreachable since the last successful read. A check of the credential then detects when it
  * is reachable again.
  */
-function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
+function isUnreached({ platform, platformSucceededAt }: DaemonContext): boolean {
   const { unreached } = platform.reachability();
-  return unreached.some(({ since }) => since > platformWorkedAt().read);
+  return unreached.some(({ since }) => since > platformSucceededAt().read);
 }
 
 export const cannotRank = "can't rank yet";

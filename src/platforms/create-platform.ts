@@ -39,7 +39,7 @@ export async function createPlatform({
       const urls = { baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl };
       return new OpenCloudPlatform({
         ...{ groupId, ...urls, apiKey, clock, baseRoleMemory, ledger },
-        ...{ proxy, isPatient: isServed },
+        ...{ proxy, retriesMisshapen: isServed },
       });
     }
   }

@@ -57,7 +57,7 @@ export class CredentialBreaker implements Platform {
    * check does not reset it, because calls may still be refused.
    */
   #probes = 0;
-  #workedAt = { read: 0, write: 0 };
+  #succeededAt = { read: 0, write: 0 };
 
   constructor({ platform, clock, report }: CredentialBreakerOptions) {
     this.readLagMs = platform.readLagMs;
@@ -76,8 +76,8 @@ export class CredentialBreaker implements Platform {
   }
 
   /** The times of the last successful read and write, in epoch milliseconds; 0 if there was none. */
-  get workedAt(): { read: number; write: number } {
-    return this.#workedAt;
+  get succeededAt(): { read: number; write: number } {
+    return this.#succeededAt;
   }
 
   get latest(): Credential | undefined {
@@ -164,8 +164,8 @@ export class CredentialBreaker implements Platform {
 
   async #read<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     try {
-      const done = await this.#tried(call, work);
-      this.#workedAt.read = this.#clock.now();
+      const done = await this.#attempt(call, work);
+      this.#succeededAt.read = this.#clock.now();
       return done;
     } catch (error) {
       if (error instanceof ForbiddenRead) await this.#askAfterRefusal(call);
@@ -176,9 +176,9 @@ export class CredentialBreaker implements Platform {
 
   async #write<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     try {
-      const done = await this.#tried(call, work);
+      const done = await this.#attempt(call, work);
       this.#isWriteDenied = false;
-      this.#workedAt.write = this.#clock.now();
+      this.#succeededAt.write = this.#clock.now();
       return done;
     } catch (error) {
       if (isRankdError(error, 'platform_credential')) {
@@ -208,7 +208,7 @@ export class CredentialBreaker implements Platform {
    * Runs `work`. While the breaker is open, throws its error instead, unless a probe is due and does not confirm that
    * the credential is dead. Closes the breaker if `work` then succeeds.
    */
-  async #tried<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
+  async #attempt<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     const isDead = this.#open !== undefined;
     if (isDead) {
       const refusal = await this.#ask(call);

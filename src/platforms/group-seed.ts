@@ -78,12 +78,12 @@ function baseOf({ roles }: GroupDescription, reportProblem: ReportProblem): numb
 
 function missingRoles(group: GroupDescription, roles: Role[]): Role[] {
   const isTaken = roles.some(({ id }) => id === idFor(1)); // e.g. by a custom role with rank 1
-  const everyGroupHas: Role[] = [
+  const standardRoles: Role[] = [
     { id: idFor(0), name: 'Guest', rank: 0, kind: 'guest' },
     { id: idFor(isTaken ? 256 : 1), name: 'Member', rank: 1, kind: 'base' },
     { id: idFor(255), name: 'Owner', rank: 255, kind: 'owner' },
   ];
-  return everyGroupHas.filter(
+  return standardRoles.filter(
     ({ kind }) => !roles.some((role) => role.kind === kind) && (kind !== 'owner' || group.owner !== undefined),
   );
 }

@@ -11,7 +11,7 @@ import {
   parseRolePage,
   parseUserName,
 } from './upstream/resources.ts';
-import { departures, type SchemaName } from './upstream/schemas.ts';
+import { deviations, type SchemaName } from './upstream/schemas.ts';
 
 export interface LiveCheckOptions {
   groupId: number;
@@ -40,9 +40,9 @@ const documentedLimits = { group: 150, other: 300 };
 export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[]> {
   const platform = new LivePlatform(options);
   const findings: LiveFinding[] = [];
-  const check = async (name: string, look: () => Promise<string[]>) => {
+  const check = async (name: string, run: () => Promise<string[]>) => {
     try {
-      const details = await look();
+      const details = await run();
       findings.push({ check: name, result: details.length === 0 ? 'ok' : 'differs', details });
     } catch (error) {
       const details = error instanceof Misshapen ? error.flaws : [platform.masked(wordsOf(error))];
@@ -51,7 +51,7 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
     }
   };
   const seen: Seen = { roles: [], hasSecondPage: false, actingId: undefined, ownerId: undefined, baseId: undefined };
-  for (const [name, look] of Object.entries(checks)) await check(name, () => look(platform, seen));
+  for (const [name, run] of Object.entries(checks)) await check(name, () => run(platform, seen));
   await check('rate limits', async () => platform.limitFlaws());
   const { memberId } = options;
   if (memberId !== undefined) await check('writes', () => tryWrites(platform, seen, { ...options, memberId }));
@@ -75,7 +75,7 @@ const checks: Record<string, Check> = {
     if (typeof authorizedUserId === 'number') seen.actingId = authorizedUserId;
     if (enabled === false || expired === true) throw new Error('the key is disabled or expired');
     const named = Array.isArray(scopes) ? scopes.map((scope) => Object(scope)['name']) : [];
-    return [...departures(json, 'ApiKey'), ...(named.includes('group') ? [] : ['ApiKey.scopes: none is named group'])];
+    return [...deviations(json, 'ApiKey'), ...(named.includes('group') ? [] : ['ApiKey.scopes: none is named group'])];
   },
 
   async group(platform, seen) {
@@ -85,7 +85,7 @@ const checks: Record<string, Check> = {
     const owner = /^users\/(\d+)$/.exec(String(json['owner']))?.[1];
     if (owner !== undefined) seen.ownerId = Number(owner);
     return [
-      ...departures(json, 'Group'),
+      ...deviations(json, 'Group'),
       ...(json['owner'] === undefined || owner !== undefined ? [] : ['Group.owner: not users/ID']),
       ...(json['locked'] === true ? ['Group.locked: the group is locked, so no member can be ranked'] : []),
       ...(skewMs > maxSkewMs ? ["Date: more than 30 s from this machine's clock"] : []),
@@ -98,7 +98,7 @@ const checks: Record<string, Check> = {
     for (let page = 1; page <= 2; page += 1) {
       const { json } = await platform.read(`/roles?maxPageSize=20${token === undefined ? '' : `&pageToken=${token}`}`);
       seen.hasSecondPage = page > 1;
-      found.push(...departures(json, 'ListGroupRolesResponse'));
+      found.push(...deviations(json, 'ListGroupRolesResponse'));
       const { items, next } = readable(json, 'ListGroupRolesResponse', parseRolePage);
       const isNew = ({ id }: ListedRole) => seen.roles.every((role) => role.id !== id);
       if (page > 1 && !items.some(isNew)) return [...found, 'nextPageToken: the second page repeats the first'];
@@ -133,7 +133,7 @@ const checks: Record<string, Check> = {
     const { json } = await platform.read(`/roles/${role.id}`);
     const alone = readable(json, 'GroupRole', parseRole);
     const differing = (['id', 'name', 'rank'] as const).filter((field) => alone?.[field] !== role[field]);
-    return [...departures(json, 'GroupRole'), ...differing.map((field) => `GroupRole.${field}: differs from the list`)];
+    return [...deviations(json, 'GroupRole'), ...differing.map((field) => `GroupRole.${field}: differs from the list`)];
   },
 
   async 'public list'(platform, seen) {
@@ -142,7 +142,7 @@ const checks: Record<string, Check> = {
     const listed = (json['roles'] as Array<{ id: number; rank: number; isBase: boolean }>) ?? [];
     const isSame = ({ id, rank }: ListedRole) => listed.some((role) => role.id === id && role.rank === rank);
     return [
-      ...departures(json, 'PublicRoleList'),
+      ...deviations(json, 'PublicRoleList'),
       ...(listed.filter(({ isBase }) => isBase === true).length === 1 ? [] : ['isBase: not set on exactly one role']),
       ...(listed.length === seen.roles.length && seen.roles.every(isSame)
         ? []
@@ -171,8 +171,8 @@ const checks: Record<string, Check> = {
     if (status !== 200) throw new Error(`answered with ${status}`);
     const [found] = readable(json, 'NamedUserList', parseNamedUsers);
     return [
-      ...departures(user, 'User'),
-      ...departures(json, 'NamedUserList'),
+      ...deviations(user, 'User'),
+      ...deviations(json, 'NamedUserList'),
       ...(found?.id === actingId
         ? []
         : ["NamedUserList.data: the acting account's name resolves to a different user, or to none"]),
@@ -239,12 +239,12 @@ async function tryWrites(
   const before = await read(memberId);
   if (before === undefined) throw new Error('the user is not a member of the group');
   const acting = await read(actingId);
-  const reach = Math.max(0, ...roles.filter(({ id }) => acting?.includes(id)).map(({ rank }) => rank));
-  const writable = roles.filter(({ id, rank }) => rank > 0 && rank < reach && id !== baseId);
+  const highestRank = Math.max(0, ...roles.filter(({ id }) => acting?.includes(id)).map(({ rank }) => rank));
+  const writable = roles.filter(({ id, rank }) => rank > 0 && rank < highestRank && id !== baseId);
   const held = writable.find(({ id }) => before.includes(id));
-  const lacked = writable.find(({ id }) => !before.includes(id));
+  const unheld = writable.find(({ id }) => !before.includes(id));
   const details: string[] = [];
-  for (const [verb, role] of Object.entries({ assign: held, unassign: lacked })) {
+  for (const [verb, role] of Object.entries({ assign: held, unassign: unheld })) {
     if (role === undefined) {
       details.push(`${verb}: not tried, because no suitable role is below the acting account's`);
       continue;
@@ -252,7 +252,7 @@ async function tryWrites(
     const { status, json } = await platform.write(memberId, verb, role.id);
     if (status < 200 || status > 299) throw new Error(`${verb} was refused with ${status}`);
     if (status !== 200) details.push(`${verb}: status ${status} instead of 200`);
-    details.push(...departures(json, 'GroupMembership').map((flaw) => `${verb}: ${flaw}`));
+    details.push(...deviations(json, 'GroupMembership').map((flaw) => `${verb}: ${flaw}`));
     const after = rolesShown(json)?.filter((id) => id !== baseId);
     if (String(after) !== String(before)) details.push(`${verb}: the response does not show the member's roles`);
   }
@@ -397,14 +397,14 @@ function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) =
   try {
     return parse(json);
   } catch (cause) {
-    const flaws = departures(json, schema);
+    const flaws = deviations(json, schema);
     throw new Misshapen(flaws.length > 0 ? flaws : [wordsOf(cause)], cause);
   }
 }
 
 function memberFlaws(json: unknown): string[] {
   readable(json, 'ListGroupMembershipsResponse', parseMembershipPage);
-  return departures(json, 'ListGroupMembershipsResponse');
+  return deviations(json, 'ListGroupMembershipsResponse');
 }
 
 function filterBy(expression: string): string {

@@ -58,8 +58,8 @@ export interface OpenCloudOptions {
   /** Set if other nodes share the rate-limit budget. */
   ledger?: BudgetLedger | undefined;
   proxy?: OutboundProxy | undefined;
-  /** See `UpstreamOptions.isPatient`. */
-  isPatient?: boolean | undefined;
+  /** See `UpstreamOptions.retriesMisshapen`. */
+  retriesMisshapen?: boolean | undefined;
   fetch?: typeof globalThis.fetch;
   tuning?: Partial<OpenCloudTuning>;
 }
@@ -105,7 +105,7 @@ export class OpenCloudPlatform implements Platform {
     baseRoleMemory: memory = { find: async () => undefined, store: async () => undefined },
     ledger,
     proxy,
-    isPatient,
+    retriesMisshapen,
     fetch = globalThis.fetch,
     tuning = {},
   }: OpenCloudOptions) {
@@ -116,7 +116,7 @@ export class OpenCloudPlatform implements Platform {
     this.#surprises = new Surprises(clock);
     this.#reach = new Reach(() => clock.now());
     const watched = { surprises: this.#surprises, reach: this.#reach };
-    const shared = { clock, fetch, tuning, proxy, isPatient, ...watched };
+    const shared = { clock, fetch, tuning, proxy, retriesMisshapen, ...watched };
     this.#openCloud = new UpstreamClient({ baseUrl, apiKey, ...shared });
     this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, ...shared });
     this.#users = new UpstreamClient({ baseUrl: usersBaseUrl, ...shared });
@@ -138,7 +138,7 @@ export class OpenCloudPlatform implements Platform {
   /** The estimated duration of a typical change, which gives one role and takes one away. */
   get changeMs(): number {
     const { assign, unassign } = this.#gates;
-    return this.#openCloud.shortestTryMs(assign) + this.#openCloud.shortestTryMs(unassign);
+    return this.#openCloud.minTryMs(assign) + this.#openCloud.minTryMs(unassign);
   }
 
   group(call: CallContext): Promise<Group> {
@@ -149,7 +149,7 @@ export class OpenCloudPlatform implements Platform {
     const listed = await this.#listRoles(call);
     const baseIds = await this.#baseRole.among(listed, call);
     const [omitted] = baseIds.filter((id) => !listed.some((role) => role.id === id));
-    return withKinds(omitted === undefined ? listed : [...listed, await this.#omittedBase(omitted, call)], baseIds);
+    return withKinds(omitted === undefined ? listed : [...listed, await this.#readOmittedBase(omitted, call)], baseIds);
   }
 
   async role(roleId: number, call: CallContext): Promise<ListedRole | undefined> {
@@ -164,7 +164,7 @@ export class OpenCloudPlatform implements Platform {
    * Reads the base role, which Roblox can leave out of the role list because every member holds it (source:
    * GroupService.GetRolesInGroupAsync). If the read fails, assumes the name Member and rank 1.
    */
-  async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
+  async #readOmittedBase(id: number, call: CallContext): Promise<ListedRole> {
     this.#surprises.note('roles', baseRoleOmitted);
     const share = withShare(call, { clock: this.#clock, share: baseRoleShare });
     this.#omitted ??= await this.role(id, share).catch(() => undefined);
@@ -233,7 +233,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   async reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
-    return WriteReservation.of(this.#gates, kinds, call, (gate) => this.#openCloud.shortestTryMs(gate));
+    return WriteReservation.of(this.#gates, kinds, call, (gate) => this.#openCloud.minTryMs(gate));
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined> {
@@ -304,7 +304,7 @@ export class OpenCloudPlatform implements Platform {
     try {
       return await this.#writeSpacing.withSpacing(userId, call, () => this.#openCloud.request(request, call));
     } catch (error) {
-      if (error instanceof BaseRoleError) await this.#baseRole.learn(roleId);
+      if (error instanceof BaseRoleError) await this.#baseRole.remember(roleId);
       throw error;
     }
   }
@@ -415,18 +415,18 @@ function namesUnavailable(cause: unknown): RankdError {
   const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
   if (code === 'platform_rejected')
     return new RankdError(code, `${message} Send the user id instead of the name.`, {
-      ...{ cause, hint: `check platform.users_base_url; if it is right, ${giveTheId}` },
+      ...{ cause, hint: `check platform.users_base_url; if it is right, ${useIdHint}` },
     });
   return new RankdError(
     code === 'platform_busy' ? code : 'platform_unavailable',
     connection === undefined
       ? "Roblox's user names can't be looked up at the moment. Send the user id, or try again later."
       : `${message} Send the user id instead of the name, or try again later.`,
-    { cause, retryAfterMs, connection, hint: connection === undefined ? giveTheId : hint },
+    { cause, retryAfterMs, connection, hint: connection === undefined ? useIdHint : hint },
   );
 }
 
-const giveTheId = 'give the user id, the number in the address of the profile page';
+const useIdHint = 'give the user id, the number in the address of the profile page';
 
 /**
  * Returns the error for a lookup that Roblox refuses without a login, as it announced in April 2026 (devforum 4579220).
@@ -434,7 +434,7 @@ const giveTheId = 'give the user id, the number in the address of the profile pa
  */
 function loginRequired(cause: RankdError): RankdError {
   const message = 'Roblox no longer looks up user names without a login. Send the user id.';
-  return new RankdError('platform_rejected', message, { cause, hint: giveTheId });
+  return new RankdError('platform_rejected', message, { cause, hint: useIdHint });
 }
 
 function placesUnlisted(universeId: number, cause: unknown): unknown {

@@ -23,24 +23,24 @@ const applicationId = 0x726b7367;
 /** The longest wait for another process's write. It blocks the event loop. */
 const busyTimeoutMs = 1000;
 
-const anId = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;
+const idRange = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;
 const schema = `
   DROP TABLE IF EXISTS held_roles;
   DROP TABLE IF EXISTS members;
   DROP TABLE IF EXISTS roles;
   DROP TABLE IF EXISTS community;
   CREATE TABLE community (
-    id INTEGER PRIMARY KEY CHECK (id ${anId}),
+    id INTEGER PRIMARY KEY CHECK (id ${idRange}),
     name TEXT NOT NULL,
-    owner_id INTEGER CHECK (owner_id ${anId})
+    owner_id INTEGER CHECK (owner_id ${idRange})
   ) STRICT;
   CREATE TABLE roles (
-    id INTEGER PRIMARY KEY CHECK (id ${anId}),
+    id INTEGER PRIMARY KEY CHECK (id ${idRange}),
     name TEXT NOT NULL,
     rank INTEGER NOT NULL CHECK (rank BETWEEN 0 AND 255),
     kind TEXT NOT NULL CHECK (kind IN ('guest', 'base', 'owner', 'custom'))
   ) STRICT;
-  CREATE TABLE members (user_id INTEGER PRIMARY KEY CHECK (user_id ${anId})) STRICT;
+  CREATE TABLE members (user_id INTEGER PRIMARY KEY CHECK (user_id ${idRange})) STRICT;
   -- without the base role, which every member holds
   CREATE TABLE held_roles (
     user_id INTEGER NOT NULL REFERENCES members,

@@ -61,7 +61,7 @@ export class SimulatedPlatform implements Platform {
   }
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
-    return answer(call, () => memberOf(userId, this.#held(userId)));
+    return answer(call, () => memberOf(userId, this.#heldRoles(userId)));
   }
 
   async membersWith({ roleId, after = '0' }: MemberList, call: CallContext): Promise<Page<number>> {
@@ -105,7 +105,7 @@ export class SimulatedPlatform implements Platform {
 
   async checkCredential(call: CallContext): Promise<Credential> {
     const userId = this.#actingUserId;
-    return answer(call, () => ({ state: 'valid', userId, canWrite: this.#held(userId).length > 0 }));
+    return answer(call, () => ({ state: 'valid', userId, canWrite: this.#heldRoles(userId).length > 0 }));
   }
 
   pace(): Pace[] {
@@ -127,12 +127,12 @@ export class SimulatedPlatform implements Platform {
   async #write({ userId, roleId }: RoleWrite, call: CallContext, statement: string): Promise<Member> {
     const write = this.#db.transaction(() => {
       const role = this.#writableRole(roleId);
-      const held = this.#held(userId);
+      const held = this.#heldRoles(userId);
       if (held.length === 0) throw new RankdError('member_not_found', `User ${userId} is not in the simulated group.`);
       this.#refuseAboveActor(`The role "${role.name}"`, role.rank);
       this.#refuseAboveActor(`The highest role of member ${userId}`, highestRank(held));
       this.#db.prepare(statement).run(userId, roleId);
-      return { userId, roleIds: idsOf(this.#held(userId)) };
+      return { userId, roleIds: idsOf(this.#heldRoles(userId)) };
     });
     await call.fence?.();
     return answer(call, () => write.immediate());
@@ -158,7 +158,7 @@ export class SimulatedPlatform implements Platform {
    * peers or the owner.
    */
   #refuseAboveActor(what: string, rank: number): void {
-    const ceiling = highestRank(this.#held(this.#actingUserId));
+    const ceiling = highestRank(this.#heldRoles(this.#actingUserId));
     if (rank < ceiling) return;
     throw new RankdError(
       'above_acting_account',
@@ -169,7 +169,7 @@ export class SimulatedPlatform implements Platform {
   /**
    * Returns all roles that the user holds, including the base role, or an empty array if the user is not in the group.
    */
-  #held(userId: number): Array<Pick<Role, 'id' | 'rank'>> {
+  #heldRoles(userId: number): Array<Pick<Role, 'id' | 'rank'>> {
     const query = `
       SELECT role.id, role.rank FROM members AS member JOIN roles AS role ON role.kind = 'base'
         OR EXISTS (SELECT 1 FROM held_roles AS held WHERE held.user_id = member.user_id AND held.role_id = role.id)

@@ -27,7 +27,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** Returns the error that calls fail with if they need the credential; `undefined` while the credential works. */
   readonly deadCredential: () => RankdError | undefined;
   /** Returns the times of the last successful read and write on the platform, in epoch milliseconds; 0 means never. */
-  readonly platformWorkedAt: () => { read: number; write: number };
+  readonly platformSucceededAt: () => { read: number; write: number };
   /** Returns the platform's latest report on the credential; `undefined` before the first one. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;

@@ -49,7 +49,7 @@ export async function findListed(
   const members = new Map<number, ListedMember>();
   const bad: string[] = [];
   for (let from = 0; from < lines.length; from += atOnce) {
-    using call = callWithin(app.clock, lookUpMs, 'operator');
+    using call = callWithin(app.clock, lookUpTimeoutMs, 'operator');
     const found = lines.slice(from, from + atOnce).map(async ({ line, asked }) => {
       if (typeof asked === 'number') return { line, rankeeId: asked, rankeeName: '' };
       return findUser(app, asked, call).then(
@@ -71,7 +71,7 @@ export async function findListed(
 
 /** The maximum number of concurrent lookups. */
 const atOnce = 50;
-const lookUpMs = 60_000;
+const lookUpTimeoutMs = 60_000;
 
 /** Parses a list with one place id or address per line. Throws `usage` if a line does not name a place. */
 export function placesIn(text: string, source: string): number[] {

@@ -10,7 +10,7 @@ const unchanged: Standing = {
   lasting: {} as Standing['lasting'],
   pausedKeys: new Set(),
   isCredentialDead: true,
-  platformWorkedAt: { read: 0, write: 0 },
+  platformSucceededAt: { read: 0, write: 0 },
   storeWorks: async () => false,
   isChangeOpen: async () => true,
   failingWebhooks: new Set(),
@@ -20,15 +20,15 @@ const worked = { read: loggedAt + 1, write: loggedAt + 1 };
 
 const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }> = {
   'a read of Roblox': {
-    standing: { platformWorkedAt: { ...worked, write: 0 } },
+    standing: { platformSucceededAt: { ...worked, write: 0 } },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
   },
   'a write to Roblox': {
-    standing: { platformWorkedAt: { ...worked, read: 0 } },
+    standing: { platformSucceededAt: { ...worked, read: 0 } },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
   },
   'a read and a write with a working credential': {
-    standing: { platformWorkedAt: worked, isCredentialDead: false },
+    standing: { platformSucceededAt: worked, isCredentialDead: false },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'],
   },
   'a database that accepts writes': { standing: { storeWorks: async () => true }, ends: ['store_unavailable'] },
@@ -60,11 +60,11 @@ test.each(['read', 'write'] as const)(
   async (kind) => {
     const before = { read: 0, write: 0, [kind]: loggedAt };
     for (const code of ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'])
-      expect((await problemsLeft(code, { ...unchanged, isCredentialDead: false, platformWorkedAt: before })).left).toBe(
-        1,
-      );
+      expect(
+        (await problemsLeft(code, { ...unchanged, isCredentialDead: false, platformSucceededAt: before })).left,
+      ).toBe(1);
     const after = { read: 0, write: 0, [kind]: loggedAt + 1 };
-    const standing = { ...unchanged, isCredentialDead: false, platformWorkedAt: after };
+    const standing = { ...unchanged, isCredentialDead: false, platformSucceededAt: after };
     expect((await problemsLeft('platform_credential', standing)).left).toBe(kind === 'write' ? 0 : 1);
   },
 );

@@ -29,7 +29,7 @@ async function startNode({ store, fake, baseUrl = fake.baseUrl, deadline = '20s'
   const dataDir = tempDir();
   const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'server.deadline': deadline };
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
-  const tuning = { perTryTimeoutMs: 400, backOffMs: 20, maxBackOffMs: 100, shortestTryMs: 20 };
+  const tuning = { perTryTimeoutMs: 400, backOffMs: 20, maxBackOffMs: 100, minTryMs: 20 };
   const openCloud = new OpenCloudPlatform({ ...fake, baseUrl, legacyBaseUrl: baseUrl, clock: systemClock, tuning });
   const daemon = await startDaemon({
     config: { ...config, store },

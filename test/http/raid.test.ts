@@ -80,7 +80,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
     };
     const pausedKeys = await pausedAmong(app.app, problems.keyIds);
     const standing = {
-      ...{ lasting, pausedKeys, isCredentialDead: false, platformWorkedAt: { read: 0, write: 0 } },
+      ...{ lasting, pausedKeys, isCredentialDead: false, platformSucceededAt: { read: 0, write: 0 } },
       ...{ storeWorks: async () => true, isChangeOpen: async () => false, failingWebhooks: new Set<string>() },
     };
     return (await problems.newestFirst(standing, Date.now())).map(({ message }) => message);

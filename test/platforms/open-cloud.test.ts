@@ -18,9 +18,9 @@ import {
 import { pacedTime, SkippableClock } from '../support/paced-clock.ts';
 
 const { recruit, trainee, officer, captain, base } = sampleRoles;
-const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
+const tuning = { backOffMs: 4, maxBackOffMs: 20, minTryMs: 10 };
 /** Leaves the last attempt enough time to get a response before the deadline. */
-const unhurried = { ...tuning, shortestTryMs: 250 };
+const unhurried = { ...tuning, minTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
 
 function platformOn(
@@ -598,7 +598,7 @@ describe("the platform's budget", () => {
   test('is given as the reason for a refusal if no time is left after a 429', async () => {
     fake.latencyMs = 200;
     fake.faults.add({ operation: 'memberships', kind: 'status 429' });
-    platform = platformOn(fake, { tuning: { backOffMs: 0, shortestTryMs: 300 } });
+    platform = platformOn(fake, { tuning: { backOffMs: 0, minTryMs: 300 } });
     expect(await codeOf(platform.getMember(1001, callIn(400)))).toBe('platform_busy');
   });
 
@@ -662,7 +662,7 @@ describe("the platform's budget", () => {
 
   test('is retried with a backoff that all callers share after 429s without retry-after', async () => {
     fake.faults.add({ operation: 'memberships', kind: 'status 429', times: 999 });
-    platform = platformOn(fake, { tuning: { backOffMs: 100, maxBackOffMs: 10_000, shortestTryMs: 10 } });
+    platform = platformOn(fake, { tuning: { backOffMs: 100, maxBackOffMs: 10_000, minTryMs: 10 } });
     await Promise.all(Array.from({ length: 10 }, () => codeOf(platform.getMember(1001, callIn(1_500)))));
     expect(fake.journal.requests('memberships').length).toBeLessThan(20);
   });

@@ -30,7 +30,7 @@ const tuning: OpenCloudTuning = {
   perTryTimeoutMs: 400,
   backOffMs: 20,
   maxBackOffMs: 100,
-  shortestTryMs: 20,
+  minTryMs: 20,
   maxBodyBytes: 1024 * 1024,
   publicRolesTimeoutMs: 200,
   userNamesTimeoutMs: 300,

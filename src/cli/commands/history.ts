@@ -9,7 +9,7 @@ import {
   holdWords,
   namedRoles,
   originOf,
-  whoAsked,
+  whoRequested,
   withId,
 } from '../../usecases/history/change-document.ts';
 import { type ChangeView, changePages, listChanges, showChange } from '../../usecases/history/history.ts';
@@ -97,7 +97,7 @@ function toRow(view: ChangeView): Cell[] {
   return [
     when(change.requestedAt),
     stateOf(change),
-    whoAsked(change),
+    whoRequested(change),
     withId(change.rankeeName || (userName ?? ''), change.rankeeId),
     [changeTitle(change), holdWords(change)].filter(Boolean).join(', '),
     originOf(view),

@@ -10,9 +10,9 @@ import {
   type ListedMember,
   listAfterLateReads,
   type MemberChange,
-  noteList,
   type PlannedList,
   planList,
+  recordList,
   runList,
 } from '../../usecases/change/change-list.ts';
 import { findHolders } from '../../usecases/group/members.ts';
@@ -58,7 +58,7 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
     const members = held === undefined ? await findListed(app, lines) : await readHolders(cli, app, held, call);
     const plan = await planList(app, command, members);
     if (held !== undefined && members.length === 0) {
-      if (plan.isContinued) await noteList(app, 'end', { plan, command, members });
+      if (plan.isContinued) await recordList(app, 'end', { plan, command, members });
       const run = { results: [], left: [], error: undefined };
       return cli.print({ list: listDocument({ plan, run }) }, `No member holds ${roleTitle(held)}.`);
     }
@@ -66,7 +66,7 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
     if (plan.isContinued) cli.say(`${plan.id} continues: members already ranked are skipped.`);
     const run = await carryOut(cli, app, { plan, command, members });
     const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
-    if (isDone) await noteList(app, 'end', { plan, command, members });
+    if (isDone) await recordList(app, 'end', { plan, command, members });
     printList(cli, { plan, run, asked });
   };
   await cli.withRanking(work, { isWriting: true });

@@ -284,7 +284,7 @@ async function rotate(
 
 async function enable(cli: Cli, name: string, { from }: { from?: 'now' }): Promise<void> {
   await cli.withWrites(async (ports) => {
-    const { leftOut } = await enableWebhook(ports, { name, isFromNow: from === 'now', by: cli.by });
+    const { leftOut } = await enableWebhook(ports, { name, skipsBacklog: from === 'now', by: cli.by });
     const document = webhookDocument(await viewWebhook(ports, name));
     const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'event')} ${leftOut === 1 ? 'is' : 'are'} skipped.`;
     const text = `Webhook "${name}" is enabled; ${waitingText(document.backlog)} for it.${left}`;

@@ -247,7 +247,7 @@ export const actions: Readonly<Record<string, Action>> = {
     webhookTestDocument(await testWebhook(app, values.webhook)),
   ),
   'webhooks/enable': action({ ...webhook, fromNow: flag }, async ({ webhook: name, fromNow }, { app, by }) => {
-    const { leftOut } = await enableWebhook(app, { name, isFromNow: fromNow, by });
+    const { leftOut } = await enableWebhook(app, { name, skipsBacklog: fromNow, by });
     return { webhook: webhookDocument(await viewWebhook(app, name)), leftOut };
   }),
   'webhooks/disable': action(webhook, async ({ webhook: name }, { app, by }) => {

@@ -17,7 +17,7 @@ import type { ChangeCaller } from '../../usecases/change/ranking.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { findOrCreatePerson } from '../../usecases/discord/discord-people.ts';
 import { findMemberRoles } from '../../usecases/group/group.ts';
-import { changeTitle, whoAsked } from '../../usecases/history/change-document.ts';
+import { changeTitle, whoRequested } from '../../usecases/history/change-document.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { findUser, namesOf, namesOfLinked, userNameIfKnown } from '../../usecases/people/users.ts';
@@ -229,7 +229,7 @@ async function whoIs(asking: Asking): Promise<string> {
     ...(last === undefined
       ? []
       : [
-          `Last change: ${isoTime(last.requestedAt).slice(0, 16).replace('T', ' ')} UTC, ${changeTitle(last)}, ${last.state}, by ${whoAsked(last)}`,
+          `Last change: ${isoTime(last.requestedAt).slice(0, 16).replace('T', ' ')} UTC, ${changeTitle(last)}, ${last.state}, by ${whoRequested(last)}`,
         ]),
   ];
   return lines.join('\n');
@@ -255,7 +255,7 @@ async function undo(asking: Asking): Promise<string> {
     app,
     {
       ...{ selection: { ids: [last.id] }, undoId: newId('undo'), by: caller.by, dryRun: caller.dryRun },
-      asker: { caller, ...rankerOf(asking), ...(idempotency && { idempotency }) },
+      requester: { caller, ...rankerOf(asking), ...(idempotency && { idempotency }) },
     },
     last,
   );

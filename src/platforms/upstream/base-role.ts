@@ -60,7 +60,7 @@ export class BaseRole {
     const candidates = listed.filter(({ rank }) => rank === 1).map(({ id }) => id);
     const [only, ...others] = candidates;
     if (only !== undefined && others.length === 0) {
-      await this.learn(only);
+      await this.remember(only);
       return candidates;
     }
     const found = await this.#ask(candidates, call);
@@ -68,7 +68,7 @@ export class BaseRole {
     return found === undefined ? candidates : [found];
   }
 
-  async learn(id: number): Promise<void> {
+  async remember(id: number): Promise<void> {
     this.#id = id;
     await this.#memory.store(id).catch(() => undefined); // if storing the id fails, it is found again after a restart
   }
@@ -82,19 +82,19 @@ export class BaseRole {
   }
 
   #ask(candidates: number[], call: CallContext): Promise<number | undefined> {
-    this.#asking ??= this.#findOut(candidates, call).finally(() => {
+    this.#asking ??= this.#determine(candidates, call).finally(() => {
       this.#asking = undefined;
     });
     return abortable(this.#asking, call.signal).catch(() => undefined);
   }
 
-  async #findOut(candidates: number[], call: CallContext): Promise<number | undefined> {
+  async #determine(candidates: number[], call: CallContext): Promise<number | undefined> {
     const rests = this.#clock.monotonic() < this.#restsUntil;
     const found =
       (rests ? undefined : await this.#askPublicList(call)) ??
       (candidates.length === 0 ? this.#shown : candidates.find((id) => id === this.#shown)) ??
       (rests ? undefined : await this.#askMembers(candidates, call));
-    if (found !== undefined) await this.learn(found);
+    if (found !== undefined) await this.remember(found);
     else if (!rests) this.#restsUntil = this.#clock.monotonic() + restMs;
     return found;
   }

@@ -13,7 +13,7 @@ const roundingMs = 1_000;
  */
 const headroomShare = 0.1;
 /** Heavy lanes can start calls at least this many times as fast as if they were spread evenly over a window. */
-const heavyHaste = 10;
+const heavySpeedup = 10;
 /**
  * Calls are spaced out until the platform has accepted this many, so that few calls exceed a limit that the platform
  * does not report.
@@ -26,7 +26,7 @@ const cautiousCalls = 50;
 const decrease = 0.5;
 const increase = 0.25;
 /** The pace never falls below this share of the limit. */
-const leastShare = 1 / 60;
+const minPaceShare = 1 / 60;
 /**
  * In a shared account, release times are rounded up to multiples of this share of a window, so that a node's slots can
  * share an entry, which limits the size of the account.
@@ -128,8 +128,8 @@ export function schedule(account: Account, now: number): Schedule {
     for (;;) {
       const release = releases[released];
       const heavyAt = isHeavy ? heavyStartsAt : startsAt;
-      const leavesSome = isHeavy && guess < released; // even a heavy call can take the slot that `spendAll` leaves
-      const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSome }));
+      const leavesSlots = isHeavy && guess < released; // even a heavy call can take the slot that `spendAll` leaves
+      const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSlots }));
       if (release === undefined || start < release.at) {
         startsAt = start;
         return start;
@@ -244,7 +244,7 @@ export function contradicted(account: Account, now: number): void {
   // The call was sent before the last refusal, so it adds no information.
   if (isInDoubt(account, now) && now < account.closedUntil) return;
   const pace = isInDoubt(account, now) ? paceAt(account, now) : account.limit;
-  account.doubt = { pace: Math.max(pace * decrease, account.limit * leastShare), since: now };
+  account.doubt = { pace: Math.max(pace * decrease, account.limit * minPaceShare), since: now };
   close(account, spacingAfter(account, now), now);
 }
 
@@ -269,11 +269,11 @@ export function isUnpaced(account: Account, now: number): boolean {
  */
 function freeAt(
   { limit, windowMs }: Account,
-  { free, refillsAt, leavesSome }: { free: number; refillsAt: number | undefined; leavesSome: boolean },
+  { free, refillsAt, leavesSlots }: { free: number; refillsAt: number | undefined; leavesSlots: boolean },
 ): number {
   if (free <= 0) return Number.POSITIVE_INFINITY;
   const headroom = Math.floor(limit * headroomShare);
-  if (!leavesSome || headroom === 0 || free > headroom) return Number.NEGATIVE_INFINITY;
+  if (!leavesSlots || headroom === 0 || free > headroom) return Number.NEGATIVE_INFINITY;
   return (refillsAt ?? 0) - ((free - 1) * windowMs) / headroom;
 }
 
@@ -350,7 +350,7 @@ function paceAt({ doubt, limit, windowMs }: Account, at: number): number {
 }
 
 function heavySpacingMs({ burstSpacingMs, windowMs, limit }: Account): number {
-  return Math.min(burstSpacingMs, windowMs / (limit * heavyHaste));
+  return Math.min(burstSpacingMs, windowMs / (limit * heavySpeedup));
 }
 
 /** Removes the slots whose release time has passed. Returns the others, earliest release first. */

@@ -22,7 +22,7 @@ import {
   unreached,
 } from './platform-error.ts';
 import type { Reach } from './reach.ts';
-import { departures, type SchemaName } from './schemas.ts';
+import { deviations, type SchemaName } from './schemas.ts';
 import { RequestNotSent, WriteSender } from './send-write.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 import { lockMs } from './write-spacing.ts';
@@ -38,7 +38,7 @@ export interface UpstreamOptions {
   reach: Reach;
   proxy?: OutboundProxy | undefined;
   /** True if a read whose response has the wrong shape is retried until its deadline. The default is true. */
-  isPatient?: boolean | undefined;
+  retriesMisshapen?: boolean | undefined;
   tuning?: Partial<UpstreamTuning>;
 }
 
@@ -49,9 +49,9 @@ export interface UpstreamTuning {
   maxBackOffMs: number;
   /**
    * An attempt starts only with at least this much time left; with less, a write's outcome would be unknown. If the
-   * platform responds more slowly, most attempts need more time: see `UpstreamClient.shortestTryMs`.
+   * platform responds more slowly, most attempts need more time: see `UpstreamClient.minTryMs`.
    */
-  shortestTryMs: number;
+  minTryMs: number;
   maxBodyBytes: number;
 }
 
@@ -59,7 +59,7 @@ export const defaultTuning: UpstreamTuning = {
   perTryTimeoutMs: 5_000,
   backOffMs: 250,
   maxBackOffMs: 4_000,
-  shortestTryMs: 100,
+  minTryMs: 100,
   maxBodyBytes: 1024 * 1024,
 };
 
@@ -100,7 +100,7 @@ interface Failure {
   isRetriedOnce?: boolean;
   /** True if the gate already delays the next attempt. */
   isGated?: boolean;
-  leastWaitMs?: number;
+  minWaitMs?: number;
 }
 
 /**
@@ -118,11 +118,11 @@ export class UpstreamClient {
   readonly #reach: Reach;
   readonly #unusedProxy: UnusedProxy | undefined;
   readonly #usedProxy: string | undefined;
-  readonly #isPatient: boolean;
+  readonly #retriesMisshapen: boolean;
   readonly #tuning: UpstreamTuning;
 
   /** Throws `config_invalid` if the key can't be sent as a header; `fetch` would throw an error that quotes the key. */
-  constructor({ baseUrl, apiKey, clock, fetch, surprises, reach, proxy, isPatient, tuning }: UpstreamOptions) {
+  constructor({ baseUrl, apiKey, clock, fetch, surprises, reach, proxy, retriesMisshapen, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no Roblox key contains.', {
         hint: 'put the key alone, on one line, into the file that platform.api_key_file names, or into RANKD_PLATFORM_API_KEY',
@@ -138,13 +138,13 @@ export class UpstreamClient {
     this.#reach = reach;
     this.#unusedProxy = unusedProxyFor(baseUrl, proxy);
     this.#usedProxy = usedProxyFor(baseUrl, proxy);
-    this.#isPatient = isPatient ?? true;
+    this.#retriesMisshapen = retriesMisshapen ?? true;
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
   /** Returns the minimum time that an attempt needs, based on how long the platform currently takes to respond. */
-  shortestTryMs(gate: Gate): number {
-    return Math.max(this.#tuning.shortestTryMs, gate.answerMs);
+  minTryMs(gate: Gate): number {
+    return Math.max(this.#tuning.minTryMs, gate.answerMs);
   }
 
   /**
@@ -166,13 +166,13 @@ export class UpstreamClient {
       if ('value' in result) return result.value;
       last = result.error;
       if (call.readsAfter && last.code === 'platform_busy')
-        readMs = Math.max(this.shortestTryMs(request.gate), this.#clock.monotonic() - sentAt);
+        readMs = Math.max(this.minTryMs(request.gate), this.#clock.monotonic() - sentAt);
       if (last.code === 'outcome_unknown') unknown ??= last;
       if (
         !result.isTransient ||
         request.isTriedOnce ||
         (result.isRetriedOnce && tries > 0) ||
-        !(result.isGated || (await this.#backOff(request, { tries, leastMs: result.leastWaitMs ?? 0 }, call)))
+        !(result.isGated || (await this.#backOff(request, { tries, minMs: result.minWaitMs ?? 0 }, call)))
       )
         throw unknown ?? last;
     }
@@ -183,8 +183,8 @@ export class UpstreamClient {
    * there was enough time when its slots were reserved.
    */
   #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
-    const shortestTryMs = call.reservation === undefined ? this.shortestTryMs(gate) : this.#tuning.shortestTryMs;
-    return gate.enter({ ...call, deadlineAt: call.deadlineAt - shortestTryMs }, slot);
+    const minTryMs = call.reservation === undefined ? this.minTryMs(gate) : this.#tuning.minTryMs;
+    return gate.enter({ ...call, deadlineAt: call.deadlineAt - minTryMs }, slot);
   }
 
   async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {
@@ -201,39 +201,40 @@ export class UpstreamClient {
     } catch (cause) {
       if (cause instanceof RequestNotSent && cause.cause instanceof RankdError)
         return { error: cause.cause, isTransient: false };
-      return this.#unanswered(request, cause, { call, sentAt });
+      return this.#connectionFailure(request, cause, { call, sentAt });
     } finally {
       if (answer?.status !== 429) gate.leave(answer && parseRateLimit(answer.headers));
-      else if (gate.leaveRefused(parseRateLimit(answer.headers))) this.#note(request, ['429 though calls were left']);
+      else if (gate.leaveRefused(parseRateLimit(answer.headers)))
+        this.#noteSurprises(request, ['429 though calls were left']);
     }
     const { status, body, headers } = answer;
     this.#reach.answered(this.#baseUrl, headers);
-    this.#note(request, surprisesIn({ status, body: this.#masked(body ?? '') }));
+    this.#noteSurprises(request, surprisesIn({ status, body: this.#masked(body ?? '') }));
     if (status < 200 || status >= 300) return body === undefined ? unreadable(isWrite) : this.#refused(request, answer);
     gate.accepted();
     return this.#parsed(request, body);
   }
 
   /**
-   * Parses a successful response. An unreadable response counts as a transient failure; with `isPatient`, so does a
+   * Parses a successful response. An unreadable response counts as a transient failure; with `retriesMisshapen`, so does a
    * response of the wrong shape.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
     const json = jsonOf(body);
-    const flaws = json === undefined ? ['no JSON'] : departures(json, schema);
-    if (body !== undefined) this.#note(request, flaws);
+    const flaws = json === undefined ? ['no JSON'] : deviations(json, schema);
+    if (body !== undefined) this.#noteSurprises(request, flaws);
     if (json === undefined && !isWrite) return unreadable(isWrite);
     try {
       return { value: parse(json) };
     } catch (thrown) {
       if (isWrite) return unreadable(isWrite, thrown);
       const relevant = flaws.filter((flaw) => !flaw.endsWith('unknown field'));
-      return { error: unfamiliar(relevant, thrown), isTransient: this.#isPatient };
+      return { error: unfamiliar(relevant, thrown), isTransient: this.#retriesMisshapen };
     }
   }
 
-  #unanswered<T>(
+  #connectionFailure<T>(
     request: UpstreamRequest<T>,
     cause: unknown,
     { call, sentAt }: { call: CallContext; sentAt: number },
@@ -250,12 +251,12 @@ export class UpstreamClient {
       failure.cause === 'timed_out' && now - sentAt < Math.min(conclusiveMs, this.#tuning.perTryTimeoutMs);
     const isAborted = call.signal.aborted && now < call.deadlineAt;
     if (!isCutShort && !isAborted) this.#reach.failed(this.#baseUrl, error);
-    if (failure.cause === 'web_page') this.#note(request, ['no JSON']);
+    if (failure.cause === 'web_page') this.#noteSurprises(request, ['no JSON']);
     if (!request.isWrite || isUnsent) return { error, isTransient: true, isRetriedOnce: failure.isPermanent };
     return { error: unknownOutcome(failure.words, { cause, connection: failure.cause }), isTransient: true };
   }
 
-  #note({ operation }: UpstreamRequest<unknown>, surprises: string[]): void {
+  #noteSurprises({ operation }: UpstreamRequest<unknown>, surprises: string[]): void {
     for (const what of surprises) this.#surprises.note(operation, what);
   }
 
@@ -284,29 +285,29 @@ export class UpstreamClient {
   #refused({ gate, isWrite = false, onLocked }: UpstreamRequest<unknown>, answer: Answer): Failure {
     const { status, headers } = answer;
     const refusal = { status, body: this.#masked(answer.body ?? '') };
-    const canPass = isTransient(refusal);
+    const isTemporary = isTransient(refusal);
     // A permanent refusal concerns only this request, so its `retry-after` must not delay others.
-    const retryAfterMs = canPass ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
+    const retryAfterMs = isTemporary ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
     const isGated = isBusy(refusal) || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
     if (isLocked(refusal)) onLocked?.();
-    const leastWaitMs = isLocked(refusal) ? lockMs : 0;
+    const minWaitMs = isLocked(refusal) ? lockMs : 0;
     return {
       error: platformError({ ...refusal, retryAfterMs }, { isWrite }),
-      isTransient: canPass,
+      isTransient: isTemporary,
       isGated,
-      leastWaitMs,
+      minWaitMs,
     };
   }
 
   /** Waits before the next attempt. Returns false if no time is left for one. */
   async #backOff(
     { gate }: UpstreamRequest<unknown>,
-    { tries, leastMs }: { tries: number; leastMs: number },
+    { tries, minMs }: { tries: number; minMs: number },
     call: CallContext,
   ): Promise<boolean> {
-    const waitMs = Math.max(backOffMs(this.#tuning, tries), leastMs);
-    if (this.#clock.monotonic() + waitMs + this.shortestTryMs(gate) > call.deadlineAt) return false;
+    const waitMs = Math.max(backOffMs(this.#tuning, tries), minMs);
+    if (this.#clock.monotonic() + waitMs + this.minTryMs(gate) > call.deadlineAt) return false;
     try {
       await this.#clock.sleep(waitMs, call.signal);
       return true;

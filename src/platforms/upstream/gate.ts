@@ -19,7 +19,7 @@ import {
   startReserved,
 } from './budget.ts';
 import { GateFigures } from './gate-figures.ts';
-import { type Ask, grant, waitingElsewhere } from './grant.ts';
+import { grant, type SlotRequest, waitingElsewhere } from './grant.ts';
 import { limited } from './platform-error.ts';
 import { type QueuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
 
@@ -340,7 +340,7 @@ export class Gate {
 
   async #grantOnce(): Promise<void> {
     const calls = this.#startable();
-    const asks = calls.map((call) => this.#askOf(call));
+    const asks = calls.map((call) => this.#slotRequestOf(call));
     const demand = { node: this.#node, inFlight: this.#inFlight, waiting: this.#queue.size };
     const { account, now, granted } = await this.#change((account, now) => ({
       ...{ account, now },
@@ -391,7 +391,7 @@ export class Gate {
     return calls;
   }
 
-  #askOf({ kind, isBegun, isHeavy, deadlineAt, slot }: QueuedCall): Ask {
+  #slotRequestOf({ kind, isBegun, isHeavy, deadlineAt, slot }: QueuedCall): SlotRequest {
     return { kind, isBegun, isHeavy, until: this.#seen.aheadMs + deadlineAt, slotAt: slot?.freeAt ?? 0 };
   }
 

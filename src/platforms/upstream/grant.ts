@@ -22,10 +22,10 @@ export interface GrantRequest {
   inFlight: number;
   waiting: number;
   /** The queued calls that could be granted now, in order. */
-  asks: readonly Ask[];
+  asks: readonly SlotRequest[];
 }
 
-export interface Ask {
+export interface SlotRequest {
   /**
    * `start`: a call starts now · `reserve`: a slot is reserved for a call that starts by `until` · `reserved`: a call
    * starts with its reserved slot, which has the release time `slotAt`.
@@ -64,7 +64,7 @@ export function grant(account: Account, now: number, { asks, ...demand }: GrantR
   return granted;
 }
 
-function carryOut(account: Account, now: number, { kind, node: by, ...ask }: Ask & { node: string }): number {
+function carryOut(account: Account, now: number, { kind, node: by, ...ask }: SlotRequest & { node: string }): number {
   if (kind === 'reserve') return reserveSlot(account, now, { by, until: ask.until });
   if (kind === 'reserved') startReserved(account, now, { by, at: ask.slotAt });
   else spend(account, now, { by, isHeavy: ask.isHeavy });
@@ -98,12 +98,12 @@ function shareOf(account: Account, node: string, now: number): number {
   const ahead = Math.max(0, windowEndsAt - now) / windowMs;
   const lanes = Object.keys({ ...asked.current, ...asked.previous });
   const open = Object.entries(account.nodes).map(([id, demand]) => {
-    const wants = lanes
+    const demands = lanes
       .filter((lane) => lane.startsWith(laneOfNode(id, '')))
       .map((lane) => callsOf(asked, lane, { now, windowMs }));
     const used = slotsOf(spent.filter(({ by }) => by === id));
-    const claim = waitingAt(demand, now) + Math.floor(ahead * wants.reduce((sum, calls) => sum + calls, 0));
-    return { id, claim, wants, used, given: 0, level: levelOf(wants, used + 1) };
+    const claim = waitingAt(demand, now) + Math.floor(ahead * demands.reduce((sum, calls) => sum + calls, 0));
+    return { id, claim, demands, used, given: 0, level: levelOf(demands, used + 1) };
   });
   let free = limit - slotsOf(spent);
   for (; free > 0; free -= 1) {
@@ -112,7 +112,7 @@ function shareOf(account: Account, node: string, now: number): number {
       .sort((one, other) => one.level - other.level || (one.id < other.id ? -1 : 1));
     if (next === undefined) break;
     next.given += 1;
-    next.level = levelOf(next.wants, next.used + next.given + 1);
+    next.level = levelOf(next.demands, next.used + next.given + 1);
   }
   return (open.find(({ id }) => id === node)?.given ?? 0) + Math.max(0, free);
 }
@@ -122,14 +122,14 @@ function shareOf(account: Account, node: string, now: number): number {
  * number that a lane gets. A lane with little demand, such as rankd's own reads, therefore does not lower its node's
  * level.
  */
-function levelOf(wants: readonly number[], slots: number): number {
+function levelOf(demands: readonly number[], slots: number): number {
   let left = slots;
   let richest = 0;
-  for (const [index, want] of wants.toSorted((one, other) => one - other).entries()) {
-    const each = left / (wants.length - index);
-    if (each <= want) return each;
-    left -= want;
-    richest = want;
+  for (const [index, demand] of demands.toSorted((one, other) => one - other).entries()) {
+    const each = left / (demands.length - index);
+    if (each <= demand) return each;
+    left -= demand;
+    richest = demand;
   }
-  return richest + left / Math.max(1, wants.length);
+  return richest + left / Math.max(1, demands.length);
 }

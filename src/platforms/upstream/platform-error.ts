@@ -226,7 +226,7 @@ const maxMessageLength = 200;
 function problemOf(body: string): Problem {
   const json = parse(body);
   if (json === undefined)
-    return { code: undefined, message: isPage(body) ? 'a web page instead of JSON' : clean(body) };
+    return { code: undefined, message: isPage(body) ? 'a web page instead of JSON' : sanitized(body) };
   const errors = json['errors'];
   const first = Array.isArray(errors) ? record(errors[0]) : undefined;
   if (first !== undefined) return problem(first['code'], first['message']);
@@ -238,11 +238,11 @@ function problem(code: unknown, message: unknown): Problem {
 }
 
 function text(value: unknown): string | undefined {
-  return typeof value === 'string' || typeof value === 'number' ? clean(String(value)) : undefined;
+  return typeof value === 'string' || typeof value === 'number' ? sanitized(String(value)) : undefined;
 }
 
 /** Replaces control and format characters, because they could forge log lines or hide text in a terminal. */
-function clean(raw: string): string {
+function sanitized(raw: string): string {
   const line = raw
     .slice(0, maxMessageLength * 4)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')

@@ -30,7 +30,7 @@ export function parseGroup(json: unknown): Group {
     id: groupId,
     name: typeof displayName === 'string' ? displayName : `Group ${groupId}`,
     memberCount: Number.isSafeInteger(memberCount) ? memberCount : 0,
-    ...(isNone(owner) ? {} : { ownerId: idIn(owner, 'users') }),
+    ...(isUnset(owner) ? {} : { ownerId: idIn(owner, 'users') }),
     ...(locked === true && { isLocked: true }),
   };
 }
@@ -46,7 +46,7 @@ export function parseRole(json: unknown): ListedRole {
     id: id(roleId),
     name: text(displayName),
     rank: whole(rank),
-    ...(!isNone(permissions) && { powers: powersIn(record(permissions)) }),
+    ...(!isUnset(permissions) && { powers: powersIn(record(permissions)) }),
   };
 }
 
@@ -101,8 +101,8 @@ export function parseMembership(json: unknown): Membership {
   const joinedAt = typeof createTime === 'string' ? Date.parse(createTime) : Number.NaN;
   return {
     userId: idIn(user, 'users'),
-    role: isNone(role) ? undefined : idIn(role, 'roles'),
-    roles: isNone(roles) ? undefined : list(roles).map((path) => idIn(path, 'roles')),
+    role: isUnset(role) ? undefined : idIn(role, 'roles'),
+    roles: isUnset(roles) ? undefined : list(roles).map((path) => idIn(path, 'roles')),
     joinedAt: Number.isFinite(joinedAt) ? joinedAt : undefined,
   };
 }
@@ -139,7 +139,7 @@ export function parsePlacePage(json: unknown): Page<Place> {
   const items = list(data)
     .map(record)
     .map((place) => ({ id: id(place['id']), name: text(place['name']) }));
-  return { items, next: isNone(nextPageCursor) ? undefined : text(nextPageCursor) };
+  return { items, next: isUnset(nextPageCursor) ? undefined : text(nextPageCursor) };
 }
 
 export function parseUserName(json: unknown): string {
@@ -156,7 +156,7 @@ export function parseCredential(json: unknown, groupId: number): Credential {
   const canWrite = Array.isArray(scopes) ? mayWrite(scopes.map(Object), groupId) : undefined;
   return {
     state: enabled === false ? 'disabled' : expired === true ? 'expired' : 'valid',
-    ...(isNone(authorizedUserId) ? {} : { userId: id(authorizedUserId) }),
+    ...(isUnset(authorizedUserId) ? {} : { userId: id(authorizedUserId) }),
     ...(canWrite === undefined ? {} : { canWrite }),
     ...(expiresAt > 0 && { expiresAt }),
   };
@@ -191,7 +191,7 @@ function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) =
 }
 
 /** True if a field has no value: JSON generated from protobuf omits the field, or contains null or an empty string. */
-function isNone(value: unknown): boolean {
+function isUnset(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 

@@ -141,7 +141,7 @@ export type SchemaName = keyof typeof committedSchemas;
  * Returns the differences between a response and its schema, without list positions, so that each difference appears
  * only once.
  */
-export function departures(json: unknown, name: SchemaName): string[] {
+export function deviations(json: unknown, name: SchemaName): string[] {
   const found = mismatches(json, name, committedSchemas);
   return [...new Set(found.map((flaw) => flaw.replaceAll(/\[\d+\]/g, '[]')))];
 }

@@ -10,7 +10,7 @@ import { type Answer, readText } from './answer.ts';
  * A write starts only with at least this much of its lease left; otherwise, its response could arrive after the lease
  * ends.
  */
-const leastLeaseMs = 1_000;
+const minLeaseMs = 1_000;
 /** A connection that has been idle for this long is not reused, because the peer may have closed it. */
 const idleMs = 4_000;
 
@@ -48,7 +48,7 @@ export class WriteSender {
     request.on('error', found.reject);
     request.on('close', () => found.reject(new Error('the connection ended without a response'))); // e.g. status 101
     onceConnected(request, () => {
-      if (lease.leftMs() < leastLeaseMs) return void request.destroy(withoutLease());
+      if (lease.leftMs() < minLeaseMs) return void request.destroy(withoutLease());
       isSent = true;
       request.end(body);
       if (lease.leftMs() <= 0) lease.noteLate();

@@ -23,7 +23,7 @@ const knownForMs = 300_000;
 const unknownForMs = 30_000;
 const maxRemembered = 1_000;
 
-interface Wanted {
+interface PendingName {
   name: string;
   /**
    * The lanes that requested the name. It is queued in each of them, so that no lane waits behind another lane's names.
@@ -31,7 +31,7 @@ interface Wanted {
   lanes: Set<string>;
   /** The latest deadline of its callers, on `Clock.monotonic()`. */
   deadlineAt: number;
-  isAsked: boolean;
+  isRequested: boolean;
   answer: PromiseWithResolvers<NamedUser | undefined>;
 }
 
@@ -44,9 +44,9 @@ export class UserNames {
   readonly #options: UserNamesOptions;
   /** Keyed by the lowercase name, oldest first. */
   readonly #remembered = new Map<string, { user: NamedUser | undefined; until: number }>();
-  readonly #wanted = new Map<string, Wanted>();
-  readonly #queue = new FairQueue<Wanted>();
-  #askedAt: number[] = [];
+  readonly #pending = new Map<string, PendingName>();
+  readonly #queue = new FairQueue<PendingName>();
+  #requestedAt: number[] = [];
   #isAsking = false;
 
   constructor(options: UserNamesOptions) {
@@ -57,32 +57,32 @@ export class UserNames {
     const key = name.toLowerCase();
     const remembered = this.#remembered.get(key);
     if (remembered !== undefined && this.#options.clock.monotonic() < remembered.until) return remembered.user;
-    const { answer } = this.#want(key, call);
+    const { answer } = this.#request(key, call);
     return abortable(answer.promise, call.signal);
   }
 
-  #want(name: string, { lane, deadlineAt }: CallContext): Wanted {
-    const wanted = this.#wanted.get(name) ?? this.#newlyWanted(name);
-    wanted.deadlineAt = Math.max(wanted.deadlineAt, deadlineAt);
-    if (!wanted.isAsked && !wanted.lanes.has(lane)) {
-      wanted.lanes.add(lane);
-      this.#queue.push(lane, wanted);
+  #request(name: string, { lane, deadlineAt }: CallContext): PendingName {
+    const pending = this.#pending.get(name) ?? this.#addPending(name);
+    pending.deadlineAt = Math.max(pending.deadlineAt, deadlineAt);
+    if (!pending.isRequested && !pending.lanes.has(lane)) {
+      pending.lanes.add(lane);
+      this.#queue.push(lane, pending);
     }
     if (!this.#isAsking) void this.#askForAll();
-    return wanted;
+    return pending;
   }
 
-  #newlyWanted(name: string): Wanted {
+  #addPending(name: string): PendingName {
     const answer = Promise.withResolvers<NamedUser | undefined>();
-    const wanted = { name, lanes: new Set<string>(), deadlineAt: 0, isAsked: false, answer };
-    wanted.answer.promise.catch(() => undefined); // prevents an unhandled rejection if all callers have given up
-    this.#wanted.set(name, wanted);
-    return wanted;
+    const pending = { name, lanes: new Set<string>(), deadlineAt: 0, isRequested: false, answer };
+    pending.answer.promise.catch(() => undefined); // prevents an unhandled rejection if all callers have given up
+    this.#pending.set(name, pending);
+    return pending;
   }
 
   async #askForAll(): Promise<void> {
     this.#isAsking = true;
-    while (this.#wanted.size > 0) {
+    while (this.#pending.size > 0) {
       await this.#options.clock.sleep(Math.max(gatherMs, this.#openAt() - this.#options.clock.monotonic()));
       const batch = this.#nextBatch();
       if (batch.length > 0) await this.#askFor(batch);
@@ -91,16 +91,16 @@ export class UserNames {
   }
 
   /** Takes the names for the next request from the queue. Drops names that no caller is waiting for anymore. */
-  #nextBatch(): Wanted[] {
+  #nextBatch(): PendingName[] {
     const now = this.#options.clock.monotonic();
-    const batch: Wanted[] = [];
+    const batch: PendingName[] = [];
     while (batch.length < maxNames) {
-      const wanted = this.#queue.shift();
-      if (wanted === undefined) break;
-      if (wanted.isAsked || this.#wanted.get(wanted.name) !== wanted) continue; // already handled through another lane
-      wanted.isAsked = wanted.deadlineAt > now;
-      if (wanted.isAsked) batch.push(wanted);
-      else this.#wanted.delete(wanted.name);
+      const pending = this.#queue.shift();
+      if (pending === undefined) break;
+      if (pending.isRequested || this.#pending.get(pending.name) !== pending) continue; // already handled through another lane
+      pending.isRequested = pending.deadlineAt > now;
+      if (pending.isRequested) batch.push(pending);
+      else this.#pending.delete(pending.name);
     }
     return batch;
   }
@@ -108,13 +108,13 @@ export class UserNames {
   #openAt(): number {
     const { atOnce, spacingMs, windowMs } = pace;
     const since = this.#options.clock.monotonic() - windowMs;
-    this.#askedAt = this.#askedAt.filter((at) => at > since);
-    return this.#askedAt.length < atOnce ? 0 : (this.#askedAt.at(-1) ?? 0) + spacingMs;
+    this.#requestedAt = this.#requestedAt.filter((at) => at > since);
+    return this.#requestedAt.length < atOnce ? 0 : (this.#requestedAt.at(-1) ?? 0) + spacingMs;
   }
 
-  async #askFor(batch: Wanted[]): Promise<void> {
+  async #askFor(batch: PendingName[]): Promise<void> {
     const { clock, ask, timeoutMs } = this.#options;
-    this.#askedAt.push(clock.monotonic());
+    this.#requestedAt.push(clock.monotonic());
     using deadline = deadlineIn(clock, timeoutMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'user names' };
     const names = batch.map(({ name }) => name);
@@ -123,7 +123,7 @@ export class UserNames {
       (error) => ({ error }),
     );
     for (const { name, answer } of batch) {
-      this.#wanted.delete(name);
+      this.#pending.delete(name);
       if ('error' in answered) answer.reject(answered.error);
       else answer.resolve(this.#remember(name, answered.get(name)));
     }

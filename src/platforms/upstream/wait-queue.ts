@@ -1,5 +1,5 @@
 import type { RankdError } from '../../base/errors.ts';
-import type { Ask } from './grant.ts';
+import type { SlotRequest } from './grant.ts';
 
 /** A budget slot that was spent in advance, for a call that must start by `deadlineAt` (on `Clock.monotonic()`). */
 export interface ReservedSlot {
@@ -10,7 +10,7 @@ export interface ReservedSlot {
   isUsed: boolean;
 }
 
-export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
+export interface QueuedCall extends Pick<SlotRequest, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
   /** On `Clock.monotonic()`. */
   readonly since: number;
@@ -104,21 +104,21 @@ export class FairQueue<T> {
 
   /** Removes an item whose turn has come. Returns false if it is not in the queue. */
   serve(item: T): boolean {
-    const served = this.#takeOut(item);
+    const served = this.#remove(item);
     this.#round = Math.max(this.#round, served?.round ?? 0);
     return served !== undefined;
   }
 
   /** Removes an item without serving it. Returns false if it is not in the queue. */
   remove(item: T): boolean {
-    return this.#takeOut(item) !== undefined;
+    return this.#remove(item) !== undefined;
   }
 
   *inOrder(): Generator<T> {
     for (const { item } of this.#entries) yield item;
   }
 
-  #takeOut(item: T): { round: number } | undefined {
+  #remove(item: T): { round: number } | undefined {
     const at = this.#entries.findIndex((entry) => entry.item === item);
     return at < 0 ? undefined : this.#entries.splice(at, 1)[0];
   }

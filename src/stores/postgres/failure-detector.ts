@@ -23,12 +23,12 @@ interface Seen {
 
 /** Detects nodes whose heartbeats have stopped, according to this node's clock. Starts over on a new connection. */
 export class FailureDetector {
-  readonly #own: Pick<Clock, 'monotonic'>;
+  readonly #ownClock: Pick<Clock, 'monotonic'>;
   readonly #seen = new Map<string, Seen>();
   #session = 0;
 
   constructor(own: Pick<Clock, 'monotonic'>) {
-    this.#own = own;
+    this.#ownClock = own;
   }
 
   /** Records the other nodes that a heartbeat returned, and returns those that are dead. */
@@ -40,7 +40,7 @@ export class FailureDetector {
   }
 
   #isDead({ id, beat }: Numbered): boolean {
-    const now = this.#own.monotonic();
+    const now = this.#ownClock.monotonic();
     const seen = this.#seen.get(id);
     if (seen?.beat !== beat) {
       this.#seen.set(id, { beat, since: now, answered: 0 });

@@ -31,7 +31,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
       // The order matters: once the claim is granted, the lookup finds any change that the previous holder began.
       const [[claimed], change, [running]] = await Promise.all([
         db.work<{ version: string }>(claimSql, { ...claim, node, isFreeHere }),
-        findByIdempotencyKey(db.behindWork, claim),
+        findByIdempotencyKey(db.afterWork, claim),
         db.work<{ fingerprint: string }>(runningSql, { ...claim }),
       ]);
       if (change !== undefined) {

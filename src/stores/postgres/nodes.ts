@@ -37,14 +37,14 @@ export type LeaseClock = Pick<Clock, 'monotonic' | 'sleep'>;
 export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #own: LeaseClock;
+  readonly #ownClock: LeaseClock;
   readonly #file: string | undefined;
   /** The other daemons that were alive at the last heartbeat. */
   #daemons = new Set<string>();
   /** The id that this node had when it took each task, keyed by task. */
   readonly #tasks = new Map<string, string>();
   #shown: ShownNode | undefined;
-  #mine: { id: string; leaseUntil: number } | undefined;
+  #ownNode: { id: string; leaseUntil: number } | undefined;
   /** The last id of this handle's node, even if other nodes have deregistered it. */
   #last: string | undefined;
   #joining: Promise<string> | undefined;
@@ -63,7 +63,7 @@ export class Nodes implements NodeStore, OwnNode {
   ) {
     this.#db = db;
     this.#clock = clock;
-    this.#own = own;
+    this.#ownClock = own;
     this.#file = file;
     this.#failures = new FailureDetector(own);
   }
@@ -73,13 +73,13 @@ export class Nodes implements NodeStore, OwnNode {
    * deregistered it. Throws `store_unavailable` if the node has lost its lease.
    */
   async id(): Promise<string> {
-    if (this.#mine === undefined) {
+    if (this.#ownNode === undefined) {
       this.#joining ??= this.#join().finally(() => {
         this.#joining = undefined;
       });
       return this.#joining;
     }
-    if (this.hasLease) return this.#mine.id;
+    if (this.hasLease) return this.#ownNode.id;
     throw new RankdError(
       'store_unavailable',
       'This daemon has lost contact with its database, so it cannot change ranks.',
@@ -150,11 +150,11 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   get idIfBegun(): string | undefined {
-    return this.#mine?.id;
+    return this.#ownNode?.id;
   }
 
   get hasLease(): boolean {
-    return this.#mine !== undefined && this.#own.monotonic() < this.#mine.leaseUntil;
+    return this.#ownNode !== undefined && this.#ownClock.monotonic() < this.#ownNode.leaseUntil;
   }
 
   /**
@@ -162,8 +162,9 @@ export class Nodes implements NodeStore, OwnNode {
    * if this handle has registered a new one.
    */
   leaseLeft(): () => number {
-    const mine = this.#mine;
-    return () => (mine === undefined || mine !== this.#mine ? 0 : Math.max(0, mine.leaseUntil - this.#own.monotonic()));
+    const mine = this.#ownNode;
+    return () =>
+      mine === undefined || mine !== this.#ownNode ? 0 : Math.max(0, mine.leaseUntil - this.#ownClock.monotonic());
   }
 
   /** Deregisters this node, so that no other node has to wait for its lease to expire. */
@@ -172,15 +173,15 @@ export class Nodes implements NodeStore, OwnNode {
     await this.#joining?.catch(() => undefined);
     await this.#beating;
     await this.#sweeping;
-    const mine = this.#mine;
-    this.#mine = undefined;
+    const mine = this.#ownNode;
+    this.#ownNode = undefined;
     if (mine === undefined) return;
     await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // if it fails, others deregister the node
   }
 
   async #join(): Promise<string> {
     const id = newId('node');
-    const sentAt = this.#own.monotonic();
+    const sentAt = this.#ownClock.monotonic();
     const isRejoining = this.#last !== undefined;
     await this.#db.work(joinSql, {
       id,
@@ -189,42 +190,42 @@ export class Nodes implements NodeStore, OwnNode {
       predecessor: isRejoining ? undefined : nodeIn(this.#file),
     });
     if (this.#file !== undefined) noteNode(this.#file, id);
-    this.#mine = { id, leaseUntil: sentAt + leaseMs };
+    this.#ownNode = { id, leaseUntil: sentAt + leaseMs };
     this.#last = id;
     if (isRejoining) this.#shown?.onNodesChanged();
-    this.#beating ??= this.#keepBeating().finally(() => {
+    this.#beating ??= this.#sendHeartbeats().finally(() => {
       this.#beating = undefined;
     });
     return id;
   }
 
-  async #keepBeating(): Promise<void> {
+  async #sendHeartbeats(): Promise<void> {
     const { signal } = this.#closing;
-    while ((this.#mine !== undefined || this.#shown !== undefined) && !signal.aborted) {
-      await this.#own.sleep(beatEveryMs, signal).catch(() => undefined);
+    while ((this.#ownNode !== undefined || this.#shown !== undefined) && !signal.aborted) {
+      await this.#ownClock.sleep(beatEveryMs, signal).catch(() => undefined);
       if (signal.aborted) return;
-      if (this.#mine === undefined) await this.id().catch(() => undefined); // re-registers if others ended the node
+      if (this.#ownNode === undefined) await this.id().catch(() => undefined); // re-registers if others ended the node
       await this.#beat();
     }
   }
 
   async #beat(): Promise<void> {
-    const mine = this.#mine;
+    const mine = this.#ownNode;
     if (mine === undefined) return;
-    const sentAt = this.#own.monotonic();
+    const sentAt = this.#ownClock.monotonic();
     try {
       const seen = this.#db.lastHead;
       const finishComparison = this.#db.beginHeadComparison();
       const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, {
         ...{ id: mine.id, seenId: seen?.id, ...this.#shownStatus() },
       });
-      if (rows[0] !== undefined) this.#db.onTime({ askedAt: sentAt, serverAt: rows[0].serverAt });
+      if (rows[0] !== undefined) this.#db.onClockReading({ askedAt: sentAt, serverAt: rows[0].serverAt });
       this.#checkSchema(rows[0]?.livesWith ?? 0);
       await this.#compareHead(rows[0], seen);
       finishComparison();
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
-        this.#mine = undefined; // others have deregistered the node and may take over its changes
+        this.#ownNode = undefined; // others have deregistered the node and may take over its changes
         return;
       }
       mine.leaseUntil = sentAt + leaseMs;
@@ -271,10 +272,10 @@ export class Nodes implements NodeStore, OwnNode {
   #carryOut({ seq, ...command }: StoredCommand): void {
     if (this.#shown === undefined || this.#inProgress.has(seq)) return;
     this.#inProgress.add(seq);
-    const keep = 'UPDATE rankd.node_commands SET outcome = @outcome WHERE seq = @seq';
+    const storeOutcome = 'UPDATE rankd.node_commands SET outcome = @outcome WHERE seq = @seq';
     this.#shown
       .carryOut(command)
-      .then((outcome) => this.#db.work(keep, { seq, outcome: JSON.stringify(outcome ?? null) }))
+      .then((outcome) => this.#db.work(storeOutcome, { seq, outcome: JSON.stringify(outcome ?? null) }))
       .catch(() => undefined) // the requester times out
       .finally(() => this.#inProgress.delete(seq));
   }

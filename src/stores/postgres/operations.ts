@@ -62,7 +62,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
     tryMigration: () =>
       onExisting(async (db, schema) => {
         await migrate(db, clock, { isTrial: true });
-        return { ...migration(schema), note: `${tried}\n${dumpFirst(address)}` };
+        return { ...migration(schema), note: `${migrationTried}\n${dumpFirstHint(address)}` };
       }),
     examineBackup: async (file) => Promise.reject(notHere(file)),
     restore: async ({ file }) => Promise.reject(notHere(file)),
@@ -70,9 +70,9 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
   };
 }
 
-const tried = 'The migration succeeded and was rolled back; the database is unchanged.';
+const migrationTried = 'The migration succeeded and was rolled back; the database is unchanged.';
 
-function dumpFirst(address: ServerAddress): string {
+function dumpFirstHint(address: ServerAddress): string {
   return `rankd makes no backup of a PostgreSQL database before a migration. Dump it before you migrate it, so that you can restore it:\n${dumpLine(address)}`;
 }
 

@@ -42,7 +42,7 @@ export async function openPostgresStore({
   const server = given === systemClock ? new ServerClock(systemClock) : undefined;
   const clock = server ?? given;
   const cluster = new KnownCluster(address, clusters);
-  const db = new Database(address, { onTime: (reading) => server?.note(reading), cluster });
+  const db = new Database(address, { onClockReading: (reading) => server?.note(reading), cluster });
   try {
     const version = await requireAlone(db, { own: leaseClock, newest: newestSchema, predecessor: nodeIn(nodeFile) });
     const isDone = version < newestSchema && (await migrate(db, clock));

@@ -15,13 +15,13 @@ const maxDriftMs = 250;
  * durations and waits.
  */
 export class ServerClock implements Clock {
-  readonly #own: Clock;
+  readonly #ownClock: Clock;
   /** The offset of the server's clock from `monotonic()`, and its maximum error due to network delay. */
   #ahead: { ms: number; errorMs: number } | undefined;
   #jumpedAt: number | undefined;
 
   constructor(own: Clock) {
-    this.#own = own;
+    this.#ownClock = own;
   }
 
   /**
@@ -29,7 +29,7 @@ export class ServerClock implements Clock {
    * the current time.
    */
   note({ askedAt, serverAt }: ClockReading): void {
-    const now = this.#own.monotonic();
+    const now = this.#ownClock.monotonic();
     const reading = { ms: serverAt - (askedAt + now) / 2, errorMs: (now - askedAt) / 2 };
     const before = this.#ahead;
     const byMs = before === undefined ? 0 : Math.abs(reading.ms - before.ms);
@@ -40,8 +40,8 @@ export class ServerClock implements Clock {
   }
 
   now(): number {
-    if (this.#ahead === undefined) return this.#own.now();
-    return Math.floor(this.#own.monotonic() + this.#ahead.ms);
+    if (this.#ahead === undefined) return this.#ownClock.now();
+    return Math.floor(this.#ownClock.monotonic() + this.#ahead.ms);
   }
 
   get jumpedAt(): number | undefined {
@@ -49,11 +49,11 @@ export class ServerClock implements Clock {
   }
 
   monotonic(): number {
-    return this.#own.monotonic();
+    return this.#ownClock.monotonic();
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return this.#own.sleep(ms, signal);
+    return this.#ownClock.sleep(ms, signal);
   }
 }
 

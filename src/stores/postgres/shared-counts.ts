@@ -182,7 +182,7 @@ const countedUntil = '(CASE WHEN kept.at > @now::bigint + 60000 THEN excluded.at
 const refilled = `least(excluded.burst, kept.tokens + greatest(0, excluded.at - ${countedUntil}) * excluded.per_ms)`;
 const moved = `at = greatest(excluded.at, ${countedUntil}), burst = excluded.burst, per_ms = excluded.per_ms`;
 
-function takes(place: 1 | 2, from: string): string {
+function takeSql(place: 1 | 2, from: string): string {
   return `
     INSERT INTO rankd.limit_counts AS kept (name, tokens, at, burst, per_ms, was_allowed)
     SELECT @name${place}, @burst${place}::float8 - 1, @now::bigint, @burst${place}::float8, @perMs${place}::float8, true ${from}
@@ -191,9 +191,9 @@ function takes(place: 1 | 2, from: string): string {
     RETURNING was_allowed AS "isAllowed", tokens AS "left"`;
 }
 
-const takeOne = takes(1, '');
+const takeOne = takeSql(1, '');
 const takeBoth = `
-  WITH first AS (${takes(1, '')}), second AS (${takes(2, 'FROM first WHERE "isAllowed"')})
+  WITH first AS (${takeSql(1, '')}), second AS (${takeSql(2, 'FROM first WHERE "isAllowed"')})
   SELECT 1 AS place, "isAllowed", "left" FROM first UNION ALL SELECT 2, "isAllowed", "left" FROM second ORDER BY place`;
 
 /** Locks the rows in name order, to prevent deadlocks. */

@@ -19,7 +19,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
   const { schema, forUpdate } = db.sql;
   const heldByMe = `id = @changeId AND node = @node AND ${isOpenChange}`;
   const selectHeld = `${selectChange(db.sql)} WHERE ${heldByMe} ${forUpdate}`;
-  const askIfHeld = `SELECT 1 AS held FROM ${schema}.rank_changes WHERE id = @changeId AND node = @node`;
+  const selectIsHeld = `SELECT 1 AS held FROM ${schema}.rank_changes WHERE id = @changeId AND node = @node`;
   return {
     async recordChange(change, events) {
       await db.write(async (transaction) => {
@@ -91,7 +91,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
     async holds(changeId) {
       const node = own.idIfBegun;
       if (node === undefined || !own.hasLease) return false;
-      return (await db.get(askIfHeld, { changeId, node })) !== undefined;
+      return (await db.get(selectIsHeld, { changeId, node })) !== undefined;
     },
   };
 }

@@ -67,8 +67,8 @@ export function rowsCheck({ keys, whitelist, changes, auditEvents }: RowCounts):
 
 const maxShown = 3;
 
-export function flawsCheck(name: string, flaws: string[], fine: string): StoreCheck {
-  if (flaws.length === 0) return { name, ok: true, detail: fine };
+export function flawsCheck(name: string, flaws: string[], okDetail: string): StoreCheck {
+  if (flaws.length === 0) return { name, ok: true, detail: okDetail };
   const more = flaws.length > maxShown ? [`and ${flaws.length - maxShown} more`] : [];
   return { name, ok: false, detail: [...flaws.slice(0, maxShown), ...more].join('; ') };
 }

@@ -65,7 +65,7 @@ export function webhookStore(db: Database, declarationsOf: DeclarationsOf): Webh
         putWebhook(transaction, { ...webhook, ...progress.webhook } as Webhook);
         for (const delivery of progress.put) transaction.run(putDelivery, { ...delivery });
         if (progress.retriesDueAt !== undefined)
-          transaction.run(hurry(schema), { webhookId, at: progress.retriesDueAt });
+          transaction.run(bringRetriesForward(schema), { webhookId, at: progress.retriesDueAt });
         await appendEvents(transaction, progress.events);
       });
     },
@@ -125,7 +125,7 @@ async function withChanges(db: Reader, events: readonly AuditEvent[]): Promise<O
   });
 }
 
-function hurry(schema: string): string {
+function bringRetriesForward(schema: string): string {
   return `
     UPDATE ${schema}.webhook_deliveries SET next_try_at = @at
     WHERE webhook_id = @webhookId AND state = 'waiting' AND tries > 0 AND next_try_at > @at`;

@@ -16,7 +16,7 @@ import { nodeLockName, type ProcessLock, takeLock } from './files/daemon-lock.ts
 export class Node implements OwnNode {
   readonly #dataDir: string;
   readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
-  #mine: { id: string; lock: ProcessLock } | undefined;
+  #ownNode: { id: string; lock: ProcessLock } | undefined;
 
   /** `files`: the handle's open files. They include the node's lock file while the node exists. */
   constructor({ file, files }: { file: string; files: Pick<OpenedFiles, 'add' | 'remove'> }) {
@@ -25,16 +25,16 @@ export class Node implements OwnNode {
   }
 
   async id(): Promise<string> {
-    this.#mine ??= this.#join();
-    return this.#mine.id;
+    this.#ownNode ??= this.#join();
+    return this.#ownNode.id;
   }
 
   get idIfBegun(): string | undefined {
-    return this.#mine?.id;
+    return this.#ownNode?.id;
   }
 
   get hasLease(): boolean {
-    return this.#mine !== undefined;
+    return this.#ownNode !== undefined;
   }
 
   /** Returns a lease that never expires, because no other node takes over from a slow one. */
@@ -43,10 +43,10 @@ export class Node implements OwnNode {
   }
 
   close(): void {
-    if (this.#mine === undefined) return;
-    this.#files.remove(join(this.#dataDir, nodeLockName(this.#mine.id)));
-    this.#mine.lock.release({ remove: true });
-    this.#mine = undefined;
+    if (this.#ownNode === undefined) return;
+    this.#files.remove(join(this.#dataDir, nodeLockName(this.#ownNode.id)));
+    this.#ownNode.lock.release({ remove: true });
+    this.#ownNode = undefined;
   }
 
   /** Creates and locks the node's file. Retries if another process removes the file before this one can lock it. */

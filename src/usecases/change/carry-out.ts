@@ -55,14 +55,14 @@ interface OneStep extends Pick<StepRun, 'userId' | 'readsReliableFrom'> {
 
 /** Carries out the steps in order, confirming each before starting the next, and reports effects on other roles. */
 export async function carryOut(ports: StepPorts, run: StepRun, call: CallContext): Promise<Progress> {
-  const progress = await takeSteps(ports, run, call);
+  const progress = await executeSteps(ports, run, call);
   const { userId, roles, steps, before } = run;
   const wasSeen = progress.seen !== before;
   if (wasSeen) ports.trust.noteSideEffects(userId, sideEffects(roles, steps, { before, after: progress.seen }));
   return progress;
 }
 
-async function takeSteps(
+async function executeSteps(
   ports: StepPorts,
   { steps, before, isUnderWay = false, ...run }: StepRun,
   call: CallContext,
@@ -94,7 +94,7 @@ function lostRole(done: Step[], seen: number[]): Step | undefined {
 async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): Promise<StepResult> {
   let written = await write(ports, one, call);
   // The previous step has just shown that the key can change this member, so the refusal may be temporary.
-  if (written.kind === 'refused' && one.isUnderWay && (await slept(ports.clock.sleep(secondTryMs, call.signal))))
+  if (written.kind === 'refused' && one.isUnderWay && (await resolves(ports.clock.sleep(secondTryMs, call.signal))))
     written = await write(ports, one, call);
   if (written.kind === 'refused') return afterRefusal(ports, one, written, call);
   return confirm(ports, one, written, call);
@@ -144,15 +144,15 @@ async function confirm(
   if (answer !== undefined && trust.believesAnswers && hasTakenEffect(step, answer.roleIds))
     return { kind: 'done', seen: answer.roleIds };
   const answeredAt = clock.monotonic();
-  const provesAt = await readsReliableFrom();
+  const conclusiveAt = await readsReliableFrom();
   for (let reads = 0; ; reads += 1) {
     const readAt = clock.monotonic();
     const seen = await platform.getMember(userId, call).catch(() => undefined); // a failed read proves nothing
-    if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt)
+    if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= conclusiveAt)
       return { kind: 'done', seen: seen.roleIds };
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
     if (isPastLag && written.kind === 'accepted') return { kind: 'refused', error: withoutEffect(answer) };
-    if (!(await slept(clock.sleep(readAfterMs(reads), call.signal))))
+    if (!(await resolves(clock.sleep(readAfterMs(reads), call.signal))))
       return { kind: 'unknown', error: outcomeUnknown(call.signal.reason) };
   }
 }
@@ -169,7 +169,7 @@ async function afterRefusal(
   call: CallContext,
 ): Promise<StepResult> {
   if (error.code === 'conflict' || !(wasSent || isUnderWay)) return { kind: 'refused', error };
-  const provesAt = await readsReliableFrom();
+  const conclusiveAt = await readsReliableFrom();
   const readAt = clock.monotonic();
   let member: Member | undefined;
   try {
@@ -179,7 +179,7 @@ async function afterRefusal(
     return isDead && !isUnderWay ? { kind: 'refused', error } : { kind: 'unknown', error: outcomeUnknown(error) };
   }
   if (member === undefined) return { kind: 'refused', error };
-  if (hasTakenEffect(step, member.roleIds) && readAt >= provesAt) return { kind: 'done', seen: member.roleIds };
+  if (hasTakenEffect(step, member.roleIds) && readAt >= conclusiveAt) return { kind: 'done', seen: member.roleIds };
   return { kind: 'refused', error: disproved(error), isInDoubt: platform.readLagMs > 0 };
 }
 
@@ -212,7 +212,7 @@ function withoutEffect(answer: Member | undefined): RankdError {
   );
 }
 
-function slept(sleep: Promise<void>): Promise<boolean> {
+function resolves(sleep: Promise<void>): Promise<boolean> {
   return sleep.then(
     () => true,
     () => false,

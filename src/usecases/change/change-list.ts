@@ -40,7 +40,7 @@ export interface PlannedList {
 }
 
 /** Within this time, repeating the command continues with the remaining members; after that, it starts over. */
-const continuesForMs = 24 * 3_600_000;
+const resumableForMs = 24 * 3_600_000;
 
 /**
  * Decides whether a command starts a new list or continues an interrupted one. Two lists are the same if they request
@@ -57,7 +57,7 @@ export async function planList(
     'sha256',
     JSON.stringify([group.title, step ?? request.newRankId, holding ?? ids, kind, ifRank, atLeast]),
   );
-  const events = await store.listAudit({ action: 'rank.list', since: clock.now() - continuesForMs, limit: 10_000 });
+  const events = await store.listAudit({ action: 'rank.list', since: clock.now() - resumableForMs, limit: 10_000 });
   const latest = events.find(({ detail }) => detail['content'] === content);
   if (latest?.detail['does'] === 'begin') return { id: latest.subject, content, isContinued: true };
   return { id: newId('list'), content, isContinued: false };
@@ -72,7 +72,7 @@ export async function runList(
   { plan, command, members }: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
   control: { stop: AbortSignal; report: (done: number) => void },
 ): Promise<Run<ListedMember, MemberChange>> {
-  if (!plan.isContinued) await noteList(app, 'begin', { plan, command, members });
+  if (!plan.isContinued) await recordList(app, 'begin', { plan, command, members });
   const act = {
     act: (member: ListedMember) => changeListed(app, { command, list: plan.id, member }),
     refused: (error: RankdError): MemberChange => ({ state: 'refused', error }),
@@ -84,7 +84,7 @@ export async function runList(
  * Records the start or the end of the list in the audit log. Once the end is recorded, the same command starts a new
  * list.
  */
-export async function noteList(
+export async function recordList(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   does: 'begin' | 'end',
   { plan, command, members }: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
@@ -123,14 +123,14 @@ async function changeListed(
   try {
     const request = { ...command.request, rankeeId, rankeeName, command: `${command.command}, ${list}` };
     const asked = { caller: { by, dryRun: false }, request, list };
-    const expecting = {
+    const expected = {
       ...(ifRank !== undefined && { ifRank }),
       ...(holding !== undefined && { holding }),
       ...(atLeast && { atLeast }),
     };
     const { change, error, replayed } = await changeRank(
       app,
-      { ...asked, ...expecting, ...(step && { step }), ...(kind && { kind }) },
+      { ...asked, ...expected, ...(step && { step }), ...(kind && { kind }) },
       deadline,
     );
     changeId = change.id;

@@ -113,14 +113,14 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
     const stored = await recordOutcome(app, change.id, { ...outcome, rolesAfter });
     if (stored === undefined) return await afterTakeOver(app, change, outcome);
-    if (stored.state === 'applied') app.trust.noteApplied(stored, readsShowItAt(app));
-    else if (isInDoubt) app.trust.addRead(change, readsShowItAt(app));
+    if (stored.state === 'applied') app.trust.noteApplied(stored, readsReflectWritesAt(app));
+    else if (isInDoubt) app.trust.addRead(change, readsReflectWritesAt(app));
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
     // if this read fails, assume that the store has the change
     const stored = await findOrRecordAgain(app, change).catch(() => undefined);
     if (stored?.state !== 'applied') throw outcomeUnknown(cause);
-    app.trust.noteApplied(stored, readsShowItAt(app));
+    app.trust.noteApplied(stored, readsReflectWritesAt(app));
     return { change: stored };
   }
 }
@@ -188,7 +188,7 @@ function inverse({ kind, roleId }: Step): Step {
 }
 
 /** Returns the time (on `Clock.monotonic()`) after which reads reflect all writes made so far. */
-function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
+function readsReflectWritesAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
   return clock.monotonic() + platform.readLagMs;
 }
 

@@ -83,9 +83,9 @@ async function makeLateRead(current: () => Ranking, stop: AbortSignal): Promise<
   if (leftMs > 0) return clock.sleep(leftMs, stop);
   if (!hasRoom(current())) return clock.sleep(waitMs, stop);
   read.tries += 1;
-  const isThrough = await readAgain(current(), read, stop).catch(asRankdError);
-  if (isThrough === true || read.tries >= maxTries) return trust.endRead(read);
-  const isUnreached = isThrough !== false && isThrough.connection !== undefined;
+  const isDone = await readAgain(current(), read, stop).catch(asRankdError);
+  if (isDone === true || read.tries >= maxTries) return trust.endRead(read);
+  const isUnreached = isDone !== false && isDone.connection !== undefined;
   read.dueAt = clock.monotonic() + (isUnreached ? unreachedWaitMs : waitMs) * read.tries;
 }
 

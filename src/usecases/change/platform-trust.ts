@@ -24,7 +24,7 @@ export interface LateRead {
   dueAt: number;
   tries: number;
   /** The number of reloads before this read was scheduled. */
-  era: number;
+  generation: number;
 }
 
 /** True if the change was reported as applied. Only such changes show whether success responses can be trusted. */
@@ -56,9 +56,9 @@ export class PlatformTrust {
   readonly #report: (alarm: Alarm) => void;
   readonly #surprises: Surprises;
   #reads: LateRead[] = [];
-  #arrival = Promise.withResolvers<void>();
+  #scheduled = Promise.withResolvers<void>();
   #changes = 0;
-  #era = 0;
+  #generation = 0;
   /**
    * True if a late read has agreed since the process started, the configuration was reloaded, or a late read disagreed,
    * whichever was last.
@@ -95,7 +95,7 @@ export class PlatformTrust {
    * the key.
    */
   renew(): void {
-    this.#era += 1;
+    this.#generation += 1;
     this.#isProven = false;
     this.#streaks = { vanished: 0, appeared: 0 };
     this.#stop = undefined;
@@ -112,17 +112,18 @@ export class PlatformTrust {
    */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
-    const isFirst = !this.#isProven && this.#reads.every((read) => !isOfApplied(read) || read.era < this.#era);
+    const isFirst =
+      !this.#isProven && this.#reads.every((read) => !isOfApplied(read) || read.generation < this.#generation);
     if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addRead(change, dueAt);
   }
 
   /** Schedules a late read of the change for `dueAt` (on `Clock.monotonic()`), unless too many are pending. */
   addRead(change: RankChange, dueAt: number): void {
-    const read = { change, dueAt, tries: 0, era: this.#era };
-    const alike = this.#reads.filter((other) => isOfApplied(other) === isOfApplied(read));
-    if (alike.length >= (isOfApplied(read) ? maxReads.applied : maxReads.refused)) return;
+    const read = { change, dueAt, tries: 0, generation: this.#generation };
+    const sameKind = this.#reads.filter((other) => isOfApplied(other) === isOfApplied(read));
+    if (sameKind.length >= (isOfApplied(read) ? maxReads.applied : maxReads.refused)) return;
     this.#reads.push(read);
-    this.#arrival.resolve();
+    this.#scheduled.resolve();
   }
 
   get reads(): readonly LateRead[] {
@@ -131,26 +132,26 @@ export class PlatformTrust {
 
   /** Returns the late read that is due first, waiting until there is one. Rejects if `signal` is aborted. */
   async nextRead(signal: AbortSignal): Promise<LateRead> {
-    while (this.#reads.length === 0) await abortable(this.#arrival.promise, signal);
+    while (this.#reads.length === 0) await abortable(this.#scheduled.promise, signal);
     return this.#reads.reduce((first, read) => (read.dueAt < first.dueAt ? read : first));
   }
 
   endRead(read: LateRead): void {
     this.#reads = this.#reads.filter((other) => other !== read);
-    if (this.#reads.length === 0) this.#arrival = Promise.withResolvers();
+    if (this.#reads.length === 0) this.#scheduled = Promise.withResolvers();
   }
 
   noteLost(userId: number, roleId: number): void {
     const what = 'a role that Roblox had confirmed was gone a moment later in the same change; rankd assigns it again';
-    this.#doubt('not_held', what, { rankeeId: userId, roleId });
+    this.#distrust('not_held', what, { rankeeId: userId, roleId });
   }
 
   /**
    * Records that a late read agreed with the outcome. A read scheduled before a reload proves nothing about the new
    * key.
    */
-  noteAgreement({ era }: LateRead): void {
-    if (era === this.#era) this.#isProven = true;
+  noteAgreement({ generation }: LateRead): void {
+    if (generation === this.#generation) this.#isProven = true;
     this.#isDoubted = false;
   }
 
@@ -161,7 +162,7 @@ export class PlatformTrust {
     const what = isHeld
       ? 'Roblox shows a change that it had refused (or someone made it by hand); rankd reconciles it again'
       : 'Roblox does not show a change that it had confirmed (or someone undid it by hand); rankd reconciles it again';
-    this.#doubt(isHeld ? 'held_though_refused' : 'not_held', what, facts);
+    this.#distrust(isHeld ? 'held_though_refused' : 'not_held', what, facts);
   }
 
   reportLateWrite({ id, rankeeId }: RankChange, outcome: LateWriteOutcome): void {
@@ -174,7 +175,7 @@ export class PlatformTrust {
     this.#report({ level: 'warn', message, facts: { changeId: id, rankeeId } });
   }
 
-  #doubt(surprise: string, what: string, facts: Alarm['facts']): void {
+  #distrust(surprise: string, what: string, facts: Alarm['facts']): void {
     this.#isProven = false;
     this.#isDoubted = true;
     this.#surprises.note('change', surprise);

@@ -21,11 +21,11 @@ export async function readMember(
   written: Promise<RankChange | undefined> = writtenLast(app, userId),
 ): Promise<Member | undefined> {
   const last = stillLagging(app, await written);
-  const sureAt = app.clock.monotonic() + lagLeftMs(app, last);
+  const conclusiveAt = app.clock.monotonic() + lagLeftMs(app, last);
   for (let reads = 0; ; reads += 1) {
-    const isSure = last === undefined || app.clock.monotonic() >= sureAt;
+    const isConclusive = last === undefined || app.clock.monotonic() >= conclusiveAt;
     const member = await app.platform.getMember(userId, call);
-    if (isSure || member === undefined || (await isShown(app, member, last, call))) return member;
+    if (isConclusive || member === undefined || (await isShown(app, member, last, call))) return member;
     await app.clock.sleep(readAfterMs(reads), call.signal);
   }
 }

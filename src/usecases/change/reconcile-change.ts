@@ -66,14 +66,14 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   const seen = await readSettledMember(app, { change, goal }, call);
   const rolesAfter = seen && heldIds((await app.group.scheme(call)).roles, seen);
   if (seen === undefined || rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
-  const onTheWay = stepsLeft(goal, rolesAfter);
-  const left = onTheWay ?? stepsIfTooFew(goal, rolesAfter);
+  const towardsGoal = stepsLeft(goal, rolesAfter);
+  const left = towardsGoal ?? stepsIfTooFew(goal, rolesAfter);
   if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(rejoined(change)), rolesAfter };
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
   // The member has neither the previous nor the new role. Someone may have removed it on purpose, so the member gets the
   // lower of the two.
-  if (onTheWay === undefined && change.phase === 'forward' && !change.demotion)
+  if (towardsGoal === undefined && change.phase === 'forward' && !change.demotion)
     return compensate(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;
   if (change.phase === 'forward' && !isUnderWay) return { ...outcomeOf(notApplied(change)), rolesAfter };

@@ -17,13 +17,13 @@ import {
 import { resolveTarget } from '../../core/target.ts';
 import type { CallContext, Clock, Platform, Store } from '../../ports/index.ts';
 import { withShare } from '../../ports/platform.ts';
-import { Remembered } from './remembered.ts';
+import { CachedRead } from './cached-read.ts';
 
 const rolesLifeMs = 30_000;
 /** When a member is read for a change, the roles must be at most this old. */
 const confirmedMs = 2_000;
 const actingLifeMs = 60_000;
-const aboutLifeMs = 60_000;
+const groupLifeMs = 60_000;
 /**
  * A cached value must be this old before it is re-read early, so that requests for unknown ranks do not each cause a
  * read of the roles.
@@ -57,11 +57,11 @@ export interface GroupViewOptions {
 export class GroupView {
   readonly title: string;
   readonly #options: GroupViewOptions;
-  readonly #scheme: Remembered<GroupScheme>;
-  readonly #acting: Remembered<KnownActing>;
-  readonly #about: Remembered<Group>;
+  readonly #scheme: CachedRead<GroupScheme>;
+  readonly #acting: CachedRead<KnownActing>;
+  readonly #group: CachedRead<Group>;
   /** Roles that were read individually, keyed by id. */
-  readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
+  readonly #roleCaches = new Map<number, CachedRead<Omit<Role, 'kind'> | undefined>>();
   /**
    * The time (on `Clock.monotonic()`) at which each role missing from the list was last needed, keyed by id. Recently
    * needed ones are re-read together with the list.
@@ -79,9 +79,9 @@ export class GroupView {
     this.title = title;
     this.#options = options;
     this.#isInForce = options.isInForce;
-    this.#scheme = new Remembered(clock, rolesLifeMs, (call) => this.#readScheme(call));
-    this.#about = new Remembered(clock, aboutLifeMs, (call) => this.#readGroup(call));
-    this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
+    this.#scheme = new CachedRead(clock, rolesLifeMs, (call) => this.#readScheme(call));
+    this.#group = new CachedRead(clock, groupLifeMs, (call) => this.#readGroup(call));
+    this.#acting = new CachedRead(clock, actingLifeMs, (call) => this.#readActing(call));
   }
 
   /** The group's name as of the last read; `undefined` before the first read. */
@@ -122,7 +122,7 @@ export class GroupView {
   }
 
   about(call: CallContext): Promise<Group> {
-    return this.#about.get(call);
+    return this.#group.get(call);
   }
 
   /**
@@ -130,7 +130,7 @@ export class GroupView {
    * `platform_credential`.
    */
   async owner(call: CallContext): Promise<number | undefined> {
-    return (await this.#about.get(call, { maxAgeMs: refreshSpacingMs }).catch(unlessCredential))?.ownerId;
+    return (await this.#group.get(call, { maxAgeMs: refreshSpacingMs }).catch(unlessCredential))?.ownerId;
   }
 
   async #readGroup(call: CallContext): Promise<Group> {
@@ -172,10 +172,10 @@ export class GroupView {
     const known = await this.scheme(call);
     const unlisted = roleIds.filter((id) => isUnlisted(known.roles, id));
     if (unlisted.length === 0) return known;
-    const isPrivate = unlisted.every((id) => this.#single(id).isFresh());
+    const isPrivate = unlisted.every((id) => this.#roleCache(id).isFresh());
     const scheme = isPrivate ? known : await this.#scheme.get(call, { maxAgeMs: 0 });
-    const still = roleIds.filter((id) => isUnlisted(scheme.roles, id));
-    const found = await this.#unlisted(still, call);
+    const stillUnlisted = roleIds.filter((id) => isUnlisted(scheme.roles, id));
+    const found = await this.#recentUnlisted(stillUnlisted, call);
     const added = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
     return { ...scheme, roles: [...scheme.roles, ...added].sort((one, other) => one.rank - other.rank) };
   }
@@ -188,12 +188,12 @@ export class GroupView {
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
     for (const maxAgeMs of [confirmedMs, 0]) {
       const [alone, { roles }] = await Promise.all([
-        target && this.#single(target.id).get(call, { maxAgeMs }),
+        target && this.#roleCache(target.id).get(call, { maxAgeMs }),
         this.#scheme.get(call, { maxAgeMs }),
       ]);
       const listed = roles.find(({ id }) => id === target?.id);
       if (target === undefined || alone === undefined || listed === undefined) return true;
-      if (isAlike(listed, alone)) return isAlike(listed, target);
+      if (isEquivalent(listed, alone)) return isEquivalent(listed, target);
     }
     const message = 'Roblox reports two versions of this role, probably because it was just changed. Try again.';
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
@@ -204,9 +204,9 @@ export class GroupView {
    * last few seconds.
    */
   async renew(call: CallContext): Promise<boolean> {
-    const isYoung = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);
-    if (isYoung) return false;
-    this.#singles.clear();
+    const isRecent = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);
+    if (isRecent) return false;
+    this.#roleCaches.clear();
     await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
     await this.#acting.get(call, { maxAgeMs: refreshSpacingMs });
     return true;
@@ -215,15 +215,15 @@ export class GroupView {
   /**
    * Reads roles that are missing from the list, one by one. Reuses those that were read less than `confirmedMs` ago.
    */
-  #unlisted(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
+  #recentUnlisted(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
     for (const id of ids) this.#unlistedAt.set(id, this.#options.clock.monotonic());
-    return Promise.all(ids.map((id) => this.#single(id).get(call, { maxAgeMs: confirmedMs })));
+    return Promise.all(ids.map((id) => this.#roleCache(id).get(call, { maxAgeMs: confirmedMs })));
   }
 
-  #single(id: number): Remembered<Omit<Role, 'kind'> | undefined> {
+  #roleCache(id: number): CachedRead<Omit<Role, 'kind'> | undefined> {
     const { clock, platform } = this.#options;
-    const known = this.#singles.get(id) ?? new Remembered(clock, rolesLifeMs, (call) => platform.role(id, call));
-    this.#singles.set(id, known);
+    const known = this.#roleCaches.get(id) ?? new CachedRead(clock, rolesLifeMs, (call) => platform.role(id, call));
+    this.#roleCaches.set(id, known);
     return known;
   }
 
@@ -234,7 +234,7 @@ export class GroupView {
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const known = await this.#acting.get(call);
-    if (known.isSure) return known.acting;
+    if (known.isConclusive) return known.acting;
     const again = this.#acting.get(call, { maxAgeMs: refreshSpacingMs });
     if (known.acting?.rank === 0) return (await again).acting;
     return ((await again.catch(unlessCredential)) ?? known).acting;
@@ -260,7 +260,7 @@ export class GroupView {
     const entries = [...this.entries, ...keyEntries(keys)];
     const meanings = stored.filter((one) => !this.#isRenewed(one));
     const unlisted = [...new Set(idsIn(entries, meanings))].filter((id) => isUnlisted(group.roles, id));
-    const found = await this.#unlisted(unlisted, call);
+    const found = await this.#recentUnlisted(unlisted, call);
     const hidden = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
     const all = { ...group, roles: [...group.roles, ...hidden].sort((one, other) => one.rank - other.rank) };
     const { newMeanings, ...resolved } = resolveRoles(all, entries, meanings);
@@ -279,7 +279,7 @@ export class GroupView {
     const recent = [...this.#unlistedAt].filter(([, at]) => at >= since).map(([id]) => id);
     await Promise.all(
       recent.map((id) =>
-        this.#single(id)
+        this.#roleCache(id)
           .get(call, { maxAgeMs: 0 })
           .catch(() => undefined),
       ),
@@ -300,39 +300,39 @@ export class GroupView {
   async #readActing(caller: CallContext): Promise<KnownActing> {
     const { platform, clock } = this.#options;
     const call = { ...caller, lane: 'acting account' };
-    const soon = () => withShare(call, { clock, share: checkShare });
-    const check = soon();
+    const limited = () => withShare(call, { clock, share: checkShare });
+    const check = limited();
     const isRushed = check.deadlineAt - clock.monotonic() < minCheckMs;
     const credential = await platform.checkCredential(check).catch((error) => {
       if (isRushed) throw error; // the cache must not store the result of a check that had too little time
       return unlessCredential(error);
     });
-    if (credential === undefined) return { acting: undefined, isSure: false };
+    if (credential === undefined) return { acting: undefined, isConclusive: false };
     const refusal = refusalOfCredential(credential);
     if (refusal !== undefined) throw refusal;
-    if (credential.userId === undefined) return { acting: undefined, isSure: true };
+    if (credential.userId === undefined) return { acting: undefined, isConclusive: true };
     const [group, listed, member] = await Promise.all([
       // optional: the role with rank 255 also identifies the owner, and a dead key can't read the member either
-      this.#readGroup(soon()).catch(() => undefined),
+      this.#readGroup(limited()).catch(() => undefined),
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);
     // The account's highest role can be private. If it can't be read, the platform decides what the account can change.
     const scheme = member === undefined ? listed : await this.schemeFor(member, call).catch(unlessCredential);
-    if (scheme === undefined) return { acting: undefined, isSure: false };
+    if (scheme === undefined) return { acting: undefined, isConclusive: false };
     const held = member === undefined ? [] : heldRoles(scheme.roles, member);
     const acting = actingAccount({ userId: credential.userId, ownerId: group?.ownerId }, held);
-    return { acting, isSure: group !== undefined && acting.rank > 0 };
+    return { acting, isConclusive: group !== undefined && acting.rank > 0 };
   }
 }
 
 interface KnownActing {
   acting: ActingAccount | undefined;
   /** False if something could not be read, or if the account is not a member but may join. */
-  isSure: boolean;
+  isConclusive: boolean;
 }
 
-function isAlike(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
+function isEquivalent(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
   if (one.rank !== other.rank) return false;
   return one.powers === undefined || other.powers === undefined || one.powers.join() === other.powers.join();
 }

@@ -32,7 +32,7 @@ const listFields = {
   requestedAt: ({ change }) => isoTime(change.requestedAt),
   finishedAt: ({ change }) => isoOrNull(change.finishedAt),
   dryRun: ({ change }) => change.dryRun,
-  who: ({ change }) => whoAsked(change),
+  who: ({ change }) => whoRequested(change),
   via: (view) => (isFromDiscord(view.change) ? 'discord' : originOf(view)),
   discordUserId: ({ discordUserId }) => discordUserId ?? null,
   keyName: ({ keyName }) => keyName ?? null,
@@ -126,7 +126,7 @@ function holdPartDocument({ hold }: RankChange) {
 /**
  * Returns the change's requester: a player, `the game`, `someone on Discord`, an operator as `ann@host`, or `daemon`.
  */
-export function whoAsked(change: RankChange): string {
+export function whoRequested(change: RankChange): string {
   const { keyId, by, rankerId, rankerName } = change;
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
   const unnamed = isFromDiscord(change) ? 'someone on Discord' : 'the game';

@@ -162,7 +162,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const verdict = judge(hold);
   const isByKey = caller.keyId !== undefined;
   if (verdict.do === 'keep' && isByKey) refuseForfeit(hold, verdict.update);
-  if (member === undefined || (verdict.do === 'keep' && !isByKey)) return keep(app, { hold, caller }, judge);
+  if (member === undefined || (verdict.do === 'keep' && !isByKey)) return updateUnlessDry(app, { hold, caller }, judge);
   const acting = await app.group.acting(call);
   const untouchable = refusalOfUntouchable(hold.rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
@@ -189,7 +189,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   };
   if (verdict.do === 'keep') {
     await approve(); // a key can end a suspension only if it is allowed to restore the member's previous roles
-    return keep(app, { hold, caller }, judge);
+    return updateUnlessDry(app, { hold, caller }, judge);
   }
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
@@ -223,7 +223,7 @@ function commandOf({ as, hold }: HoldCheck): string {
  * Updates the stored hold. Re-evaluates it first, because a command may have extended it while the member was being
  * read.
  */
-async function keep(
+async function updateUnlessDry(
   app: Ranking,
   { hold, caller }: Pick<HoldCheck, 'hold' | 'caller'>,
   judge: (hold: Hold) => HoldVerdict,

@@ -7,7 +7,7 @@ import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
 const concurrency = 8;
-const perRound = 100;
+const maxPerRound = 100;
 /** Ending a hold usually calls each of these operations once. */
 const operations = ['memberships', 'assign', 'unassign'];
 
@@ -23,7 +23,7 @@ export interface HoldRound {
  * callers.
  */
 export async function endDueHolds(app: Ranking, { retryNow, stop, report }: HoldRound): Promise<void> {
-  const limit = Math.min(perRound, spareChanges(app));
+  const limit = Math.min(maxPerRound, spareChanges(app));
   if (limit === 0) return;
   const due = await app.store.dueHolds({ group: app.group.title, now: app.clock.now(), retryNow, limit });
   const queue = due.values();
@@ -51,7 +51,7 @@ async function endHold(app: Ranking, hold: Hold, report: HoldRound['report']): P
 function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
   const budgets = platform.pace().filter(({ operation }) => operations.includes(operation));
   const spare = budgets.map(({ left, waiting, limit }) => Math.floor(left - waiting - limit / 2));
-  return Math.max(0, Math.min(perRound, ...spare));
+  return Math.max(0, Math.min(maxPerRound, ...spare));
 }
 
 export const sweepEveryMs = 600_000;

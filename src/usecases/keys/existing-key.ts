@@ -18,18 +18,18 @@ export async function existingKey(
 function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };
   const asked: Definition = { ...withRules({}, rules), mode, scopes, expires: expiresAt !== undefined };
-  return (Object.keys(sentences) as Array<keyof Definition>)
+  return (Object.keys(differenceTexts) as Array<keyof Definition>)
     .map((field) => ({ field, is: shown(is[field]), asked: shown(asked[field]) }))
     .filter(({ is, asked }) => is !== asked)
-    .map(({ field, is, asked }) => sentences[field](is, asked));
+    .map(({ field, is, asked }) => differenceTexts[field](is, asked));
 }
 
 type Definition = Omit<KeyRules, 'maxRankRole' | 'minRankRole'> & { mode: KeyMode; scopes: Scope[]; expires: boolean };
 
 /** Describes a difference between the key's value and the requested one. An unset value is an empty string. */
-type Sentence = (is: string, asked: string) => string;
+type DescribeDifference = (is: string, asked: string) => string;
 
-const sentences = {
+const differenceTexts = {
   mode: setting('mode'),
   scopes: setting('scope'),
   expires: (is) =>
@@ -43,16 +43,16 @@ const sentences = {
   isAnyPlace: permission('--any-place'),
   ratePerMinute: setting('rate limit'),
   isForDiscord: permission('--for-discord'),
-} as const satisfies Record<keyof Definition, Sentence>;
+} as const satisfies Record<keyof Definition, DescribeDifference>;
 
-function setting(name: string): Sentence {
+function setting(name: string): DescribeDifference {
   return (is, asked) => {
     if (is === '') return `the key has no ${name}, but your request sets ${asked}`;
     return `the key's ${name} is ${is}, but your request sets ${asked === '' ? 'none' : asked}`;
   };
 }
 
-function permission(flag: string): Sentence {
+function permission(flag: string): DescribeDifference {
   return (is) =>
     is === '' ? `your request has ${flag}, but the key does not` : `the key has ${flag}, but your request does not`;
 }

@@ -65,7 +65,7 @@ export async function findUndoTargets(
     found.set(rankeeId, { ...mine, selected: mine.selected.add(id), hasOpen: mine.hasOpen || state !== 'applied' });
   }
   const changes = ids.length;
-  if (changes === 0 && selection.undoId !== undefined) throw nothingOf(selection.undoId);
+  if (changes === 0 && selection.undoId !== undefined) throw emptyUndo(selection.undoId);
   const targets: UndoTargets = { undoId: newId('undo'), changes, ids, leftOut, members: [], answered: [] };
   const waiting: Rankee[] = [];
   let earlierRun: string | undefined;
@@ -117,7 +117,7 @@ function tooMany(max: number): RankdError {
   });
 }
 
-function nothingOf(undoId: string): RankdError {
+function emptyUndo(undoId: string): RankdError {
   return new RankdError('not_found', `Undo ${undoId} does not exist, or changed nothing.`, {
     hint: 'rankd audit list --action history.undo',
   });

@@ -29,7 +29,7 @@ export interface UndoCommand {
   /** If true, the undo only reads and checks, without writing or recording anything. */
   dryRun: boolean;
   /** The Discord user who requested the undo, and the key used for the request; absent for the operator. */
-  asker?: { caller: ChangeCaller; rankerId: number; rankerName: string; idempotency?: Idempotency };
+  requester?: { caller: ChangeCaller; rankerId: number; rankerName: string; idempotency?: Idempotency };
 }
 
 export type MemberUndo =
@@ -50,7 +50,7 @@ export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
  * confirmed like any other. Throws RankdError if a retry may have a different outcome.
  */
 export async function undoMember(app: Ranking, command: UndoCommand, rankee: Rankee): Promise<MemberUndo> {
-  using call = callWithin(app.clock, backgroundDeadlineMs(app), command.asker?.caller.keyId ?? 'operator');
+  using call = callWithin(app.clock, backgroundDeadlineMs(app), command.requester?.caller.keyId ?? 'operator');
   const draft = draftFor(app, command, rankee);
   try {
     return await (command.dryRun ? dryRunUndo : undoInTurn)(app, { command, draft }, call);
@@ -141,9 +141,9 @@ async function approve(
 const maxHolds = 1_000;
 
 /** Returns the record of an undo before it is planned, and therefore without a rank. */
-function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rankee: Rankee): RankChange {
-  const { rankerId = 0, rankerName = 'operator', caller = { by, dryRun }, idempotency } = asker ?? {};
-  const command = asker === undefined ? 'rankd history undo' : '/undo';
+function draftFor(app: Ranking, { by, dryRun, undoId, requester }: UndoCommand, rankee: Rankee): RankChange {
+  const { rankerId = 0, rankerName = 'operator', caller = { by, dryRun }, idempotency } = requester ?? {};
+  const command = requester === undefined ? 'rankd history undo' : '/undo';
   const request = { ...rankee, rankerId, rankerName, newRankId: 0, command };
   return { ...draftOf(app, { caller, request, ...(idempotency && { idempotency }) }), undoId };
 }

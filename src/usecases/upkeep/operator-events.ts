@@ -73,7 +73,7 @@ export class MisfitAlarms {
 
 const readWithinMs = 10_000;
 
-type Standing = 'refuse' | 'accept' | 'expire_soon';
+type CredentialState = 'refuse' | 'accept' | 'expire_soon';
 
 const soonMs = 14 * 86_400_000;
 
@@ -82,11 +82,11 @@ const soonMs = 14 * 86_400_000;
  * the state with the last such event in the log, which may be another daemon's.
  */
 export class CredentialEvents {
-  #recorded: Standing | undefined;
+  #recorded: CredentialState | undefined;
 
   async record(app: DaemonContext): Promise<void> {
     const { store, clock } = app;
-    const standing = standingOf(app);
+    const standing = credentialStateOf(app);
     if (standing === undefined || standing === this.#recorded) return;
     this.#recorded ??= await lastRecorded(app);
     if (standing !== this.#recorded) {
@@ -103,14 +103,14 @@ export class CredentialEvents {
 }
 
 /** Returns `undefined` until the platform has reported on the credential. */
-function standingOf({ deadCredential, latestCredential, clock }: DaemonContext): Standing | undefined {
+function credentialStateOf({ deadCredential, latestCredential, clock }: DaemonContext): CredentialState | undefined {
   if (deadCredential() !== undefined) return 'refuse';
   const latest = latestCredential();
   if (latest === undefined || latest.state === 'unreported') return undefined;
   return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
 }
 
-async function lastRecorded({ store }: Pick<DaemonContext, 'store'>): Promise<Standing> {
+async function lastRecorded({ store }: Pick<DaemonContext, 'store'>): Promise<CredentialState> {
   const [last] = await store.listAudit({ action: 'credential', limit: 1 });
-  return last === undefined ? 'accept' : (last.action.slice('credential.'.length) as Standing);
+  return last === undefined ? 'accept' : (last.action.slice('credential.'.length) as CredentialState);
 }

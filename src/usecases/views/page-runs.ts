@@ -4,8 +4,8 @@ import {
   type ListCommand,
   type ListedMember,
   listAfterLateReads,
-  noteList,
   planList,
+  recordList,
   runList,
 } from '../change/change-list.ts';
 import type { DaemonContext } from '../daemon-context.ts';
@@ -97,7 +97,7 @@ export class PageRuns implements AsyncDisposable {
         work: async (control) => {
           const run = await listAfterLateReads(app, await runList(app, { plan, command, members }, control));
           const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
-          if (isDone) await noteList(app, 'end', { plan, command, members });
+          if (isDone) await recordList(app, 'end', { plan, command, members });
           return { list: listDocument({ plan, run }) };
         },
         failed: (error) => ({ list: listDocument({ plan, run: { results: [], left: members, error } }) }),

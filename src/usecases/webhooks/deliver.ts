@@ -45,7 +45,7 @@ export async function webhooksToServe({
   store,
   clock,
 }: Pick<Delivering, 'store' | 'clock'>): Promise<{ ids: string[]; count: number }> {
-  const webhooks = await servedHere(store);
+  const webhooks = await webhooksServedHere(store);
   const now = clock.now();
   const served = webhooks.filter(({ state, heldUntil = 0 }) => state === 'enabled' && heldUntil <= now);
   return { ids: served.map(({ id }) => id), count: webhooks.length };
@@ -55,7 +55,7 @@ export async function webhooksToServe({
  * Returns the webhooks that this daemon serves. One daemon serves all undeclared webhooks. A declared webhook is served
  * by the daemon whose declaration applies, because only that daemon's configuration contains the address.
  */
-async function servedHere(store: Store): Promise<Webhook[]> {
+async function webhooksServedHere(store: Store): Promise<Webhook[]> {
   const webhooks = await store.listWebhooks();
   if (webhooks.length === 0) return [];
   const servesUndeclared = await isInCharge({ store }, 'webhooks');
@@ -84,7 +84,7 @@ export async function deliverTo(
   for (let count = 0; count < maxInRound; count += 1) {
     signal.throwIfAborted();
     const app = current();
-    const webhook = (await servedHere(app.store)).find(({ id }) => id === webhookId);
+    const webhook = (await webhooksServedHere(app.store)).find(({ id }) => id === webhookId);
     const target = webhook && targetOf(app, webhook);
     if (webhook?.state !== 'enabled' || target === undefined) return;
     if ((webhook.heldUntil ?? 0) > app.clock.now()) return;

@@ -16,7 +16,7 @@ import {
 } from '../../core/webhooks/discord.ts';
 import { fixOf, moveOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
 import { maxEmbeds } from '../../core/webhooks/progress.ts';
-import { originOf, whoAsked } from '../history/change-document.ts';
+import { originOf, whoRequested } from '../history/change-document.ts';
 import type { ChangeView } from '../history/history.ts';
 import type { EventView } from './outbox.ts';
 
@@ -119,9 +119,9 @@ export function summaryOf(events: readonly EventView[]): string {
   const counts = [...kinds].map(([kind, count]) => (pluralized.has(kind) ? counted(count, kind) : `${count} ${kind}`));
   const times = events.map(({ event }) => event.at);
   const seconds = Math.max(1, Math.round((Math.max(...times) - Math.min(...times)) / 1000));
-  const ways = new Set(events.flatMap(({ view }) => (view === undefined ? [] : [originOf(view)])));
-  const [way] = ways;
-  const by = ways.size === 1 && way !== undefined ? `, by ${quoted(way, nameLength)}` : '';
+  const origins = new Set(events.flatMap(({ view }) => (view === undefined ? [] : [originOf(view)])));
+  const [origin] = origins;
+  const by = origins.size === 1 && origin !== undefined ? `, by ${quoted(origin, nameLength)}` : '';
   return `${counts.join(', ')} in ${seconds} s${by}`;
 }
 
@@ -158,7 +158,7 @@ function ofChange({ type, sequence }: EventView, view: ChangeView): Embed {
 function askerOf({ change }: ChangeView): string {
   return change.keyId !== undefined && change.rankerId > 0
     ? change.rankerName || String(change.rankerId)
-    : whoAsked(change);
+    : whoRequested(change);
 }
 
 function memberOf({ change, userName }: ChangeView): string {

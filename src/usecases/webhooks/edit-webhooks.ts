@@ -185,14 +185,14 @@ function noSecret({ name }: Webhook): RankdError {
 
 /**
  * Enables a webhook, even a declared one, because rankd itself may have disabled it. Delivery resumes at the cursor or,
- * with `isFromNow`, at the next new event. `leftOut` is the number of skipped events, including those that are too old.
+ * with `skipsBacklog`, at the next new event. `leftOut` is the number of skipped events, including those that are too old.
  */
 export async function enableWebhook(
   { store, clock }: Tools,
-  { name, isFromNow, by }: { name: string; isFromNow: boolean; by: string },
+  { name, skipsBacklog, by }: { name: string; skipsBacklog: boolean; by: string },
 ): Promise<{ leftOut: number }> {
   const actor = { by, at: clock.now() };
-  const before = isFromNow ? Number.POSITIVE_INFINITY : actor.at - maxAgeMs;
+  const before = skipsBacklog ? Number.POSITIVE_INFINITY : actor.at - maxAgeMs;
   const found = await requireWebhook({ store }, name);
   const unsent = await unsentBefore({ store }, found, before);
   await store.updateWebhooks(
@@ -200,16 +200,16 @@ export async function enableWebhook(
       name,
       ({ why: _, failingSince: _since, heldUntil: _until, lastError: _error, ...webhook }, newestEvent) => {
         const left = unsent && leftOut(webhook, unsent, actor);
-        const cursors = isFromNow ? { cursor: newestEvent, alarmCursor: newestEvent } : left?.webhook;
+        const cursors = skipsBacklog ? { cursor: newestEvent, alarmCursor: newestEvent } : left?.webhook;
         const change = { ...webhook, ...cursors, state: 'enabled' as const, failedTries: 0 };
-        const enabled = webhookEvent('enable', webhook, { fromNow: isFromNow }, actor);
+        const enabled = webhookEvent('enable', webhook, { fromNow: skipsBacklog }, actor);
         return { change, events: [enabled, ...(left?.events ?? [])] };
       },
       { isDeclaredToo: true },
     ),
   );
   const waiting = await store.listDeliveries({ webhookId: found.id, state: 'waiting', limit: 10_000 });
-  const isLeftOut = ({ tries, firstAt }: Delivery) => isFromNow || (tries > 0 && firstAt < before);
+  const isLeftOut = ({ tries, firstAt }: Delivery) => skipsBacklog || (tries > 0 && firstAt < before);
   await store.recordProgress({ webhookId: found.id, sequences: [] }, () => ({
     webhook: {},
     put: waiting.map(({ nextTryAt: _, ...one }) =>

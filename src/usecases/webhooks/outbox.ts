@@ -99,7 +99,7 @@ export async function unsentBefore(
       const old = events.filter(({ event }) => event.at < before);
       for (const { event } of old) {
         passed = event.id;
-        found = withOne(found ?? nothingOf(webhook), event, part);
+        found = withOne(found ?? noneLeftOut(webhook), event, part);
       }
       isMore = old.length === pageEvents;
     }
@@ -107,7 +107,7 @@ export async function unsentBefore(
   return found;
 }
 
-function nothingOf({ cursor, alarmCursor }: Webhook): LeftOut {
+function noneLeftOut({ cursor, alarmCursor }: Webhook): LeftOut {
   return { cursor, alarmCursor, fromId: Number.POSITIVE_INFINITY, toId: 0, count: 0 };
 }
 
@@ -189,18 +189,18 @@ export function eventBody(
     workspaceId,
     groupId: groupIdIn(title) ?? null,
     ...(isSimulatedGroup(title) && { simulated: true }),
-    ...(view === undefined ? aboutNoChange({ type, event }) : aboutChange(view, type)),
+    ...(view === undefined ? eventPayload({ type, event }) : changePayload(view, type)),
   };
   return JSON.stringify({ type, timestamp: isoTime(event.at), data });
 }
 
-function aboutNoChange({ type, event }: Pick<EventView, 'type' | 'event'>) {
+function eventPayload({ type, event }: Pick<EventView, 'type' | 'event'>) {
   const { by, subject, detail } = event;
   const fix = fixOf(type, event);
   return { by, subject, detail, ...(fix !== undefined && { try: fix }) };
 }
 
-function aboutChange(view: ChangeView, type: WebhookEventType) {
+function changePayload(view: ChangeView, type: WebhookEventType) {
   const { undoOf, hold } = view.change;
   return {
     ...(type === 'rank.changed' && { direction: moveOf(view.change) }),

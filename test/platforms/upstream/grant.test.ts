@@ -11,7 +11,7 @@ import {
   startReserved,
   stillSpent,
 } from '../../../src/platforms/upstream/budget.ts';
-import { type Ask, grant } from '../../../src/platforms/upstream/grant.ts';
+import { grant, type SlotRequest } from '../../../src/platforms/upstream/grant.ts';
 
 const windowMs = 10_000;
 
@@ -19,7 +19,7 @@ function account(limit = 4): Account {
   return { ...openAccount({ limit, windowMs, burstSpacingMs: 0 }), caution: 0 };
 }
 
-const start: Ask = { kind: 'start', isHeavy: false, isBegun: false, until: 0, slotAt: 0 };
+const start: SlotRequest = { kind: 'start', isHeavy: false, isBegun: false, until: 0, slotAt: 0 };
 
 /** Requests slots for `count` calls, and returns the number that can start. */
 function ask(

@@ -189,7 +189,7 @@ test('a target is disabled after five days without success; once enabled again, 
   await pass(3 * day);
   targets.sent.length = 0;
   targets.answer = () => ({ status: 204 });
-  const enabled = await enableWebhook({ store, clock }, { name: 'bot', isFromNow: false, by: 'cli:ann@host' });
+  const enabled = await enableWebhook({ store, clock }, { name: 'bot', skipsBacklog: false, by: 'cli:ann@host' });
   expect(enabled).toEqual({ leftOut: 1 });
   await pass(2 * day);
   expect(targets.members('bot.example').filter((member) => member !== undefined)).toEqual(
@@ -215,7 +215,7 @@ test('events older than seven days are skipped, and one event reports the skip',
 test.each([
   ['events older than seven days', false, { leftOut: 2, members: [3] }],
   ['all waiting events', true, { leftOut: 3, members: [] }],
-])('enabling a webhook reports how many events are skipped: %s', async (_, isFromNow, expected) => {
+])('enabling a webhook reports how many events are skipped: %s', async (_, skipsBacklog, expected) => {
   const { add, refuse, clock, pass, targets, store } = await scene();
   await add('bot', 'https://bot.example/x');
   const by = 'cli:ann@host';
@@ -224,7 +224,7 @@ test.each([
   await refuse(2);
   await pass(8 * day);
   await refuse(3);
-  const { leftOut } = await enableWebhook({ store, clock }, { name: 'bot', isFromNow, by });
+  const { leftOut } = await enableWebhook({ store, clock }, { name: 'bot', skipsBacklog, by });
   await clock.advance(10_000);
   expect({ leftOut, members: targets.members('bot.example').filter((one) => one !== undefined) }).toEqual(expected);
   const skipped = targets.sent.filter(({ event }) => event.type === 'events.skipped');

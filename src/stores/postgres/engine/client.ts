@@ -65,7 +65,7 @@ export async function connectProven(client: pg.Client, address: ServerAddress): 
   const { saslSession } = internalsOf(client);
   if (saslSession === null) return;
   if (saslSession !== undefined) throw unproven(address);
-  if (mustProve(address)) throw asksForNothing(address);
+  if (mustProve(address)) throw asksForNoPassword(address);
 }
 
 const [others, sticky] = [0o002, 0o1000];
@@ -112,7 +112,7 @@ function asksForPassword(address: ServerAddress, form: string): RankdError {
   );
 }
 
-function asksForNothing(address: ServerAddress): RankdError {
+function asksForNoPassword(address: ServerAddress): RankdError {
   const message =
     'The PostgreSQL server does not ask rankd for its password, so nothing proves that it is the right server.';
   return distrusted(message, {

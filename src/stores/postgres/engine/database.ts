@@ -15,7 +15,7 @@ import { isCollision, isLost, toStoreError } from './postgres-error.ts';
 import { postgresDialect } from './statements.ts';
 
 export interface DatabaseOptions {
-  onTime?: ((reading: ClockReading) => void) | undefined;
+  onClockReading?: ((reading: ClockReading) => void) | undefined;
   cluster?: KnownCluster | undefined;
 }
 
@@ -29,27 +29,27 @@ type Job = 'read' | 'snapshot' | 'write' | 'work' | 'beat';
 export class Database implements StoreDatabase {
   readonly sql = postgresDialect;
   readonly address: ServerAddress;
-  readonly onTime: (reading: ClockReading) => void;
+  readonly onClockReading: (reading: ClockReading) => void;
   /** The newest audit event that this handle has seen. */
   lastHead: ChainLink | undefined;
   /**
    * The id of the session whose writes advance `lastHead`. A new session may reach a server that lacks some commits, so
    * its writes do not advance it until a heartbeat has compared the heads.
    */
-  #comparedOn = 0;
+  #lastComparedSession = 0;
   /** The id of the session that made the last write. */
-  #wroteOn = 0;
+  #lastWriteSession = 0;
   /** True after a failed write, for example because the disk is full. The caller resets it once a write succeeds. */
   hasFailedToWrite = false;
   readonly #links: Readonly<Record<Job, Link>>;
   #lastRead: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
-  constructor(address: ServerAddress, { onTime = () => undefined, cluster }: DatabaseOptions = {}) {
+  constructor(address: ServerAddress, { onClockReading = () => undefined, cluster }: DatabaseOptions = {}) {
     this.address = address;
-    this.onTime = onTime;
+    this.onClockReading = onClockReading;
     const known = cluster ?? new KnownCluster(address);
-    const options = { onTime, checkCluster: (found: string) => known.check(found) };
+    const options = { onClockReading, checkCluster: (found: string) => known.check(found) };
     const link = () => new Link(address, options);
     this.#links = { read: link(), snapshot: link(), write: link(), work: link(), beat: link() };
   }
@@ -62,15 +62,15 @@ export class Database implements StoreDatabase {
     return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /** Runs a query, and retries it once on a new connection if the connection breaks within `tryAgainWithinMs`. */
+  /** Runs a query, and retries it once on a new connection if the connection breaks within `retryWithinMs`. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#links.read.session();
       return { rows: (await session.sendAlone<Row>(sql, bindings)).rows, sessionId: session.id };
     };
     const askedAt = systemClock.monotonic();
-    const isSoon = () => systemClock.monotonic() - askedAt < tryAgainWithinMs;
-    return this.#guard(() => ask().catch((error) => (isLost(error) && isSoon() ? ask() : Promise.reject(error))));
+    const mayRetry = () => systemClock.monotonic() - askedAt < retryWithinMs;
+    return this.#guard(() => ask().catch((error) => (isLost(error) && mayRetry() ? ask() : Promise.reject(error))));
   }
 
   async overriddenSettings(): Promise<readonly string[]> {
@@ -92,7 +92,7 @@ export class Database implements StoreDatabase {
   }
 
   /** A reader whose statements run after those already passed to `work`. */
-  get behindWork(): Reader {
+  get afterWork(): Reader {
     const all: Reader['all'] = (sql, bindings) => this.work(sql, bindings);
     return {
       sql: this.sql,
@@ -132,7 +132,7 @@ export class Database implements StoreDatabase {
       const transaction = new WriteTransaction(session);
       try {
         const result = await transaction.complete(work);
-        this.#noteHead(await transaction.headSeen(), session.id);
+        this.#noteHead(await transaction.latestHead(), session.id);
         return result;
       } catch (error) {
         if (error instanceof LostCommit && (await this.#isStored(error.head))) return error.result as T;
@@ -153,16 +153,16 @@ export class Database implements StoreDatabase {
    * function after comparing.
    */
   beginHeadComparison(): () => void {
-    const wroteOn = this.#wroteOn;
+    const writeSession = this.#lastWriteSession;
     return () => {
-      this.#comparedOn = wroteOn;
+      this.#lastComparedSession = writeSession;
     };
   }
 
   #noteHead(head: ChainLink | undefined, sessionId: number): void {
-    this.#wroteOn = sessionId;
-    if (this.lastHead === undefined) this.#comparedOn = sessionId;
-    if (head !== undefined && this.#comparedOn === sessionId) this.lastHead = head;
+    this.#lastWriteSession = sessionId;
+    if (this.lastHead === undefined) this.#lastComparedSession = sessionId;
+    if (head !== undefined && this.#lastComparedSession === sessionId) this.lastHead = head;
   }
 
   /**
@@ -188,7 +188,7 @@ export class Database implements StoreDatabase {
    * prove nothing, because a server can reuse it after a crash. Throws if the server does not respond.
    */
   async #isStored({ id, hash }: ChainLink): Promise<boolean> {
-    const giveUpAt = systemClock.monotonic() + findOutForMs;
+    const giveUpAt = systemClock.monotonic() + determineWithinMs;
     for (;;) {
       try {
         const session = await this.#links.write.session();
@@ -212,9 +212,9 @@ export class Database implements StoreDatabase {
   }
 }
 
-const findOutForMs = 5_000;
+const determineWithinMs = 5_000;
 /** A query that has taken longer than this is not retried. */
-const tryAgainWithinMs = 1_000;
+const retryWithinMs = 1_000;
 
 async function retryCollisions<T>(work: () => Promise<T>): Promise<T> {
   const since = systemClock.monotonic();
@@ -222,7 +222,7 @@ async function retryCollisions<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (!isCollision(error) || systemClock.monotonic() - since > tryAgainWithinMs) throw error;
+      if (!isCollision(error) || systemClock.monotonic() - since > retryWithinMs) throw error;
     }
     await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // jitter, to avoid retrying in lockstep
   }
@@ -246,7 +246,7 @@ export class Transaction implements StoreTransaction {
   constructor(session: Session, begin: string) {
     this.#session = session;
     session.gather();
-    void this.#note(session.sendText(begin));
+    void this.#track(session.sendText(begin));
   }
 
   async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
@@ -255,12 +255,12 @@ export class Transaction implements StoreTransaction {
 
   async all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
     this.#session.gather();
-    return (await this.#note(this.#session.send<Row>(sql, bindings))).rows;
+    return (await this.#track(this.#session.send<Row>(sql, bindings))).rows;
   }
 
   async count(sql: string, bindings?: Bindings): Promise<number> {
     this.#session.gather();
-    return (await this.#note(this.#session.send(sql, bindings))).count;
+    return (await this.#track(this.#session.send(sql, bindings))).count;
   }
 
   run(sql: string, bindings?: Bindings): void {
@@ -268,7 +268,7 @@ export class Transaction implements StoreTransaction {
   }
 
   runText(sql: string): void {
-    void this.#note(this.#session.sendText(sql));
+    void this.#track(this.#session.sendText(sql));
   }
 
   /**
@@ -301,7 +301,7 @@ export class Transaction implements StoreTransaction {
     return error;
   }
 
-  #note<T>(answer: Promise<T>): Promise<T> {
+  #track<T>(answer: Promise<T>): Promise<T> {
     this.#sent.push(answer);
     answer.catch((error: unknown) => {
       this.#failure ??= { error };
@@ -344,7 +344,7 @@ export class WriteTransaction extends Transaction {
   }
 
   /** Like `head`, but resolves with `undefined` if the audit chain has no head. */
-  async headSeen(): Promise<ChainLink | undefined> {
+  async latestHead(): Promise<ChainLink | undefined> {
     return this.#newHead ?? this.#head;
   }
 

@@ -25,7 +25,7 @@ export interface Inspection {
   /** The names of the settings that `begin` and `beginReading` override. */
   overridden: string[];
   /** True if the server's settings also suit statements outside a transaction. */
-  isPlain: boolean;
+  suitsPlainStatements: boolean;
 }
 
 export async function inspectServer(client: pg.Client, address: ServerAddress): Promise<Inspection> {
@@ -90,7 +90,7 @@ function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'ti
     begin: begin(isReadOnly ? 'READ COMMITTED READ WRITE' : 'READ COMMITTED'),
     beginReading: begin('REPEATABLE READ READ ONLY'),
     overridden,
-    isPlain: overridden.every((name) => name === 'synchronous_commit'), // writes without `begin` need not be durable
+    suitsPlainStatements: overridden.every((name) => name === 'synchronous_commit'), // writes without `begin` need not be durable
   };
 }
 

@@ -39,7 +39,7 @@ export interface Answer<Row> {
 }
 
 export interface LinkOptions {
-  onTime: (reading: ClockReading) => void;
+  onClockReading: (reading: ClockReading) => void;
   /** Receives the cluster's identifier. Throws to reject the connection. */
   checkCluster: (cluster: string) => void;
 }
@@ -50,16 +50,16 @@ export interface LinkOptions {
  */
 export class Link {
   readonly #address: ServerAddress;
-  readonly #onTime: (reading: ClockReading) => void;
+  readonly #onClockReading: (reading: ClockReading) => void;
   readonly #checkCluster: (cluster: string) => void;
   #session: Promise<Session> | undefined;
   #client: pg.Client | undefined;
   #failure: { error: unknown; at: number } | undefined;
   #isClosed = false;
 
-  constructor(address: ServerAddress, { onTime, checkCluster }: LinkOptions) {
+  constructor(address: ServerAddress, { onClockReading, checkCluster }: LinkOptions) {
     this.#address = address;
-    this.#onTime = onTime;
+    this.#onClockReading = onClockReading;
     this.#checkCluster = checkCluster;
   }
 
@@ -96,7 +96,7 @@ export class Link {
       const askedAt = systemClock.monotonic();
       const inspection = await inspectServer(client, this.#address);
       this.#checkCluster(inspection.cluster);
-      this.#onTime({ askedAt, serverAt: inspection.time });
+      this.#onClockReading({ askedAt, serverAt: inspection.time });
       const session = sessionOn(client, inspection);
       this.#client = client;
       this.#failure = undefined;
@@ -116,7 +116,7 @@ const readOnly = '25006';
 
 let sessions = 0;
 
-function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: Inspection): Session {
+function sessionOn(client: pg.Client, { begin, beginReading, overridden, suitsPlainStatements }: Inspection): Session {
   sessions += 1;
   /**
    * Rethrows an error. Disconnects first if the server is read-only, is shutting down or did not respond, because the
@@ -152,7 +152,7 @@ function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain
   return {
     ...{ id: sessions, serverPid: internalsOf(client).processID },
     ...{ begin, beginReading, overridden, send, sendText, gather },
-    sendAlone: isPlain ? send : sendBetween,
+    sendAlone: suitsPlainStatements ? send : sendBetween,
     destroy: () => streamOf(client).destroy(),
   };
 }

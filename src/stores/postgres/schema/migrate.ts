@@ -56,16 +56,16 @@ export async function schemaVersion(db: Reader, address: ServerAddress): Promise
     `SELECT to_regnamespace('rankd') IS NOT NULL AS "hasSchema", to_regclass('rankd.schema_steps') IS NOT NULL AS "hasSteps"`,
   );
   if (!found?.hasSchema) return 0;
-  if (!found.hasSteps) throw notRankds(address);
+  if (!found.hasSteps) throw notFromRankd(address);
   const step = await db.get<{ version: number; livesWith: number; rankd: string }>(
     `SELECT version, lives_with AS "livesWith", rankd FROM rankd.schema_steps ORDER BY version DESC LIMIT 1`,
   );
-  if (step === undefined) throw notRankds(address);
+  if (step === undefined) throw notFromRankd(address);
   if (step.livesWith > newestSchema) throw schemaNewer(step, address);
   return step.version;
 }
 
-function notRankds(address: ServerAddress): RankdError {
+function notFromRankd(address: ServerAddress): RankdError {
   const message = `The schema rankd in ${placeOf(address)} was not created by rankd; it was not changed.`;
   return new RankdError('config_invalid', message, { hint: 'point store.url at a different database' });
 }

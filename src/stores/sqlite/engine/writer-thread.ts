@@ -6,10 +6,10 @@ import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts'
 const writers = new Map<number, Writer>();
 
 parentPort?.on('message', (message: WriterMessage) => {
-  parentPort?.postMessage(answersTo(message));
+  parentPort?.postMessage(handle(message));
 });
 
-function answersTo(message: WriterMessage): Answer[] {
+function handle(message: WriterMessage): Answer[] {
   const { id } = message;
   if ('close' in message) {
     writers.get(id)?.close();

@@ -11,7 +11,7 @@ import { insertEvent } from '../../sql/audit.ts';
 import { Connection } from '../engine/connection.ts';
 import { sqliteDialect } from '../engine/statements.ts';
 import { migrate } from '../schema/migrate.ts';
-import { copyBefore, schemaFlaws, schemaVersion } from '../schema/schema-version.ts';
+import { copyPathBefore, schemaFlaws, schemaVersion } from '../schema/schema-version.ts';
 import { checkDigest } from './backup.ts';
 import { examine, flawOf, newestSchema } from './examine.ts';
 import { copyDatabase, databaseName, onExisting } from './existing.ts';
@@ -49,7 +49,7 @@ export function restoreBackup(
 ): string | undefined {
   const to = join(dataDir, databaseName);
   if (isSameFile(file, to)) throw new RankdError('usage', `${file} is the database itself.`, { hint: 'name a backup' });
-  const kept = `${to}.before-restore-${stampOf(clock.now())}`;
+  const kept = `${to}.before-restore-${timestampOf(clock.now())}`;
   return writeWhole({ to, unfinished: `${to}.restoring`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished, { isReadonly: true });
     const restored = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
@@ -117,7 +117,7 @@ function isSameFile(one: string, other: string): boolean {
 }
 
 /** For example, `20260801T120000123Z`. */
-function stampOf(epochMs: number): string {
+function timestampOf(epochMs: number): string {
   return new Date(epochMs).toISOString().replaceAll(/[-:.]/g, '');
 }
 
@@ -171,7 +171,7 @@ export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migrat
 function migrationOf(db: Connection): Migration {
   const from = schemaVersion(db, newestSchema);
   const isCopied = from > 0 && from < newestSchema;
-  return { database: db.file, from, to: newestSchema, copy: isCopied ? copyBefore(db.file, newestSchema) : null };
+  return { database: db.file, from, to: newestSchema, copy: isCopied ? copyPathBefore(db.file, newestSchema) : null };
 }
 
 function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {

@@ -7,7 +7,7 @@ import { sqliteDialect } from '../engine/statements.ts';
 import { appendDigest } from '../files/backup.ts';
 import { copyDatabase } from '../files/existing.ts';
 import { migrations as released } from './migrations.ts';
-import { applicationId, copyBefore, schemaVersion } from './schema-version.ts';
+import { applicationId, copyPathBefore, schemaVersion } from './schema-version.ts';
 
 export interface MigrateOptions {
   migrations?: readonly string[];
@@ -40,7 +40,7 @@ export function migrate(
     const version = schemaVersion(db, target);
     if (version === target) return done;
     if (version > 0) lock ??= lockOutDaemons?.(version);
-    const copy = version > 0 && makesCopy ? copyBefore(db.file, target) : null;
+    const copy = version > 0 && makesCopy ? copyPathBefore(db.file, target) : null;
     if (copy !== null) writeCopy(db.file, copy);
     for (const migration of migrations.slice(version)) db.execute(migration);
     if (version === 0) db.run(...newWorkspace(sqliteDialect, clock));

@@ -23,18 +23,20 @@ export function schemaVersion(db: Connection, newestKnown: number): number {
 }
 
 /** Returns the path of the copy made before a database is migrated to `schema`. */
-export function copyBefore(file: string, schema: number): string {
+export function copyPathBefore(file: string, schema: number): string {
   return `${file}.before-v${schema}`;
 }
 
 function schemaNewer(db: Connection, { version, newestKnown }: { version: number; newestKnown: number }): RankdError {
   const writer = writerOf(db, version);
-  const copy = copyBefore(db.file, version);
-  const goBack = existsSync(copy) ? `, or restore the copy from before: rankd restore ${thisSystem.quote(copy)}` : '';
+  const copy = copyPathBefore(db.file, version);
+  const restoreHint = existsSync(copy)
+    ? `, or restore the copy from before: rankd restore ${thisSystem.quote(copy)}`
+    : '';
   return new RankdError(
     'schema_newer',
     `The database ${db.file} has schema ${version}, written by ${writer ?? 'a newer rankd'}; this is rankd ${rankdVersion}, which supports schemas up to ${newestKnown}.`,
-    { hint: `run ${writer ?? 'that version'} or a later one instead${goBack}` },
+    { hint: `run ${writer ?? 'that version'} or a later one instead${restoreHint}` },
   );
 }
 

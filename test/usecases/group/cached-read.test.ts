@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RankdError } from '../../../src/base/errors.ts';
 import type { CallContext } from '../../../src/ports/index.ts';
-import { Remembered } from '../../../src/usecases/group/remembered.ts';
+import { CachedRead } from '../../../src/usecases/group/cached-read.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 class CountingClock extends ManualClock {
@@ -20,7 +20,7 @@ function callOf(lane: string, signal = new AbortController().signal): CallContex
 test('after a failed read, the waiting callers retry one at a time, and the first success serves all others', async () => {
   const clock = new CountingClock();
   const tried: string[] = [];
-  const roles = new Remembered(clock, 1_000, async ({ lane }) => {
+  const roles = new CachedRead(clock, 1_000, async ({ lane }) => {
     tried.push(lane);
     await null;
     if (lane !== '300') throw new RankdError('platform_busy', 'no time is left');
@@ -38,7 +38,7 @@ test('after a failed read, the waiting callers retry one at a time, and the firs
 test('a caller that gives up while waiting neither reads nor delays the callers behind it', async () => {
   const first = Promise.withResolvers<string>();
   const reads = [first.promise, Promise.resolve('second')];
-  const roles = new Remembered(
+  const roles = new CachedRead(
     new ManualClock(),
     1_000,
     () => reads.shift() ?? Promise.reject(new Error('a third read')),

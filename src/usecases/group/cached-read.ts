@@ -11,7 +11,7 @@ interface AgeLimits {
 }
 
 /** A cached value from the platform. Concurrent callers share a read. */
-export class Remembered<T> {
+export class CachedRead<T> {
   readonly #clock: Clock;
   readonly #lifeMs: number;
   readonly #read: (call: CallContext) => Promise<T>;
@@ -40,7 +40,7 @@ export class Remembered<T> {
     const before = this.#latest;
     // The running read may have a shorter deadline than this caller. If it fails, the waiting callers retry one after
     // another: if each failure woke all of them, hundreds of callers would block the process while Roblox hangs.
-    const read = before === undefined ? this.#tried(call) : before.catch(() => this.#inTurn(call, age));
+    const read = before === undefined ? this.#readAndCache(call) : before.catch(() => this.#inTurn(call, age));
     this.#latest = read;
     const end = () => {
       if (this.#latest === read) this.#latest = undefined;
@@ -59,10 +59,10 @@ export class Remembered<T> {
   async #inTurn(call: CallContext, age: AgeLimits): Promise<T> {
     call.signal.throwIfAborted();
     const known = this.#known(age);
-    return known === undefined ? this.#tried(call) : known.value;
+    return known === undefined ? this.#readAndCache(call) : known.value;
   }
 
-  async #tried(call: CallContext): Promise<T> {
+  async #readAndCache(call: CallContext): Promise<T> {
     try {
       const value = await this.#read(call);
       this.#cached = { value, at: this.#clock.monotonic() };
