@@ -88,7 +88,10 @@ async function killOne(server: PostgresServer, database: string) {
   return { takenMs, reconciledMs };
 }
 
-/** The accelerated clock's speed. A higher one would overstate the cost of the budget ledger, whose queries take real time. */
+/**
+ * The accelerated clock's speed. A higher one would overstate the cost of the budget ledger, whose queries take real
+ * time.
+ */
 const speed = 6;
 const windows = 10;
 /**

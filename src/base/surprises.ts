@@ -10,7 +10,9 @@ export interface Surprise {
   lastAt: number;
 }
 
-/** Each kind of surprise becomes a time series in the metrics. Once there are this many, all others count as one kind. */
+/**
+ * Each kind of surprise becomes a time series in the metrics. Once there are this many, all others count as one kind.
+ */
 const maxKinds = 50;
 
 export class Surprises {

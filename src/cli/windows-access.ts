@@ -1,7 +1,10 @@
 import { win32 } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Reads the access control list (ACL) of a file or folder on Windows, as an SDDL string. Returns `undefined` if that fails. */
+/**
+ * Reads the access control list (ACL) of a file or folder on Windows, as an SDDL string. Returns `undefined` if that
+ * fails.
+ */
 export async function readAccessList(
   path: string,
   env: Record<string, string | undefined>,

@@ -134,7 +134,9 @@ export interface KeyRules {
   isSystem?: boolean;
   /** True if the key is allowed to give and take privileged roles even if the policy reserves them for the operator. */
   isPrivileged?: boolean;
-  /** True if the key is valid from any place or none, for clients that are not games, such as a bot or an online store. */
+  /**
+   * True if the key is valid from any place or none, for clients that are not games, such as a bot or an online store.
+   */
   isAnyPlace?: boolean;
   /** The maximum number of rank requests per minute, in place of the general limit. */
   ratePerMinute?: number;

@@ -67,8 +67,8 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
 const versionsSkipped = 1_000_000;
 
 /**
- * Returns the basis for the next change, given the row `kept` that a statement returned. If an account was known and its
- * row is missing or not newer, the server has lost data, possibly including other nodes' changes to the account.
+ * Returns the basis for the next change, given the row `kept` that a statement returned. If an account was known and
+ * its row is missing or not newer, the server has lost data, possibly including other nodes' changes to the account.
  */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
