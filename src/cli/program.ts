@@ -36,7 +36,7 @@ import { ExitCode, exitCodes, formatError } from './output/errors.ts';
 import { allCommands, asTyped, examples, hintsAsTyped, withExamplesFor, withHelpCommand } from './output/help.ts';
 import { jsonLine } from './output/text.ts';
 
-const versionAsked = 'rankd.version';
+const versionRequested = 'rankd.version';
 
 /** Runs one command line. Resolves with the exit code; never rejects. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
@@ -59,7 +59,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     // parsing may have failed before it reached --json
     const asJson = program.opts()['json'] === true || argv.includes('--json');
     if (cause instanceof CommanderError && cause.exitCode === 0) {
-      if (cause.code === versionAsked) io.stdout(asJson ? jsonLine({ v: 1, version }) : `${version}\n`);
+      if (cause.code === versionRequested) io.stdout(asJson ? jsonLine({ v: 1, version }) : `${version}\n`);
       return 0;
     }
     const error = asRankdError(inWords(cause));
@@ -138,7 +138,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     .description('Self-hosted rank service for one Roblox group: verifies game keys and changes ranks, safely.')
     .option('-V, --version', 'print the version')
     .on('option:version', () => {
-      throw new CommanderError(0, versionAsked, version);
+      throw new CommanderError(0, versionRequested, version);
     })
     .helpOption('-h, --help', 'show help')
     .option('-c, --config <file>', `configuration file (default: ${defaults.config})`, nonEmpty)

@@ -4,11 +4,11 @@ import { text } from 'node:stream/consumers';
 import { http } from '../base/node-modules.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 import {
-  type AskedLink,
   changeHeader,
   controlPath,
   type LateReadOutcome,
   type LinkOutcome,
+  type LinkRequest,
   operatorHeader,
   type ReloadOutcome,
   sessionHeader,
@@ -43,7 +43,7 @@ export async function askLateRead(dataDir: string, changeId: string): Promise<bo
   return (await ask<LateReadOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
-export function askDashboardLink({ isViewOnly, hours, ...asking }: AskedLink & { dataDir: string }) {
+export function askDashboardLink({ isViewOnly, hours, ...asking }: LinkRequest & { dataDir: string }) {
   const session = { [sessionHeader]: `${hours}${isViewOnly ? ' view' : ''}` };
   return askDashboard<LinkOutcome>(asking, '/dashboard', session);
 }

@@ -17,11 +17,11 @@ export interface Control {
   /** Uses a late read to verify a change that a command reported as applied. */
   lateRead(changeId: string): Promise<LateReadOutcome>;
   /** Starts serving the dashboard if necessary. */
-  dashboardLink(asked: AskedLink): Promise<LinkOutcome>;
+  dashboardLink(asked: LinkRequest): Promise<LinkOutcome>;
   dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
 
-export interface AskedLink {
+export interface LinkRequest {
   /** The actor to record in the audit log. */
   by: string;
   isViewOnly: boolean;

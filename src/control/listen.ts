@@ -9,11 +9,11 @@ import type { Logger } from '../base/log.ts';
 import { crypto, http } from '../base/node-modules.ts';
 import { thisSystem } from '../base/system.ts';
 import {
-  type AskedLink,
   addressIn,
   addressName,
   type Control,
   changeHeader,
+  type LinkRequest,
   maxHours,
   operatorHeader,
   sessionHeader,
@@ -172,7 +172,7 @@ const operations = {
   'POST /dashboard/logout': { name: 'dashboardLogout', about: operatorOf },
 } as const satisfies Record<
   string,
-  { name: keyof Control; about: (request: IncomingMessage) => string | AskedLink | undefined }
+  { name: keyof Control; about: (request: IncomingMessage) => string | LinkRequest | undefined }
 >;
 
 async function answer(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -188,12 +188,12 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
     response.writeHead(400).end();
     return;
   }
-  const json = JSON.stringify(await control[operation.name](about as string & AskedLink));
+  const json = JSON.stringify(await control[operation.name](about as string & LinkRequest));
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.end(json);
 }
 
-function linkOf(request: IncomingMessage): AskedLink | undefined {
+function linkOf(request: IncomingMessage): LinkRequest | undefined {
   const by = operatorOf(request);
   const [, hours, view] = /^(\d{1,3})( view)?$/.exec(String(request.headers[sessionHeader] ?? usualHours)) ?? [];
   if (by === undefined || hours === undefined || Number(hours) < 1 || Number(hours) > maxHours) return undefined;

@@ -13,7 +13,7 @@ import {
   writableName,
 } from './role-scheme.ts';
 import { isNamed } from './rules/rule.ts';
-import { standing } from './target.ts';
+import { describeKind } from './target.ts';
 
 /** The changes that a misfit blocks: rank changes, suspensions, or both. `null`: none. */
 type Stops = 'ranks' | 'suspensions' | 'everything' | null;
@@ -262,7 +262,7 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
     return { roles: [], flaw: `${shared} role ${role.id} and role ${other.id}; use the role id` };
   }
   if (canBeHeld(role)) return { roles };
-  return { roles: [], flaw: `${entry} ${standing(role)}, which can never be given` };
+  return { roles: [], flaw: `${entry} ${describeKind(role)}, which can never be given` };
 }
 
 /** Returns two rungs with the same rank, if any. */

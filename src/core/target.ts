@@ -121,7 +121,8 @@ function notGivable(scheme: RoleScheme, role: Role): string {
   if (role.kind === 'guest') return `"${shorten(role.name, 32)}" is the guest role, which no member holds.`;
   if (role.kind === 'private') return `"${shorten(role.name, 32)}" is a private role, which rankd never gives.`;
   const onLadder = isManaged(scheme, role) ? 'is a rank of the ladder' : 'is not on the promotion ladder';
-  const why = role.kind !== 'custom' ? `${standing(role)}, which can never be given` : `${onLadder} in group.ladder`;
+  const why =
+    role.kind !== 'custom' ? `${describeKind(role)}, which can never be given` : `${onLadder} in group.ladder`;
   return `"${shorten(role.name, 32)}" ${why}.`;
 }
 
@@ -129,7 +130,7 @@ function notGivable(scheme: RoleScheme, role: Role): string {
  * Describes a special role. `owner` is described by its rank: in a group that Roblox has migrated to its new roles,
  * members other than the owner can hold a role of rank 255.
  */
-export function standing({ kind }: Pick<Role, 'kind'>): string {
+export function describeKind({ kind }: Pick<Role, 'kind'>): string {
   return kind === 'owner' ? 'has the rank of the owner role' : `is the ${kind} role`;
 }
 

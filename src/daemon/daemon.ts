@@ -5,7 +5,7 @@ import { closeAll, openAll } from '../base/close-all.ts';
 import { asRankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { isLoopback, listenUrl } from '../base/net.ts';
-import type { AskedLink, LinkOutcome } from '../control/control.ts';
+import type { LinkOutcome, LinkRequest } from '../control/control.ts';
 import type { Dashboard, DashboardOptions } from '../dashboard/server/dashboard.ts';
 import { listenAt } from '../http/listener.ts';
 import { createServer } from '../http/server.ts';
@@ -136,7 +136,7 @@ export class LazyDashboard implements AsyncDisposable {
   }
 
   /** Never rejects. */
-  async link({ by, isViewOnly, hours }: AskedLink): Promise<LinkOutcome> {
+  async link({ by, isViewOnly, hours }: LinkRequest): Promise<LinkOutcome> {
     try {
       return { state: 'made', ...(await (await this.#load()).link(by, { isViewOnly, lifeMs: hours * 3_600_000 })) };
     } catch (cause) {

@@ -127,14 +127,14 @@ function refusal(error: RankdError): ReloadOutcome {
   return { state: 'refused', code, message, withExcerpts, hint };
 }
 
-interface Asked {
+interface ReloadRequest {
   by: string;
   file: string;
 }
 
 async function recordApplied(
   app: DaemonContext,
-  asked: Asked,
+  asked: ReloadRequest,
   { applied, needRestart }: ChangedSettings,
 ): Promise<void> {
   const names = {
@@ -145,7 +145,7 @@ async function recordApplied(
   await auditReload(app, { ...asked, ...names });
 }
 
-async function recordRefused(app: DaemonContext, asked: Asked, cause: unknown): Promise<void> {
+async function recordRefused(app: DaemonContext, asked: ReloadRequest, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
   app.log.error({ ...why, problem: 'configuration' }, 'the new configuration was refused; the old one stays in force');
   await auditReload(app, { ...asked, refused: asRankdError(cause).message });

@@ -25,7 +25,7 @@ interface Problem {
 }
 
 /** The daemon's current state, which decides whether a problem is over. */
-export interface Standing {
+export interface DaemonState {
   lasting: Record<LastingProblem, boolean>;
   /** The ids of the keys that the circuit breaker has paused. */
   pausedKeys: ReadonlySet<string>;
@@ -63,7 +63,7 @@ export class RecentProblems {
    * Returns the problems that are not over, judging by `standing`. Paused keys and the `Lasting` problems are over once
    * fixed; all others are also dropped after a day. `now` is in epoch milliseconds.
    */
-  async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
+  async newestFirst(standing: DaemonState, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
       this.#problems.map(async (problem) => ({ problem, isOver: await isOver(problem, standing, now) })),
     );
@@ -78,7 +78,7 @@ const pausedKey = 'paused key';
 const maxKept = 5;
 const momentaryLifeMs = 86_400_000;
 
-async function isOver(problem: Problem, standing: Standing, now: number): Promise<boolean> {
+async function isOver(problem: Problem, standing: DaemonState, now: number): Promise<boolean> {
   const { at, lasting, keyId = '', code, webhook, changeId } = problem;
   if (lasting === pausedKey) return !standing.pausedKeys.has(keyId);
   if (lasting !== undefined && isLasting(lasting, standing)) return !standing.lasting[lasting];
@@ -101,7 +101,7 @@ async function isOver(problem: Problem, standing: Standing, now: number): Promis
   }
 }
 
-function isLasting(name: string, { lasting }: Standing): name is LastingProblem {
+function isLasting(name: string, { lasting }: DaemonState): name is LastingProblem {
   return name in lasting;
 }
 

@@ -6,7 +6,7 @@ import { createLog, type LogLevel } from '../base/log.ts';
 import type { Paints } from '../base/paint.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import type { AskedLink, ReloadOutcome } from '../control/control.ts';
+import type { LinkRequest, ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
 import type { Migration } from '../ports/index.ts';
 import { requestLateRead } from '../usecases/change/late-read.ts';
@@ -22,7 +22,7 @@ import { type Daemon, LazyDashboard, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
 import { showNode } from './show-node.ts';
-import { logStartupSummary } from './standing.ts';
+import { logStartupSummary } from './startup-summary.ts';
 import { reportToServiceManager } from './systemd.ts';
 
 export interface RunOptions {
@@ -148,7 +148,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     const control = {
       ...{ status, identity, lateRead, reload: (by: string) => live.reload(by) },
       relearn: (by: string) => live.reload(by, { relearns: true }),
-      dashboardLink: (asked: AskedLink) => page.link(asked),
+      dashboardLink: (asked: LinkRequest) => page.link(asked),
       dashboardLogout: (by: string) => page.logAllOut(by),
     };
     closers.push(await listenForCommands({ dataDir, log, env: process.env }, control), live);
@@ -160,7 +160,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         closers.push(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
         closers.push(logStartupSummary(daemon.app.current, config));
         const stopping = new AbortController();
-        const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
+        const cause = await Promise.race([signal, untilSchemaTooNew(daemon.app.current, stopping.signal)]);
         stopping.abort();
         if (typeof cause === 'string') log.info({ signal: cause }, 'stopping once running work has finished');
         else
@@ -178,9 +178,9 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
 }
 
 /** Resolves with the reason once this version of rankd can no longer use the database. Never settles after `stop`. */
-async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): Promise<RankdError> {
+async function untilSchemaTooNew({ store, log }: DaemonContext, stop: AbortSignal): Promise<RankdError> {
   for (;;) {
-    const why = outgrownOf(store, log);
+    const why = schemaTooNewOf(store, log);
     if (why !== undefined) return why;
     await systemClock.sleep(checkSchemaEveryMs, stop).catch(() => new Promise(() => undefined));
   }
@@ -192,9 +192,9 @@ const checkSchemaEveryMs = 1_000;
  * Returns the error if a newer version of rankd has migrated the database. Ignores an unreadable database, because
  * requests already report that.
  */
-function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
+function schemaTooNewOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
   try {
-    return store.outgrown();
+    return store.schemaTooNew();
   } catch (error) {
     log.debug({ err: error }, 'the schema of the database could not be read; trying again');
     return undefined;

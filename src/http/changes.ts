@@ -14,10 +14,10 @@ import { admitCaller } from './callers.ts';
 import { idempotencyKey } from './fields.ts';
 import type { Exchange } from './route.ts';
 
-interface RequestedChange {
+interface ResolvedRequest {
   placeId: number | undefined;
   caller: KeyRecord;
-  asked: AskedChange;
+  asked: ChangeRequest;
   /**
    * The part of the request that a retry with the same Idempotency-Key must repeat. It excludes the place, because a
    * game can have several places.
@@ -25,7 +25,7 @@ interface RequestedChange {
   content: unknown;
 }
 
-export type AskedChange = Pick<
+export type ChangeRequest = Pick<
   ChangeCommand,
   'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'atLeast' | 'hold'
 >;
@@ -37,7 +37,7 @@ export type AskedChange = Pick<
 export async function changeFor(
   exchange: Exchange,
   operation: string,
-  read: (call: CallContext) => AskedChange | Promise<AskedChange>,
+  read: (call: CallContext) => ChangeRequest | Promise<ChangeRequest>,
 ): Promise<{ change: RankChange; caller: KeyRecord }> {
   const { caller, placeId } = await admitCaller(exchange);
   using deadline = deadlineOf(exchange);
@@ -60,7 +60,7 @@ export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord)
  */
 export async function makeChange(
   exchange: Exchange,
-  { caller, placeId, asked, content }: RequestedChange,
+  { caller, placeId, asked, content }: ResolvedRequest,
   deadline: Deadline,
 ): Promise<RankChange> {
   const command = {

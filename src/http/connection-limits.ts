@@ -93,7 +93,7 @@ export function limitConnections(
   server.once('listening', async () => {
     while (!closed.signal.aborted) {
       await clock.sleep(unreadMs, closed.signal).catch(() => undefined);
-      open.endUnread();
+      open.closeUnread();
     }
   });
 }
@@ -162,7 +162,7 @@ class OpenConnections {
   }
 
   /** Closes each connection whose caller has not read any part of its pending responses since the previous check. */
-  endUnread(): void {
+  closeUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;
       if (opened.unread > 0 && unread >= opened.unread) socket.destroy();

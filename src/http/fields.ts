@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from '../core/api-key.ts';
-import { isUserName } from '../core/asked-user.ts';
+import { isUserName } from '../core/user-ref.ts';
 
 // Schemas for the fields shared by several requests.
 

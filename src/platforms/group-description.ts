@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isUserName } from '../core/asked-user.ts';
+import { isUserName } from '../core/user-ref.ts';
 
 const id = z.int('must be a whole number from 1 to 2^53-1').min(1, 'must be 1 or more');
 const name = z.string('must be text').min(1, 'must not be empty').max(100, 'must have at most 100 characters');

@@ -197,7 +197,7 @@ export interface IdempotencyClaim extends IdempotencySlot {
 }
 
 /** `running`: another request has claimed the key. `used`: the key belongs to `change`, whatever its state. */
-export type IdempotencyStanding =
+export type IdempotencyState =
   | { is: 'claimed' }
   | { is: 'running'; fingerprint: string }
   | { is: 'used'; change: RankChange };
@@ -211,6 +211,6 @@ export interface IdempotencyStore {
    * Claims the key for a request, unless a change already has it or another request, on any handle, has claimed it.
    * Only one of several concurrent claims succeeds.
    */
-  claimIdempotencyKey(claim: IdempotencyClaim): Promise<IdempotencyStanding>;
+  claimIdempotencyKey(claim: IdempotencyClaim): Promise<IdempotencyState>;
   releaseIdempotencyKey(slot: IdempotencySlot): Promise<void>;
 }

@@ -44,7 +44,7 @@ export interface StoreOperations {
   server(): Promise<KnownServer | undefined>;
   /**
    * Migrates the database to the newest schema, even while daemons are using it: a daemon that does not support the new
-   * schema finds out through `Store.outgrown`.
+   * schema finds out through `Store.schemaTooNew`.
    */
   migrate(): Promise<Migration>;
   /** Performs a trial migration, and discards its effects. */

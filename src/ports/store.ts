@@ -50,7 +50,7 @@ export interface Store
    * Returns an error once a newer version of rankd has migrated the store to a schema that this version does not
    * support. The daemon then stops.
    */
-  outgrown(): RankdError | undefined;
+  schemaTooNew(): RankdError | undefined;
   /** Rejects if the store does not respond or is no longer the one that was opened. */
   ping(): Promise<void>;
   /**
@@ -102,7 +102,7 @@ export interface MemberQueueStore {
    * `isNext` is true if no other live node has a request ahead of `position`, which defaults to the position that the
    * next request would get.
    */
-  queueStanding(query: {
+  queueState(query: {
     rankeeId: number;
     position?: string | undefined;
   }): Promise<{ position: string; isNext: boolean }>;

@@ -15,7 +15,7 @@ export function unmigrated(place: string, { version, newest }: { version: number
   });
 }
 
-export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
+export function schemaTooNew(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',
     `A newer rankd has changed the database ${place}, which now requires schema ${needed}; this is rankd ${rankdVersion}, which supports schemas up to ${newest}.`,

@@ -1,29 +1,29 @@
 import { isRankdError, RankdError } from '../base/errors.ts';
 import { controlCharacters } from '../base/text.ts';
 import {
-  type AskedUser,
   experienceWords,
   idIn,
   idInAddress,
   namesExperience,
+  type UserRef,
   userIn,
   userWords,
-} from '../core/asked-user.ts';
+} from '../core/user-ref.ts';
 import { callWithin } from '../ports/platform.ts';
 import type { ListedMember } from './change/change-list.ts';
 import type { Ranking } from './change/ranking.ts';
 import { findUser } from './people/users.ts';
 
-interface AskedLine {
+interface UserLine {
   line: number;
-  asked: AskedUser;
+  asked: UserRef;
 }
 
 /**
  * Parses a list with one user per line. `source` names the list in errors. Throws `usage` if the list is empty or a
  * line does not name a user.
  */
-export function usersIn(text: string, source: string): AskedLine[] {
+export function usersIn(text: string, source: string): UserLine[] {
   const lines = filledLines(text).map(({ number, content }) => ({ line: number, content, asked: userIn(content) }));
   if (lines.length === 0)
     throw new RankdError('usage', `There are no users in ${source}.`, { hint: 'write one user per line' });
@@ -44,7 +44,7 @@ export function usersIn(text: string, source: string): AskedLine[] {
  */
 export async function findListed(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
-  lines: AskedLine[],
+  lines: UserLine[],
 ): Promise<ListedMember[]> {
   const members = new Map<number, ListedMember>();
   const bad: string[] = [];

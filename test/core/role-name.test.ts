@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { isRankdError } from '../../src/base/errors.ts';
-import { isUserName } from '../../src/core/asked-user.ts';
 import type { Role } from '../../src/core/model.ts';
 import { type PolicySettings, policyFor, strayNames } from '../../src/core/policy-names.ts';
 import type { RoleScheme } from '../../src/core/role-scheme.ts';
 import { resolveRoles, roleEntries } from '../../src/core/role-settings.ts';
 import { resolveTarget } from '../../src/core/target.ts';
+import { isUserName } from '../../src/core/user-ref.ts';
 import { openPolicy } from '../support/arbitrary-group.ts';
 
 const longName = 'x'.repeat(100);

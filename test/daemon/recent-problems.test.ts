@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { type ErrorCode, reasons } from '../../src/base/errors.ts';
-import { RecentProblems, type Standing } from '../../src/daemon/recent-problems.ts';
+import { type DaemonState, RecentProblems } from '../../src/daemon/recent-problems.ts';
 
 const loggedAt = 1_000_000;
 const now = loggedAt + 60_000;
 
 /** Nothing has succeeded since the problem was logged. */
-const unchanged: Standing = {
-  lasting: {} as Standing['lasting'],
+const unchanged: DaemonState = {
+  lasting: {} as DaemonState['lasting'],
   pausedKeys: new Set(),
   isCredentialDead: true,
   platformSucceededAt: { read: 0, write: 0 },
@@ -18,7 +18,7 @@ const unchanged: Standing = {
 
 const worked = { read: loggedAt + 1, write: loggedAt + 1 };
 
-const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }> = {
+const endings: Record<string, { standing: Partial<DaemonState>; ends: ErrorCode[] }> = {
   'a read of Roblox': {
     standing: { platformSucceededAt: { ...worked, write: 0 } },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
@@ -46,7 +46,7 @@ test.each(Object.entries(endings))('%s ends only the problems of its own kind', 
   expect(ended.toSorted()).toEqual(ends.toSorted());
 });
 
-async function problemsLeft(code: string, standing: Standing): Promise<{ left: number; afterADay: number }> {
+async function problemsLeft(code: string, standing: DaemonState): Promise<{ left: number; afterADay: number }> {
   const problems = new RecentProblems();
   const line = { level: 'warn', time: new Date(loggedAt).toISOString(), msg: 'failed', code, changeId: 'chg_1' };
   problems.note(JSON.stringify(line));

@@ -4,7 +4,7 @@ import type { Scope } from '../../src/core/model.ts';
 import type { RoleName } from '../../src/core/role-scheme.ts';
 import type { RoleSetting } from '../../src/core/role-settings.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
-import type { HoldAsked } from '../../src/usecases/change/ranking.ts';
+import type { RequestedHold } from '../../src/usecases/change/ranking.ts';
 import { groupFindings } from '../../src/usecases/doctor/platform.ts';
 import { liftHold } from '../../src/usecases/holds/holds.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
@@ -202,7 +202,7 @@ function asGame(system: OpenCloudApp, key: string): Caller {
 async function asShell({ openShell, clock }: OpenCloudApp): Promise<Caller> {
   const caller = { by: 'cli:ann@host', dryRun: false };
   const shell = await openShell();
-  const change = async (rankeeId: number, newRankId: number, hold?: HoldAsked) => {
+  const change = async (rankeeId: number, newRankId: number, hold?: RequestedHold) => {
     using deadline = deadlineIn(clock, 5_000);
     const request = { rankeeId, rankeeName: '', rankerId: 0, rankerName: '', newRankId };
     const asked = changeRank(shell, { caller, request, ...(hold !== undefined && { hold }) }, deadline);

@@ -4,7 +4,7 @@ import { deadlineIn } from '../../src/base/clock.ts';
 import type { Hold, RankChange } from '../../src/core/model.ts';
 import { type ChangeAnswer, changeRank } from '../../src/usecases/change/change-rank.ts';
 import { requestLateRead } from '../../src/usecases/change/late-read.ts';
-import type { HoldAsked } from '../../src/usecases/change/ranking.ts';
+import type { RequestedHold } from '../../src/usecases/change/ranking.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { changeDocument } from '../../src/usecases/history/change-document.ts';
 import { checkHold } from '../../src/usecases/holds/end-hold.ts';
@@ -58,7 +58,7 @@ function withHolds(body: (system: System) => Promise<void>, { policy, ...options
     await using system = await clock.passUntil(opening);
     const { fake, app } = system;
     fake.group.setMember(ann, [officer, captain]);
-    const change = (rankeeId: number, newRankId: number, hold: HoldAsked) =>
+    const change = (rankeeId: number, newRankId: number, hold: RequestedHold) =>
       changeAs(app, clock, { rankeeId, newRankId, hold });
     await body({
       ...system,
@@ -84,7 +84,7 @@ function withHolds(body: (system: System) => Promise<void>, { policy, ...options
 async function changeAs(
   app: DaemonContext,
   clock: ManualClock,
-  { rankeeId, newRankId, hold }: { rankeeId: number; newRankId: number; hold: HoldAsked },
+  { rankeeId, newRankId, hold }: { rankeeId: number; newRankId: number; hold: RequestedHold },
 ): Promise<ChangeAnswer> {
   using deadline = deadlineIn(clock, 30_000);
   const request = {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { RecentProblems, type Standing } from '../../src/daemon/recent-problems.ts';
+import { type DaemonState, RecentProblems } from '../../src/daemon/recent-problems.ts';
 import { pausedAmong } from '../../src/usecases/keys/keys.ts';
 import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { operate } from '../contracts/store/samples.ts';
@@ -67,7 +67,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   const problems = new RecentProblems();
   for (const line of app.logLines) problems.note(line);
   const shown = async () => {
-    const lasting: Standing['lasting'] = {
+    const lasting: DaemonState['lasting'] = {
       'audit heads': false,
       configuration: false,
       credential: false,

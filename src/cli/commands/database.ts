@@ -174,14 +174,14 @@ async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
   });
 }
 
-interface RestoreAsked {
+interface RequestedRestore {
   /** The name to show in messages. */
   name: string;
   file: string;
   dryRun: boolean;
 }
 
-async function restore(cli: Cli, { name, file, dryRun }: RestoreAsked): Promise<void> {
+async function restore(cli: Cli, { name, file, dryRun }: RequestedRestore): Promise<void> {
   const { dataDir, by, operations } = cli;
   const show = <T>(what: string, step: () => Promise<T>) => whileWorking(cli.line, what, step);
   const confirmed = async () =>

@@ -7,9 +7,9 @@ import { asBaseUrl } from '../../base/net.ts';
 import { readAtMost } from '../../base/read-file.ts';
 import type { Config } from '../../config/config.ts';
 import type { DiscordConfig } from '../../config/discord.ts';
-import type { AskedUser } from '../../core/asked-user.ts';
 import { isDiscordId } from '../../core/discord-person.ts';
 import { usualScopes } from '../../core/model.ts';
+import type { UserRef } from '../../core/user-ref.ts';
 import type { Ports } from '../../ports/index.ts';
 import { registerCommands } from '../../usecases/discord/discord-api.ts';
 import { linkPerson, unlinkPerson } from '../../usecases/discord/discord-people.ts';
@@ -87,7 +87,7 @@ export const discordCommands = commandGroup({
   ],
 });
 
-async function link(cli: Cli, discordId: string, user: AskedUser): Promise<void> {
+async function link(cli: Cli, discordId: string, user: UserRef): Promise<void> {
   const userId = await userIdOf(cli, user);
   const { before } = await cli.withWrites((ports) => linkPerson(ports, { discordId, userId, by: cli.by }));
   const was = before === undefined || before === userId ? '' : ` instead of ${before}`;

@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
-import type { AskedUser } from '../../core/asked-user.ts';
+import type { UserRef } from '../../core/user-ref.ts';
 import {
   forgetPerson,
   forgetRequesters,
@@ -46,7 +46,7 @@ Roblox. Until a running daemon is restarted, the write-ahead log of its database
   },
 });
 
-async function forgetUser(cli: Cli, user: AskedUser, dryRun: boolean): Promise<void> {
+async function forgetUser(cli: Cli, user: UserRef, dryRun: boolean): Promise<void> {
   const userId = await userIdOf(cli, user);
   const forgotten = await cli.withStore(
     (ports) =>

@@ -1,9 +1,9 @@
 import type { RankingApp } from '../../app.ts';
 import { counted } from '../../base/text.ts';
-import type { AskedUser } from '../../core/asked-user.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { Direction, Role, RoleChangeKind } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
+import type { UserRef } from '../../core/user-ref.ts';
 import type { CallContext } from '../../ports/index.ts';
 import {
   type ListCommand,
@@ -33,13 +33,13 @@ export interface ListSource {
   holding?: RoleName | undefined;
 }
 
-interface AskedList extends ListSource {
+interface RequestedList extends ListSource {
   /** Moves each member to the next rank up or down; `rank` is then ignored. */
   step?: Direction | undefined;
   /** If set, `rank` names an extra role. */
   kind?: RoleChangeKind | undefined;
   rank: RoleName;
-  ranker: AskedUser;
+  ranker: UserRef;
   reason?: string | undefined;
   ifRank?: RoleName | undefined;
   atLeast?: boolean | undefined;
@@ -50,7 +50,7 @@ type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
 /**
  * Finds all members, asks once for confirmation, then changes a few members at a time, and continues after refusals.
  */
-export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
+export async function changeList(cli: Cli, asked: RequestedList): Promise<void> {
   const lines = asked.file === undefined ? [] : await readUsers(cli.io, asked.file);
   const work = async (app: RankingApp, call: CallContext) => {
     const held = asked.holding === undefined ? undefined : await findHeldRole(cli, app, asked.holding, call);
@@ -75,7 +75,7 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
 async function commandOf(
   cli: Cli,
   app: RankingApp,
-  { asked, held }: { asked: AskedList; held: Role | undefined },
+  { asked, held }: { asked: RequestedList; held: Role | undefined },
   call: CallContext,
 ): Promise<ListCommand> {
   const { step, kind, rank, ranker, reason, ifRank, atLeast } = asked;
@@ -106,7 +106,7 @@ async function readHolders(cli: Cli, app: RankingApp, held: Role, call: CallCont
 }
 
 function questionOf(
-  { step, kind, rank }: AskedList,
+  { step, kind, rank }: RequestedList,
   { plan, members, held }: { plan: PlannedList; members: ListedMember[]; held: Role | undefined },
 ): string {
   const whom = counted(members.length, 'member') + (held === undefined ? '' : ` with the role ${roleTitle(held)}`);
@@ -135,7 +135,7 @@ async function carryOut(
 }
 
 /** `already` means that the member needed no change. */
-function wordsFor({ kind, atLeast }: AskedList): Record<MemberChange['state'], string> {
+function wordsFor({ kind, atLeast }: RequestedList): Record<MemberChange['state'], string> {
   const same = atLeast ? 'already had the rank or a higher one' : 'already had the rank';
   return {
     changed: 'changed',
@@ -150,7 +150,7 @@ function wordsFor({ kind, atLeast }: AskedList): Record<MemberChange['state'], s
  * Prints a summary, and the members whose change failed. Throws `ExitCode` if a change failed or a member was not
  * reached.
  */
-function printList(cli: Cli, { plan, run, asked }: { plan: PlannedList; run: ListRun; asked: AskedList }): void {
+function printList(cli: Cli, { plan, run, asked }: { plan: PlannedList; run: ListRun; asked: RequestedList }): void {
   const words = wordsFor(asked);
   const failed = run.results
     .filter(({ state }) => state === 'refused' || state === 'unknown')
@@ -174,7 +174,7 @@ function printList(cli: Cli, { plan, run, asked }: { plan: PlannedList; run: Lis
   if (code !== 0) throw new ExitCode(code);
 }
 
-function summaryOf({ id }: PlannedList, { results, left }: ListRun, asked: AskedList): string {
+function summaryOf({ id }: PlannedList, { results, left }: ListRun, asked: RequestedList): string {
   const counts = Object.entries(wordsFor(asked)).map(([state, text]) => [
     results.filter((result) => result.state === state).length,
     text,

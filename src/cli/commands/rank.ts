@@ -2,14 +2,14 @@ import { InvalidArgumentError } from 'commander';
 import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
-import type { AskedUser } from '../../core/asked-user.ts';
 import { holdTitle } from '../../core/describe.ts';
 import { type Direction, directions, type RankRequest, type RoleChangeKind } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
+import type { UserRef } from '../../core/user-ref.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import { errorOf } from '../../usecases/change/change-record.ts';
-import { backgroundDeadlineMs, type HoldAsked } from '../../usecases/change/ranking.ts';
+import { backgroundDeadlineMs, type RequestedHold } from '../../usecases/change/ranking.ts';
 import { testRank } from '../../usecases/change/test-rank.ts';
 import { showMember } from '../../usecases/group/group.ts';
 import { memberDocument } from '../../usecases/group/group-document.ts';
@@ -118,11 +118,11 @@ export const rankCommands = commandGroup({
   ],
 });
 
-interface AskedChange extends HoldOptions {
+interface RequestedChange extends HoldOptions {
   kind?: RoleChangeKind;
-  user: AskedUser;
+  user: UserRef;
   rank: RoleName;
-  ranker: AskedUser;
+  ranker: UserRef;
   reason?: string;
   ifRank?: RoleName;
   atLeast?: boolean;
@@ -138,7 +138,7 @@ function set(
   return changeOneOrMany(cli, { first, rank, noun: 'rank', line: 'rankd rank set' }, options);
 }
 
-type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; kind?: RoleChangeKind };
+type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: UserRef; kind?: RoleChangeKind };
 
 /**
  * Changes one member or, with --file or --holding, many. `first` is the user or, for many members, the rank or role.
@@ -200,7 +200,7 @@ function listedTwice({ file }: ListSource, line: string): RankdError {
 
 async function test(
   cli: Cli,
-  user: AskedUser,
+  user: UserRef,
   rank: RoleName,
   { key, place, ...rest }: ValuesOf<typeof testOptions>,
 ): Promise<void> {
@@ -216,7 +216,7 @@ async function test(
   });
 }
 
-async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<void> {
+async function change(cli: Cli, asked: RequestedChange, step?: Direction): Promise<void> {
   const work = async (app: RankingApp, call: CallContext) => {
     const request = await requestOf(cli, app, asked, call);
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
@@ -225,7 +225,7 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
         'Stopping after this change. Press Ctrl-C again to stop at once; rankd then finds out the outcome later.',
       ),
     );
-    const hold = await holdAsked(app, request.rankeeId, asked);
+    const hold = await requestedHold(app, request.rankeeId, asked);
     const { kind, ifRank, atLeast } = asked;
     const command = {
       ...{ caller: { by: cli.by, dryRun: false }, request },
@@ -244,7 +244,7 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
   await cli.withRanking(work, { isWriting: true });
 }
 
-async function show(cli: Cli, asked: AskedUser): Promise<void> {
+async function show(cli: Cli, asked: UserRef): Promise<void> {
   await cli.withGroup(async (app, call) => {
     const { id } = await userOf(cli, app, asked, call);
     const member = await showMember(app, id, call);
@@ -256,7 +256,11 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
 }
 
 /** Returns the hold that the change begins or ends; `undefined` for an ordinary change. */
-async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange): Promise<HoldAsked | undefined> {
+async function requestedHold(
+  app: RankingApp,
+  rankeeId: number,
+  asked: RequestedChange,
+): Promise<RequestedHold | undefined> {
   const isTemporary = asked.for !== undefined || asked.until !== undefined;
   if (isTemporary && asked.atLeast)
     throw new RankdError('usage', '--at-least may leave the rank unchanged, but a temporary rank always changes it.', {
@@ -274,7 +278,7 @@ async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange):
 async function requestOf(
   cli: Cli,
   app: RankingApp,
-  { user, rank, ranker, reason, kind }: AskedChange,
+  { user, rank, ranker, reason, kind }: RequestedChange,
   call: CallContext,
 ): Promise<RankRequest> {
   const rankee = await userOf(cli, app, user, call);

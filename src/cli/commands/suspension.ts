@@ -3,12 +3,12 @@ import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { isoTime, parseDuration, parseMoment } from '../../base/time.ts';
-import type { AskedUser } from '../../core/asked-user.ts';
 import { memberTitle, untilWhen } from '../../core/describe.ts';
+import type { UserRef } from '../../core/user-ref.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import { errorOf } from '../../usecases/change/change-record.ts';
-import { backgroundDeadlineMs, type HoldAsked } from '../../usecases/change/ranking.ts';
+import { backgroundDeadlineMs, type RequestedHold } from '../../usecases/change/ranking.ts';
 import { testRank } from '../../usecases/change/test-rank.ts';
 import { changeDocument, withId } from '../../usecases/history/change-document.ts';
 import { asStored } from '../../usecases/history/history.ts';
@@ -111,10 +111,10 @@ export const suspensionCommands = commandGroup({
   ],
 });
 
-async function suspend(cli: Cli, user: AskedUser, options: ValuesOf<typeof suspendOptions>): Promise<void> {
+async function suspend(cli: Cli, user: UserRef, options: ValuesOf<typeof suspendOptions>): Promise<void> {
   const work = async (app: RankingApp, call: CallContext) => {
     const { role } = options;
-    const hold: HoldAsked = { kind: 'suspension', ...lengthOf(app, options), ...(role !== undefined && { role }) };
+    const hold: RequestedHold = { kind: 'suspension', ...lengthOf(app, options), ...(role !== undefined && { role }) };
     const rankee = await userOf(cli, app, user, call);
     const ranker = options.ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, options.ranker, call);
     const request = {
@@ -139,11 +139,7 @@ async function suspend(cli: Cli, user: AskedUser, options: ValuesOf<typeof suspe
   await cli.withRanking(work, { isWriting: options.dryRun !== true });
 }
 
-async function unsuspend(
-  cli: Cli,
-  user: AskedUser,
-  { force, reason }: ValuesOf<typeof unsuspendOptions>,
-): Promise<void> {
+async function unsuspend(cli: Cli, user: UserRef, { force, reason }: ValuesOf<typeof unsuspendOptions>): Promise<void> {
   const work = async (app: RankingApp, call: CallContext) => {
     const { id: rankeeId } = await userOf(cli, app, user, call);
     const caller = { by: cli.by, dryRun: false };
@@ -179,7 +175,7 @@ async function list(cli: Cli, { all, limit }: ValuesOf<typeof listOptions>): Pro
   });
 }
 
-async function show(cli: Cli, asked: AskedUser): Promise<void> {
+async function show(cli: Cli, asked: UserRef): Promise<void> {
   await cli.withRanking(async (app, call) => {
     const isHold = typeof asked === 'string' && asked.startsWith('hold_');
     const hold = await requireHold(app, isHold ? asked : (await userOf(cli, app, asked, call)).id);
@@ -193,7 +189,7 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
   });
 }
 
-async function extend(cli: Cli, user: AskedUser, options: HoldOptions): Promise<void> {
+async function extend(cli: Cli, user: UserRef, options: HoldOptions): Promise<void> {
   const work = async (app: RankingApp, call: CallContext) => {
     const { id: rankeeId } = await userOf(cli, app, user, call);
     const hold = await extendHold(app, { rankeeId, by: cli.by, ...extension(options) });
@@ -255,6 +251,6 @@ function asEnd(text: string): number {
 }
 
 /** Parses a user, or a hold's id, which is longer than any user name. */
-function asHoldOrUser(text: string): AskedUser {
+function asHoldOrUser(text: string): UserRef {
   return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
 }

@@ -238,13 +238,13 @@ function exitCodeOf(outcome: Outcome): number {
   return outcome.status === undefined ? 69 : 5;
 }
 
-interface AskedSetting {
+interface RequestedSetting {
   urlFile?: string;
   events?: string[];
   mention?: string;
 }
 
-async function set(cli: Cli, name: string, { urlFile, events, mention }: AskedSetting): Promise<void> {
+async function set(cli: Cli, name: string, { urlFile, events, mention }: RequestedSetting): Promise<void> {
   if (urlFile === undefined && events === undefined && mention === undefined) {
     throw new RankdError('usage', 'Give at least one setting to change.', { hint: 'rankd webhook set --help' });
   }

@@ -107,7 +107,7 @@ export const whitelistCommands = commandGroup({
   ],
 });
 
-interface AskedPlaces {
+interface RequestedPlaces {
   key?: string;
   file?: string;
 }
@@ -115,7 +115,7 @@ interface AskedPlaces {
 async function add(
   cli: Cli,
   given: number[],
-  { key, file, note, experience }: AskedPlaces & { note?: string; experience?: number },
+  { key, file, note, experience }: RequestedPlaces & { note?: string; experience?: number },
 ): Promise<void> {
   const ids = experience === undefined ? given : [...given, ...(await idsOf(cli, experience))];
   const placeIds = await readIds(cli.io, { ids, file });
@@ -157,7 +157,7 @@ async function list(cli: Cli, { key }: { key?: string }): Promise<void> {
 
 async function change(
   cli: Cli,
-  { ids, key, file, outcome }: AskedPlaces & { ids: number[]; outcome: string },
+  { ids, key, file, outcome }: RequestedPlaces & { ids: number[]; outcome: string },
   work: (ports: Pick<Ports, 'store' | 'clock'>, asked: PlacesCommand) => Promise<ChangedPlaces>,
 ): Promise<void> {
   const placeIds = await readIds(cli.io, { ids, file });

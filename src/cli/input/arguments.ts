@@ -4,17 +4,17 @@ import { RankdError } from '../../base/errors.ts';
 import { asBaseUrl } from '../../base/net.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
+import { maxReasonLength } from '../../core/model.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 import {
-  type AskedUser,
   experienceWords,
   idIn,
   idInAddress,
   namesExperience,
+  type UserRef,
   userIn,
   userWords,
-} from '../../core/asked-user.ts';
-import { maxReasonLength } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-scheme.ts';
+} from '../../core/user-ref.ts';
 
 export const userHelp = 'user id, name, or address of the profile page';
 
@@ -33,14 +33,14 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
 }
 
 /** Parses a user id, a user name or a profile address. A user name that is all digits needs an @ before it. */
-export function asUser(text: string): AskedUser {
+export function asUser(text: string): UserRef {
   const user = userIn(text);
   if (user !== undefined) return user;
   throw new InvalidArgumentError(`It must be ${userWords}.`);
 }
 
 /** 0 means no user. */
-export function asRanker(text: string): AskedUser {
+export function asRanker(text: string): UserRef {
   return text === '0' ? 0 : asUser(text);
 }
 

@@ -1,8 +1,8 @@
-import type { AskedUser } from '../../core/asked-user.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { NamedUser, Role } from '../../core/model.ts';
 import { nameForRequest, type RoleName } from '../../core/role-scheme.ts';
 import { resolveAlongside, resolveHeld } from '../../core/target.ts';
+import type { UserRef } from '../../core/user-ref.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 import { findUser } from '../../usecases/people/users.ts';
@@ -15,7 +15,7 @@ import type { Cli } from '../cli.ts';
 export async function userOf(
   cli: Cli,
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
-  asked: AskedUser,
+  asked: UserRef,
   call: CallContext,
 ): Promise<NamedUser> {
   if (typeof asked === 'number') return { id: asked, name: '' };
@@ -24,7 +24,7 @@ export async function userOf(
   return { id, name };
 }
 
-export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
+export async function userIdOf(cli: Cli, asked: UserRef): Promise<number> {
   if (typeof asked === 'number') return asked;
   return cli.withRanking(async (app, call) => (await userOf(cli, app, asked, call)).id);
 }

@@ -115,7 +115,7 @@ interface Subscription {
 }
 
 /** True if the webhook receives the event. `addressHash`: the hash of its address, by which a game can select it. */
-export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
+export function receives(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
   const { event, change } = outboxEvent;
   const type = typeOf(outboxEvent);
   if (type === undefined) return false;

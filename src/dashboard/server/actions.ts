@@ -1,19 +1,19 @@
 import { deadlineIn } from '../../base/clock.ts';
 import { type ErrorCode, isRankdError } from '../../base/errors.ts';
 import { isKeyName } from '../../core/api-key.ts';
-import { userIn, userWords } from '../../core/asked-user.ts';
 import { isDiscordId } from '../../core/discord-person.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { KeyRulesChange } from '../../core/key-changes.ts';
 import { directions, type Hold, type Key, type RoleChangeKind, scopes } from '../../core/model.ts';
 import { resolveAlongside } from '../../core/target.ts';
+import { userIn, userWords } from '../../core/user-ref.ts';
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { isWebhookName } from '../../core/webhooks/webhook.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { ListCommand } from '../../usecases/change/change-list.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import { errorOf } from '../../usecases/change/change-record.ts';
-import { backgroundDeadlineMs, type ChangeCommand, type HoldAsked } from '../../usecases/change/ranking.ts';
+import { backgroundDeadlineMs, type ChangeCommand, type RequestedHold } from '../../usecases/change/ranking.ts';
 import { testRank } from '../../usecases/change/test-rank.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { linkPerson, unlinkPerson } from '../../usecases/discord/discord-people.ts';
@@ -323,7 +323,7 @@ async function holdOf(
   app: DaemonContext,
   does: Values<typeof oneMember>['does'],
   duration: number | 'ever' | undefined,
-): Promise<HoldAsked | undefined> {
+): Promise<RequestedHold | undefined> {
   if (duration === undefined) return undefined;
   const kind = holdKinds[does];
   if (kind === undefined) throw new FieldError('for', `can only be used with suspend, set and give, not with ${does}`);

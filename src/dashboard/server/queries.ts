@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
-import { isUserName } from '../../core/asked-user.ts';
 import { type ChangeState, changeStates } from '../../core/model.ts';
+import { isUserName } from '../../core/user-ref.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';

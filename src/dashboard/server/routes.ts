@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { userIn, userWords } from '../../core/asked-user.ts';
+import { userIn, userWords } from '../../core/user-ref.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { linksDocument, listNamedLinks } from '../../usecases/discord/links-document.ts';
@@ -55,7 +55,7 @@ export interface Sent {
   gone: AbortSignal;
 }
 
-interface Asked extends Sent {
+interface AuthenticatedRequest extends Sent {
   session: Session;
 }
 
@@ -72,7 +72,7 @@ export interface Answer {
  */
 export type Route =
   | { needs: 'nothing'; answer(page: Page, sent: Sent): Promise<Answer> }
-  | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
+  | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: AuthenticatedRequest): Promise<Answer> };
 
 /** The maximum number of keys or suspensions per response; the command line lists more. */
 const maxListed = 100;

@@ -4,7 +4,7 @@ import type { NamedRole } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { headerText } from '../callers.ts';
-import { type AskedChange, anonymousRequest, asRoleName, changeFor, ranksOf } from '../changes.ts';
+import { anonymousRequest, asRoleName, type ChangeRequest, changeFor, ranksOf } from '../changes.ts';
 import { publicCodes, statuses } from '../errors.ts';
 import { memberId, notAnObject, parseFields, text } from '../fields.ts';
 import { type Exchange, type Route, route } from '../route.ts';
@@ -78,7 +78,7 @@ export const nobloxServerRoutes: readonly Route[] = [
 async function change(
   exchange: Exchange,
   operation: string,
-  read: (userId: number) => AskedChange,
+  read: (userId: number) => ChangeRequest,
 ): Promise<ReturnType<typeof ranksOf>> {
   const { app, request } = exchange;
   const made = await changeFor(exchange, `noblox ${operation}`, async (call) => {

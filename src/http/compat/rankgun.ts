@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { directions } from '../../core/model.ts';
 import { namesOf } from '../../usecases/people/users.ts';
 import { headerText, keyIn } from '../callers.ts';
-import { type AskedChange, anonymousRequest, changeFor, ranksOf } from '../changes.ts';
+import { anonymousRequest, type ChangeRequest, changeFor, ranksOf } from '../changes.ts';
 import { id, memberId, notAnObject, optionalText } from '../fields.ts';
 import { type Exchange, type Route, route } from '../route.ts';
 import type { Family } from './family.ts';
@@ -81,7 +81,7 @@ export const rankgunRoutes: readonly Route[] = [
   ),
 ];
 
-async function answer(exchange: Exchange, read: () => AskedChange) {
+async function answer(exchange: Exchange, read: () => ChangeRequest) {
   const { app, request, route } = exchange;
   const { change } = await changeFor(exchange, route.path, read);
   const names = await namesOf(app, [change.rankeeId]);

@@ -3,13 +3,13 @@ import { RankdError } from '../../base/errors.ts';
 import { isoTime, parseDuration } from '../../base/time.ts';
 import { refusalOf } from '../../core/access.ts';
 import { newId, withoutKeys } from '../../core/api-key.ts';
-import { userIn, userWords } from '../../core/asked-user.ts';
 import { holdTitle, memberTitle, roleTitle } from '../../core/describe.ts';
 import { type DiscordCommandName, maxDiscordReason } from '../../core/discord-commands.ts';
 import { actorOf, type DiscordPerson } from '../../core/discord-person.ts';
 import type { NamedUser } from '../../core/model.ts';
 import { type Direction, effectiveStates, type Key, type RankRequest, type Scope } from '../../core/model.ts';
 import { tookEffect } from '../../core/undo.ts';
+import { userIn, userWords } from '../../core/user-ref.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { type ChangeAnswer, changeRank, claimIdempotencyKey } from '../../usecases/change/change-rank.ts';
 import { errorOf } from '../../usecases/change/change-record.ts';
@@ -22,7 +22,14 @@ import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { findUser, namesOf, namesOfLinked, userNameIfKnown } from '../../usecases/people/users.ts';
 import { undoMember } from '../../usecases/undo/undo-member.ts';
-import { type AskedChange, asRoleName, idempotencyOf, simulatedMark, warnOfPause, withoutOmitted } from '../changes.ts';
+import {
+  asRoleName,
+  type ChangeRequest,
+  idempotencyOf,
+  simulatedMark,
+  warnOfPause,
+  withoutOmitted,
+} from '../changes.ts';
 import { limitsOf, type Throttle } from '../throttle.ts';
 import { type Interaction, type InteractionMember, shownName } from './interaction.ts';
 
@@ -153,7 +160,7 @@ async function unsuspend(asking: Asking): Promise<string> {
   return messageOf(asking, { ...finished, replayed });
 }
 
-async function change(asking: Asking, asked: AskedChange): Promise<string> {
+async function change(asking: Asking, asked: ChangeRequest): Promise<string> {
   const { app, caller, interaction, deadline } = asking;
   return messageOf(asking, await changeRank(app, { ...asked, caller, ...idempotencyFor(interaction) }, deadline));
 }

@@ -285,7 +285,7 @@ export const changeRoutes: readonly Route[] = [
 ];
 
 /** A requested change. If `username` is set, `rankeeId` is 0 until rankd has looked up the user. */
-interface Asked {
+interface RequestedChange {
   request: RankRequest;
   username: string | undefined;
   /** If set, overrides the request's `newRankId`. */
@@ -296,7 +296,7 @@ interface Asked {
   atLeast?: boolean;
 }
 
-function stepOf(exchange: Exchange<z.output<typeof rankStepBody>>, step: Direction): Asked {
+function stepOf(exchange: Exchange<z.output<typeof rankStepBody>>, step: Direction): RequestedChange {
   const fields = exchange.body();
   return { ...toAsked(fields), step, ...expectedRank(fields) };
 }
@@ -305,7 +305,7 @@ function expectedRank({ ifRank }: Pick<z.output<typeof rankStepBody>, 'ifRank'>)
   return ifRank == null ? {} : { ifRank: asRoleName(ifRank) };
 }
 
-function toAsked(body: z.output<typeof stepBody>, rank: number | string = 0): Asked {
+function toAsked(body: z.output<typeof stepBody>, rank: number | string = 0): RequestedChange {
   const { robloxUserId, username, rankerId, rankerName, rankeeName, reason, command } = body;
   const request = withoutOmitted({
     rankeeId: robloxUserId ?? 0,
@@ -321,8 +321,8 @@ function toAsked(body: z.output<typeof stepBody>, rank: number | string = 0): As
 
 type ChangeAnswer = z.infer<typeof changeAnswer>;
 
-async function changeOf(exchange: Exchange, operation: string, read: () => Asked): Promise<ChangeAnswer> {
-  const { change, workspaceId } = await changeAsked(exchange, operation, read);
+async function changeOf(exchange: Exchange, operation: string, read: () => RequestedChange): Promise<ChangeAnswer> {
+  const { change, workspaceId } = await changeAsRequested(exchange, operation, read);
   return answerOf(change, { workspaceId, requestId: exchange.request.id });
 }
 
@@ -330,7 +330,7 @@ async function changeRoleOf(
   exchange: Exchange<z.output<typeof roleBody>>,
   kind: RoleChangeKind,
 ): Promise<z.infer<typeof roleAnswer>> {
-  const { change, workspaceId } = await changeAsked(exchange, kind, () => {
+  const { change, workspaceId } = await changeAsRequested(exchange, kind, () => {
     const { role, ...fields } = exchange.body();
     return { ...toAsked(fields, asRoleName(role)), kind };
   });
@@ -341,7 +341,7 @@ async function changeRoleOf(
   };
 }
 
-async function changeAsked(exchange: Exchange, operation: string, read: () => Asked) {
+async function changeAsRequested(exchange: Exchange, operation: string, read: () => RequestedChange) {
   const { change, caller } = await changeFor(exchange, operation, async (call) => {
     const { username, step, ...asked } = read();
     const request = await withMember(exchange.app, { request: asked.request, username }, call);
@@ -387,7 +387,7 @@ async function unsuspend(exchange: Exchange<z.output<typeof stepBody>>): Promise
 
 async function withMember(
   app: DaemonContext,
-  { request, username }: Pick<Asked, 'request' | 'username'>,
+  { request, username }: Pick<RequestedChange, 'request' | 'username'>,
   call: CallContext,
 ): Promise<RankRequest> {
   if (username === undefined) return request;

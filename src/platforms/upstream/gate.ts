@@ -340,11 +340,11 @@ export class Gate {
 
   async #grantOnce(): Promise<void> {
     const calls = this.#startable();
-    const asks = calls.map((call) => this.#slotRequestOf(call));
+    const requests = calls.map((call) => this.#slotRequestOf(call));
     const demand = { node: this.#node, inFlight: this.#inFlight, waiting: this.#queue.size };
     const { account, now, granted } = await this.#change((account, now) => ({
       ...{ account, now },
-      granted: grant(account, now, { ...demand, asks }),
+      granted: grant(account, now, { ...demand, requests }),
     }));
     if (this.#ledger !== undefined) {
       const at = this.#clock.monotonic();

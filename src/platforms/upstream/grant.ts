@@ -22,7 +22,7 @@ export interface GrantRequest {
   inFlight: number;
   waiting: number;
   /** The queued calls that could be granted now, in order. */
-  asks: readonly SlotRequest[];
+  requests: readonly SlotRequest[];
 }
 
 export interface SlotRequest {
@@ -39,39 +39,39 @@ export interface SlotRequest {
 }
 
 /**
- * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Spends the slots
- * immediately, so that no other node takes them. Returns a number for each granted ask: the slot's release time for
+ * Records a node's demand, and grants as many of its requests as the budget allows now, in order. Spends the slots
+ * immediately, so that no other node takes them. Returns a number for each granted request: the slot's release time for
  * `reserve`, otherwise 0.
  */
-export function grant(account: Account, now: number, { asks, ...demand }: GrantRequest): number[] {
+export function grant(account: Account, now: number, { requests, ...demand }: GrantRequest): number[] {
   noteDemand(account, now, demand);
   const { node } = demand;
   const granted: number[] = [];
   const isUnshared = account.isExclusive || isUnknown(account, now);
   let share = isUnshared ? Number.POSITIVE_INFINITY : shareOf(account, node, now);
   let starts = 0;
-  for (const ask of asks) {
-    const takesSlot = ask.kind !== 'reserved';
-    if (takesSlot && !ask.isBegun && share <= 0) break;
-    const startAt = takesSlot ? schedule(account, now).next(ask.isHeavy) : account.opensAt;
+  for (const request of requests) {
+    const takesSlot = request.kind !== 'reserved';
+    if (takesSlot && !request.isBegun && share <= 0) break;
+    const startAt = takesSlot ? schedule(account, now).next(request.isHeavy) : account.opensAt;
     if (startAt > now) break;
-    granted.push(carryOut(account, now, { ...ask, node }));
+    granted.push(carryOut(account, now, { ...request, node }));
     if (takesSlot) share -= 1;
-    if (ask.kind !== 'reserve') starts += 1;
+    if (request.kind !== 'reserve') starts += 1;
   }
   const { waiting, inFlight } = demand;
   noteDemand(account, now, { ...demand, waiting: Math.max(0, waiting - granted.length), inFlight: inFlight + starts });
   return granted;
 }
 
-function carryOut(account: Account, now: number, { kind, node: by, ...ask }: SlotRequest & { node: string }): number {
-  if (kind === 'reserve') return reserveSlot(account, now, { by, until: ask.until });
-  if (kind === 'reserved') startReserved(account, now, { by, at: ask.slotAt });
-  else spend(account, now, { by, isHeavy: ask.isHeavy });
+function carryOut(account: Account, now: number, { kind, node: by, ...request }: SlotRequest & { node: string }): number {
+  if (kind === 'reserve') return reserveSlot(account, now, { by, until: request.until });
+  if (kind === 'reserved') startReserved(account, now, { by, at: request.slotAt });
+  else spend(account, now, { by, isHeavy: request.isHeavy });
   return 0;
 }
 
-function noteDemand(account: Account, now: number, { node, ...demand }: Omit<GrantRequest, 'asks'>): void {
+function noteDemand(account: Account, now: number, { node, ...demand }: Omit<GrantRequest, 'requests'>): void {
   for (const [id, { at }] of Object.entries(account.nodes)) if (now - at > longestCallMs) delete account.nodes[id];
   account.nodes[node] = { at: now, ...demand };
   account.inFlight = Object.values(account.nodes).reduce((sum, one) => sum + one.inFlight, 0);

@@ -1,4 +1,4 @@
-import type { IdempotencyClaim, IdempotencySlot, IdempotencyStanding, IdempotencyStore } from '../../ports/index.ts';
+import type { IdempotencyClaim, IdempotencySlot, IdempotencyState, IdempotencyStore } from '../../ports/index.ts';
 import { findByIdempotencyKey } from '../sql/change-queries.ts';
 import type { Database } from './engine/database.ts';
 import { hasEnded } from './engine/statements.ts';
@@ -21,7 +21,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
     for (const row of await db.work<ClaimedRow>(ofNodeSql, { node })) if (!held.has(nameOf(row))) await remove(row);
   });
 
-  const tryToClaim = async (claim: IdempotencyClaim): Promise<IdempotencyStanding | undefined> => {
+  const tryToClaim = async (claim: IdempotencyClaim): Promise<IdempotencyState | undefined> => {
     const node = await nodes.id();
     const slot = nameOf(claim);
     const isFreeHere = !held.has(slot);

@@ -42,8 +42,8 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
       await remove(position);
     },
 
-    async queueStanding({ rankeeId, position }) {
-      const row = await db.get<{ next: string; isNext: boolean }>(standing, {
+    async queueState({ rankeeId, position }) {
+      const row = await db.get<{ next: string; isNext: boolean }>(selectQueueState, {
         ...{ rankeeId, mine: nodes.idIfBegun ?? '' },
         before: position === undefined ? Number.MAX_SAFE_INTEGER : Number(position),
       });
@@ -63,7 +63,7 @@ const ofNode = `
 
 const leave = 'DELETE FROM rankd.member_queue WHERE seq = @position';
 
-const standing = `
+const selectQueueState = `
   SELECT (coalesce(max(seq), 0) + 1)::text AS next,
          NOT coalesce(bool_or(node <> @mine AND NOT ${hasEnded('node')}), false) AS "isNext"
   FROM rankd.member_queue WHERE rankee_id = @rankeeId AND seq < @before`;

@@ -6,7 +6,7 @@ import { newId } from '../../core/api-key.ts';
 import type { ChainLink } from '../../core/audit.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index.ts';
-import { outgrown, usedByOthers } from '../schema-errors.ts';
+import { schemaTooNew, usedByOthers } from '../schema-errors.ts';
 import type { OwnNode } from '../sql/database.ts';
 import type { Database } from './engine/database.ts';
 import { endAfterMs, FailureDetector } from './failure-detector.ts';
@@ -49,7 +49,7 @@ export class Nodes implements NodeStore, OwnNode {
   /** The last id of this handle's node, even if other nodes have deregistered it. */
   #last: string | undefined;
   #joining: Promise<string> | undefined;
-  #outgrown: RankdError | undefined;
+  #schemaTooNew: RankdError | undefined;
   readonly #closing = new AbortController();
   #beating: Promise<void> | undefined;
   /** The `seq` of each command that this node is carrying out. */
@@ -139,15 +139,15 @@ export class Nodes implements NodeStore, OwnNode {
 
   /** Throws if this daemon has lost its lease, or if the database's schema is too new for it. */
   async requireLease(): Promise<void> {
-    if (this.#outgrown !== undefined) {
-      const { message, hint, retryAfterMs } = this.#outgrown;
+    if (this.#schemaTooNew !== undefined) {
+      const { message, hint, retryAfterMs } = this.#schemaTooNew;
       throw new RankdError('store_unavailable', message, { hint, retryAfterMs });
     }
     if (this.#shown !== undefined) await this.id();
   }
 
-  get outgrown(): RankdError | undefined {
-    return this.#outgrown;
+  get schemaTooNew(): RankdError | undefined {
+    return this.#schemaTooNew;
   }
 
   get idIfBegun(): string | undefined {
@@ -266,8 +266,8 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   #checkSchema(livesWith: number): void {
-    if (livesWith <= newestSchema || this.#outgrown !== undefined) return;
-    this.#outgrown = outgrown(placeOf(this.#db.address), { needed: livesWith, newest: newestSchema });
+    if (livesWith <= newestSchema || this.#schemaTooNew !== undefined) return;
+    this.#schemaTooNew = schemaTooNew(placeOf(this.#db.address), { needed: livesWith, newest: newestSchema });
   }
 
   #carryOut({ seq, ...command }: StoredCommand): void {

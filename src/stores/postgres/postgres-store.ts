@@ -71,7 +71,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     nodes,
     limits: limitStore(db, clock),
     budgetLedger: (credential) => budgetLedger(db, clock, credential),
-    outgrown: () => nodes.outgrown,
+    schemaTooNew: () => nodes.schemaTooNew,
     ping,
     async pingWrites() {
       await nodes.requireLease();

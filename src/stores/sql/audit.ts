@@ -140,8 +140,8 @@ export function retentionStore(db: Database): RetentionStore {
           step,
         );
         const last = rows.at(-1);
-        const isMore = last !== undefined && rows.length === limit && rows.some(({ isOld }) => isOld);
-        return { removed: seqs.length, ...(isMore && { next: String(last.seq) }) };
+        const hasMore = last !== undefined && rows.length === limit && rows.some(({ isOld }) => isOld);
+        return { removed: seqs.length, ...(hasMore && { next: String(last.seq) }) };
       });
     },
 

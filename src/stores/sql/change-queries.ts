@@ -43,7 +43,7 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
     findChange: (id) => findChange(db, id),
 
     async latestChange(rankeeId) {
-      const { openId, ...latest } = await standingOf(db, rankeeId);
+      const { openId, ...latest } = await latestAndOpenOf(db, rankeeId);
       const open = openId === undefined ? undefined : await db.get<OpenRow>(selectOpenOf, { rankeeId });
       return { ...latest, ...(open !== undefined && { open: withHolder(open) }) };
     },
@@ -164,8 +164,8 @@ async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | und
     { ...rest, cursor: Number(cursor) },
   );
   const last = rows.at(-1);
-  const isMore = last !== undefined && rows.length === filter.limit;
-  return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
+  const hasMore = last !== undefined && rows.length === filter.limit;
+  return { changes: rows.map(toChange), ...(hasMore && { next: String(last.seq) }) };
 }
 
 export async function findChange(db: Reader, id: string): Promise<RankChange | undefined> {
@@ -186,12 +186,14 @@ export async function findByIdempotencyKey(
   return row && toChange(row);
 }
 
-export async function standingOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
-  const row = await db.get<{ latestId: string | null; openId: string | null }>(selectStanding(db.sql), { rankeeId });
+export async function latestAndOpenOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
+  const row = await db.get<{ latestId: string | null; openId: string | null }>(selectLatestAndOpen(db.sql), {
+    rankeeId,
+  });
   return withoutNulls(row ?? {});
 }
 
-const selectStanding = perEngine(
+const selectLatestAndOpen = perEngine(
   ({ schema }) => `
   SELECT (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS "latestId",
          (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId AND ${isOpenChange}) AS "openId"`,

@@ -3,7 +3,7 @@ import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import type { BeginQuestion, ChangeStore, Clock, JudgeChange } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import { findCaller } from './callers.ts';
-import { findChange, isHeld, lastRankedOthersAt, standingOf } from './change-queries.ts';
+import { findChange, isHeld, lastRankedOthersAt, latestAndOpenOf } from './change-queries.ts';
 import { type ChangeRow, changeFields, insertChange, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Database, OwnNode, Reader, Transaction, WriteTransaction } from './database.ts';
 import { holdsOf, holdsOfChange, upsertHolds } from './holds.ts';
@@ -61,7 +61,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
       return db.write(async (transaction) => {
         const before = await findChange(transaction, changeId);
         if (before === undefined) return undefined;
-        const { latestId, openId } = await standingOf(transaction, before.rankeeId);
+        const { latestId, openId } = await latestAndOpenOf(transaction, before.rankeeId);
         if (latestId !== changeId || openId !== undefined) return undefined;
         return applyVerdict(transaction, { change: before, holds: await holdsOf(transaction, before) }, judge);
       });
@@ -137,7 +137,7 @@ async function beginFacts(
 ): Promise<BeginFacts> {
   const { keyId, placeId, rankeeId, rankerId } = change;
   const [standing, holds, caller, rankerChangedAt, changed] = await Promise.all([
-    standingOf(db, rankeeId),
+    latestAndOpenOf(db, rankeeId),
     holdsOf(db, change),
     keyId === undefined ? undefined : findCaller(db, { keyId, placeId, secretId, now }),
     rankerId === 0 ? undefined : lastRankedOthersAt(db, rankerId),

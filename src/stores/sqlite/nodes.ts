@@ -94,7 +94,7 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 
     settle: () => settle().catch(() => undefined), // the next call retries
 
-    async queueStanding({ rankeeId, position }) {
+    async queueState({ rankeeId, position }) {
       const ahead = await db.all<{ seq: number; node: string; isGone: number }>(
         `SELECT seq, node, node IS NOT @mine AND ${hasEnded('node')} AS isGone
          FROM member_queue WHERE rankee_id = @rankeeId AND seq < @before ORDER BY seq`,

@@ -108,7 +108,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
     nodes: undefined,
     limits: undefined,
     budgetLedger: () => undefined,
-    outgrown: () => db.outgrown(),
+    schemaTooNew: () => db.schemaTooNew(),
     ping,
     async pingWrites() {
       await ping();

@@ -9,7 +9,7 @@ import { isPrivileged } from '../../core/rules/ranks.ts';
 import type { PolicyCase } from '../../core/rules/rule.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { ApprovedChange } from './plan-change.ts';
-import type { ChangeCommand, HoldAsked, Ranking } from './ranking.ts';
+import type { ChangeCommand, Ranking, RequestedHold } from './ranking.ts';
 
 /** Longer than any Roblox name. Without a limit, refused requests made with a leaked key could fill the database. */
 const maxStoredCharacters = 100;
@@ -49,7 +49,7 @@ export function draftOf(
   };
 }
 
-function holdPart(asked: HoldAsked): HoldPart {
+function holdPart(asked: RequestedHold): HoldPart {
   if (asked.kind === 'lift') return { does: 'lift', id: asked.id };
   const { kind, endsAt } = asked;
   return { does: 'begin', id: newId('hold'), kind, ...(endsAt !== undefined && { endsAt }) };

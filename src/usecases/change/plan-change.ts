@@ -32,7 +32,7 @@ export interface PlannedChange {
   acting: ActingAccount | undefined;
 }
 
-type AskedPlan = Pick<
+type PlanRequest = Pick<
   ChangeCommand,
   'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'holding' | 'atLeast' | 'hold'
 > & {
@@ -42,7 +42,7 @@ type AskedPlan = Pick<
 
 export async function planChange(
   app: PlanContext,
-  command: AskedPlan,
+  command: PlanRequest,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<PlannedChange> {
@@ -110,7 +110,7 @@ export async function planChange(
 /** Guesses the target of a step from the roles that rankd's last change left. */
 async function nextOf(
   app: Pick<Ranking, 'group' | 'policy'>,
-  command: AskedPlan,
+  command: PlanRequest,
   call: CallContext,
 ): Promise<Role | undefined> {
   const [scheme, written] = await Promise.all([app.group.scheme(call), command.written]);
@@ -159,7 +159,7 @@ export async function withCurrentReach<T>(
 
 function planFor(
   { policy }: Pick<Ranking, 'policy'>,
-  { kind, step, stepCount, hold, atLeast }: AskedPlan,
+  { kind, step, stepCount, hold, atLeast }: PlanRequest,
   { target, member, scheme }: { target: Role | undefined; member: Member; scheme: GroupScheme },
 ): RolePlan {
   if (target !== undefined && kind !== undefined) return planAlongside(scheme, member, target, kind);
@@ -173,13 +173,13 @@ function planFor(
   return suspensionPlan(scheme, member, roleOfSuspension(scheme, hold));
 }
 
-function roleOfSuspension(scheme: GroupScheme, hold: AskedPlan['hold']): Role {
+function roleOfSuspension(scheme: GroupScheme, hold: PlanRequest['hold']): Role {
   const role = hold?.kind === 'suspension' ? hold.role : undefined;
   return suspendedRole(scheme, role ?? scheme.named['policy.suspension.role'][0]?.id);
 }
 
 /** Throws `configuration_misfit` if the change depends on a setting that does not identify a role in the group. */
-function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
+function requireFit(scheme: GroupScheme, hold: PlanRequest['hold']): void {
   const isSuspension = hold?.kind === 'suspension';
   const namesRole = isSuspension && hold.role !== undefined; // then policy.suspension.role does not matter
   const misfit = refusalOfMisfit(scheme, namesRole ? 'everything' : isSuspension ? 'suspensions' : 'ranks');
@@ -192,7 +192,7 @@ function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
  */
 export async function findMember(
   app: PlanContext,
-  { userId, expected, written }: { userId: number; expected?: Role | undefined; written?: AskedPlan['written'] },
+  { userId, expected, written }: { userId: number; expected?: Role | undefined; written?: PlanRequest['written'] },
   call: CallContext,
 ): Promise<{ member: Member; scheme: GroupScheme }> {
   const inTime = readInTime(app, call);

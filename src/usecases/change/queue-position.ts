@@ -62,7 +62,7 @@ export class QueuePosition implements AsyncDisposable {
 
   async #isNext(): Promise<boolean> {
     const position = this.#turn.lowest(this.#position ?? (await this.#joining));
-    const seen = await this.#app.store.queueStanding({ rankeeId: this.#rankeeId, position });
+    const seen = await this.#app.store.queueState({ rankeeId: this.#rankeeId, position });
     this.#position = seen.position;
     return seen.isNext;
   }

@@ -82,7 +82,7 @@ export interface ChangeCommand {
   holding?: number;
   /** If true, does not change a member who already has the requested rank or a higher one. */
   atLeast?: boolean;
-  hold?: HoldAsked;
+  hold?: RequestedHold;
   /**
    * The id of the list that the change belongs to; `request.command` includes it. A member whom the list has already
    * changed is skipped.
@@ -95,7 +95,7 @@ export interface ChangeCommand {
  * `suspension` replaces all of the member's roles with `role` or, by default, the configured role. `temporary` takes
  * the requested rank back at `endsAt`. `lift` ends the member's hold with this `id`.
  */
-export type HoldAsked =
+export type RequestedHold =
   | { kind: 'suspension'; role?: RoleName; endsAt?: number }
   | { kind: 'temporary'; endsAt?: number }
   | { kind: 'lift'; id: string };

@@ -79,9 +79,9 @@ export async function* followEvents(
     const page = { afterId: position, beforeId: end + 1, oldestFirst: true, limit: pageRows };
     const fresh = await store.listAudit({ ...selection, ...page });
     yield* await withPeople(store, fresh);
-    const isMore = fresh.length === pageRows;
-    position = isMore ? (fresh.at(-1)?.id ?? end) : end;
-    if (!isMore) await clock.sleep(pollMs, stop).catch(() => undefined);
+    const hasMore = fresh.length === pageRows;
+    position = hasMore ? (fresh.at(-1)?.id ?? end) : end;
+    if (!hasMore) await clock.sleep(pollMs, stop).catch(() => undefined);
   }
 }
 

@@ -22,7 +22,7 @@ const listFields = {
   userName: ({ userName }) => userName ?? null,
   rankerId: ({ change }) => change.rankerId,
   rankerName: ({ change }) => change.rankerName,
-  newRankId: ({ change }) => askedRank(change),
+  newRankId: ({ change }) => requestedRank(change),
   roleId: ({ change }) => change.roleId ?? null,
   rolesBefore: ({ change }) => change.rolesBefore,
   rolesAfter: ({ change }) => (change.finishedAt === undefined ? null : change.rolesAfter),
@@ -168,8 +168,8 @@ export function holdWords({ hold }: RankChange): string | undefined {
 export function changeTitle(change: RankChange): string {
   const { kind, roleId, oldRoleId } = change;
   if (kind !== undefined)
-    return `${kind === 'role_added' ? '+' : '−'} ${roleId === undefined ? (askedRank(change) ?? '?') : roleName(change, roleId)}`;
-  if (roleId === undefined) return `→ ${askedRank(change) ?? '?'}`;
+    return `${kind === 'role_added' ? '+' : '−'} ${roleId === undefined ? (requestedRank(change) ?? '?') : roleName(change, roleId)}`;
+  if (roleId === undefined) return `→ ${requestedRank(change) ?? '?'}`;
   const target = roleName(change, roleId);
   return oldRoleId === undefined || oldRoleId === roleId ? target : `${roleName(change, oldRoleId)} → ${target}`;
 }
@@ -185,7 +185,7 @@ function roleName({ roles = [] }: RankChange, roleId: number): string {
 }
 
 /** Returns null for an undo that was refused before it was planned. */
-function askedRank({ newRankId, undoId }: RankChange): number | null {
+function requestedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
 }
 

@@ -69,18 +69,18 @@ export async function verifyAudit(
   };
   let rows = 0;
   let found = 0;
-  let isNotedSeen = notedHead === chainStart.hash;
+  let isNotedHeadSeen = notedHead === chainStart.hash;
   let prune: AuditRow | undefined;
   const emptied = await store.emptiedMentions();
-  const forgets: AuditRow[] = [];
+  const forgetEvents: AuditRow[] = [];
   const { anchor, head, lastId } = await walk({ store }, report, (row) => {
     rows += 1;
-    isNotedSeen ||= row.hash === notedHead;
+    isNotedHeadSeen ||= row.hash === notedHead;
     if (row.action === pruneAction) prune = row;
-    if (row.action === forgetAction && row.id <= emptied.lastId) forgets.push(row);
+    if (row.action === forgetAction && row.id <= emptied.lastId) forgetEvents.push(row);
     if (compare(row)) found += 1;
   });
-  const unexplained = unexplainedMentions(emptied.mentions, forgets);
+  const unexplained = unexplainedMentions(emptied.mentions, forgetEvents);
   // If retention ran during the walk, the mentions may not match the rows.
   if (unexplained.length > 0 && anchor.id !== emptied.anchorId) return verifyAudit({ store }, questions);
   for (const mention of unexplained) report(mention);
@@ -90,7 +90,7 @@ export async function verifyAudit(
   compare(anchor);
   const newest = Math.max(lastId, ...uncompared.keys());
   if (newest > head.id) report({ kind: 'missing', id: head.id + 1, toId: newest });
-  const whereHeadIs = isNotedSeen ? 'found' : notedHead === anchor.hash ? 'removed' : 'missing';
+  const whereHeadIs = isNotedHeadSeen ? 'found' : notedHead === anchor.hash ? 'removed' : 'missing';
   return {
     rows,
     anchor,

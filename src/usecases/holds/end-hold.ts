@@ -41,11 +41,11 @@ export interface HoldCheck {
   force?: boolean;
   reason?: string | undefined;
   /** The person that a game names as the requester; absent for other callers. */
-  asked?: HoldAsker | undefined;
+  asked?: HoldRequester | undefined;
   idempotency?: Idempotency | undefined;
 }
 
-export type HoldAsker = Pick<RankRequest, 'rankerId' | 'rankerName' | 'command'>;
+export type HoldRequester = Pick<RankRequest, 'rankerId' | 'rankerName' | 'command'>;
 
 /** A hold after it was checked. `finished` is the change that the check made, if any. */
 export interface CheckedHold {

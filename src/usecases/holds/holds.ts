@@ -5,7 +5,7 @@ import type { Hold } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { claimIdempotencyKey } from '../change/change-rank.ts';
 import type { ChangeCaller, Idempotency, Ranking } from '../change/ranking.ts';
-import { type CheckedHold, checkHold, dryRunHold, type HoldAsker } from './end-hold.ts';
+import { type CheckedHold, checkHold, dryRunHold, type HoldRequester } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
 
 type HoldContext = Pick<Ranking, 'store' | 'group'>;
@@ -36,7 +36,7 @@ export interface LiftCommand {
   force: boolean;
   reason?: string | undefined;
   /** The person that a game names as the requester. */
-  asked?: HoldAsker;
+  asked?: HoldRequester;
   idempotency?: Idempotency;
 }
 

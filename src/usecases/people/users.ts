@@ -1,6 +1,6 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
-import { refusalOfPreviousName } from '../../core/asked-user.ts';
 import type { NamedUser } from '../../core/model.ts';
+import { refusalOfPreviousName } from '../../core/user-ref.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { callWithin, withShare } from '../../ports/platform.ts';
 

@@ -89,8 +89,8 @@ export async function deliverTo(
     if (webhook?.state !== 'enabled' || target === undefined) return;
     if ((webhook.heldUntil ?? 0) > app.clock.now()) return;
     const round: Round = { app, webhook, target, progress, limits, signal };
-    const isMore = webhook.kind === 'discord' ? await toDiscord(round) : await toProgram(round);
-    if (!isMore) return;
+    const hasMore = webhook.kind === 'discord' ? await toDiscord(round) : await toProgram(round);
+    if (!hasMore) return;
   }
 }
 
@@ -209,11 +209,11 @@ async function toDiscord(round: Round): Promise<boolean> {
   if (app.clock.monotonic() < until) return false;
   const events = await peek(round, 'log', maxGathered);
   if (events === 'again') return true;
-  const isMore = await sendPlanned(
+  const hasMore = await sendPlanned(
     round,
     logMessages(await viewEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
   );
-  if (!isMore) return false; // a later round sends the collected events
+  if (!hasMore) return false; // a later round sends the collected events
   progress.gathering = undefined;
   progress.lastSent = { at: app.clock.monotonic(), digests: events.length > maxEmbeds ? digests + 1 : 0 };
   return true;

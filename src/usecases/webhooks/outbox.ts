@@ -7,9 +7,9 @@ import {
   deliveredActions,
   fixOf,
   isAlarm,
-  isFor,
   moveOf,
   type OutboxEvent,
+  receives,
   typeOf,
   type WebhookEventType,
 } from '../../core/webhooks/event-types.ts';
@@ -36,7 +36,7 @@ export async function nextEvents(
   const hash = webhook.isForGames ? hashOf(webhook) : undefined;
   const isWanted = (one: OutboxEvent) => {
     const type = typeOf(one);
-    if (type === undefined || !isFor(webhook, one, hash)) return false;
+    if (type === undefined || !receives(webhook, one, hash)) return false;
     return isAlarm(type) === (part === 'alarms');
   };
   const actions = part === 'alarms' ? alarmActions : deliveredActions;
@@ -93,15 +93,15 @@ export async function unsentBefore(
   let found: LeftOut | undefined;
   for (const { part, after } of partsOf(webhook)) {
     let passed = after;
-    let isMore = true;
-    while (isMore) {
+    let hasMore = true;
+    while (hasMore) {
       const { events } = await nextEvents({ store }, { webhook, part }, { after: passed, limit: pageEvents });
       const old = events.filter(({ event }) => event.at < before);
       for (const { event } of old) {
         passed = event.id;
         found = withOne(found ?? noneLeftOut(webhook), event, part);
       }
-      isMore = old.length === pageEvents;
+      hasMore = old.length === pageEvents;
     }
   }
   return found;

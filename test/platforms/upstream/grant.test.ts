@@ -27,7 +27,8 @@ function ask(
   now: number,
   { node = 'a', count = 1, waiting = count }: { node?: string; count?: number; waiting?: number } = {},
 ): number {
-  return grant(shared, now, { node, inFlight: 0, waiting, asks: Array.from({ length: count }, () => start) }).length;
+  return grant(shared, now, { node, inFlight: 0, waiting, requests: Array.from({ length: count }, () => start) })
+    .length;
 }
 
 const free = (shared: Account, now: number) => shared.limit - slotsOf(stillSpent(shared, now));
@@ -50,8 +51,8 @@ test('no window, wherever it begins, has more starts than the limit, whatever no
         if (kind === 'start') for (let n = ask(shared, now, { node, count }); n > 0; n -= 1) starts.push(now);
         if (kind === 'reserve') {
           const until = now + ms;
-          const asks = [{ ...start, kind: 'reserve' as const, until }];
-          for (const at of grant(shared, now, { node, inFlight: 0, waiting: 1, asks }))
+          const requests = [{ ...start, kind: 'reserve' as const, until }];
+          for (const at of grant(shared, now, { node, inFlight: 0, waiting: 1, requests }))
             reserved.push({ by: node, at, until });
         }
         const slot = kind === 'use' || kind === 'return' ? reserved.shift() : undefined;
@@ -75,7 +76,7 @@ test('free slots go to nodes with waiting calls, first to the one with the fewes
       fc.integer({ min: 1, max: 100 }),
       fc.array(node, { minLength: 2, maxLength: 5 }),
       fc.array(fc.record({ node: fc.nat(), count: fc.integer({ min: 1, max: 9 }) }), { minLength: 60, maxLength: 60 }),
-      (limit, nodes, asks) => {
+      (limit, nodes, requests) => {
         const shared = account(limit);
         const all = nodes.map((one, index) => ({ ...one, id: `node${index}`, taken: 0 }));
         for (const { id, lanes, waiting } of all) {
@@ -83,7 +84,7 @@ test('free slots go to nodes with waiting calls, first to the one with the fewes
           ask(shared, 0, { node: id, count: 0, waiting });
         }
         const rounds = [
-          ...asks.map(({ node, count }) => ({ at: node % all.length, count })),
+          ...requests.map(({ node, count }) => ({ at: node % all.length, count })),
           ...all.map((_, at) => ({ at, count: 60 })),
         ];
         for (const { at, count } of [...rounds, ...rounds]) {
@@ -118,10 +119,10 @@ test('slots for the expected demand of other nodes are left to them until the wi
 
 test('the calls in flight of a dead node are no longer counted', () => {
   const shared = account();
-  grant(shared, 0, { node: 'gone', inFlight: 3, waiting: 0, asks: [] });
-  grant(shared, 1_000, { node: 'a', inFlight: 1, waiting: 0, asks: [] });
+  grant(shared, 0, { node: 'gone', inFlight: 3, waiting: 0, requests: [] });
+  grant(shared, 1_000, { node: 'a', inFlight: 1, waiting: 0, requests: [] });
   expect(shared.inFlight).toBe(4);
-  grant(shared, 15_001, { node: 'a', inFlight: 1, waiting: 0, asks: [] });
+  grant(shared, 15_001, { node: 'a', inFlight: 1, waiting: 0, requests: [] });
   expect(shared.inFlight).toBe(1);
 });
 
@@ -139,7 +140,7 @@ test("the platform's count applies to all nodes, and does not include calls in f
 
 test("the platform's count does not include reserved slots", () => {
   const shared = account(10);
-  grant(shared, 0, { node: 'a', inFlight: 0, waiting: 1, asks: [{ ...start, kind: 'reserve', until: 1_000 }] });
+  grant(shared, 0, { node: 'a', inFlight: 0, waiting: 1, requests: [{ ...start, kind: 'reserve', until: 1_000 }] });
   ask(shared, 0, { node: 'a' });
   finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // another program also uses the key
   expect(free(shared, 100)).toBe(3);

@@ -64,10 +64,10 @@ test('once a node has sent no heartbeat for 6 s, another node declares it dead a
   await other.pass(5);
   expect(await holderOfIt()).toBe('other');
   expect(await other.store.takeOver(change.id)).toBeUndefined();
-  expect(await other.store.queueStanding({ rankeeId: 9 })).toMatchObject({ isNext: false });
+  expect(await other.store.queueState({ rankeeId: 9 })).toMatchObject({ isNext: false });
 
   expect(await other.pass(40, async () => (await holderOfIt()) === 'none')).toBeLessThan(40);
-  expect(await other.store.queueStanding({ rankeeId: 9 })).toMatchObject({ isNext: true });
+  expect(await other.store.queueState({ rankeeId: 9 })).toMatchObject({ isNext: true });
   expect(await other.store.takeOver(change.id)).toStrictEqual(change);
   expect(await one.store.updateChange(change.id, () => expect.fail('it is not its own any more'))).toBeUndefined();
   expect(await one.store.holds(change.id)).toBe(false);
@@ -392,7 +392,7 @@ test('a daemon is not ready without a lease, or once a newer rankd has migrated 
   await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`);
   await time.advance(1_000);
   await store.nodes?.showNode(daemonNamed('east'));
-  expect(store.outgrown()).toBeUndefined();
+  expect(store.schemaTooNew()).toBeUndefined();
   await onServer(
     address,
     `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 2}, ${newestSchema + 2}, '3.0.0', 0)`,
@@ -403,7 +403,7 @@ test('a daemon is not ready without a lease, or once a newer rankd has migrated 
       return readiness();
     })
     .toBe('store_unavailable');
-  expect(store.outgrown()).toMatchObject({ code: 'schema_newer' });
+  expect(store.schemaTooNew()).toMatchObject({ code: 'schema_newer' });
 });
 
 test.each([

@@ -66,7 +66,7 @@ test('claims and queue positions that a live node could not release, or never re
   await admin.query('INSERT INTO rankd.member_queue (rankee_id, node) SELECT 10, node FROM rankd.member_queue LIMIT 1');
   await admin.query('COMMIT');
 
-  const isNext = async (rankeeId: number) => (await other.queueStanding({ rankeeId })).isNext;
+  const isNext = async (rankeeId: number) => (await other.queueState({ rankeeId })).isNext;
   await expect.poll(() => other.claimIdempotencyKey(claim), { timeout: 4_000 }).toEqual({ is: 'claimed' });
   await expect.poll(() => Promise.all([7, 9, 10].map(isNext)), { timeout: 4_000 }).toEqual([true, true, true]);
   expect(await isNext(8)).toBe(false);

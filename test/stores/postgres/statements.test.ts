@@ -70,7 +70,7 @@ test('joining a member queue waits for uncommitted positions in the same queue',
     expect(position).toBeUndefined();
   });
   await entered;
-  expect(await store.queueStanding({ rankeeId: 7, position: position ?? '' })).toMatchObject({ isNext: false });
+  expect(await store.queueState({ rankeeId: 7, position: position ?? '' })).toMatchObject({ isNext: false });
 });
 
 test('a change is synced to disk whatever the server’s settings; a heartbeat is not', async () => {

@@ -19,7 +19,7 @@ test('a position that could not be released is released by the next successful p
   admin.exec(`CREATE TRIGGER stuck BEFORE DELETE ON member_queue BEGIN SELECT raise(ABORT, 'stuck'); END`);
   await expect(daemon.leave(position)).rejects.toThrow();
   await daemon.ping();
-  const isNext = async () => (await command.queueStanding({ rankeeId: 7 })).isNext;
+  const isNext = async () => (await command.queueState({ rankeeId: 7 })).isNext;
   expect(await isNext()).toBe(false);
 
   admin.exec('DROP TRIGGER stuck');

@@ -47,7 +47,7 @@ test('a handle does not write to a database that a newer rankd has migrated', as
   const dataDir = tempDir();
   const store = await openSqliteStore({ dataDir, clock: new ManualClock(), isServed: true });
   onTestFinished(() => store.close());
-  expect(store.outgrown()).toBeUndefined();
+  expect(store.schemaTooNew()).toBeUndefined();
   const later = new Database(join(dataDir, 'rankd.db'));
   later.pragma(`user_version = ${migrations.length + 1}`);
   const suspended = operate({ store }).updateWorkspace({ active: false }, 'cli:ann@host');
@@ -56,7 +56,7 @@ test('a handle does not write to a database that a newer rankd has migrated', as
     message: expect.stringContaining('A newer rankd has changed'),
   });
   await expect(store.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
-  expect(store.outgrown()).toMatchObject({ code: 'schema_newer' });
+  expect(store.schemaTooNew()).toMatchObject({ code: 'schema_newer' });
   expect(later.prepare('SELECT active FROM workspace').pluck().get()).toBe(1);
   later.close();
 });

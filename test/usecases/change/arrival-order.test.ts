@@ -47,13 +47,13 @@ test('a change from the shell waits for earlier changes from the daemon, and lat
     overrides: { platform: recording(group, written, allAsked.promise), clock: shellClock },
   });
   // After the second change, the shell checks its position only once the third change is waiting.
-  const daemonLooks = vi.spyOn(daemon.store, 'queueStanding');
+  const daemonLooks = vi.spyOn(daemon.store, 'queueState');
   const isThirdWaiting = () =>
     daemonLooks.mock.settledResults.filter(({ value }) => value?.isNext === false).length > 1;
   shellClock.mayWake = () => written.length < 2 || isThirdWaiting();
 
   const inLine = (count: number) => {
-    const position = async () => (await shell.store.queueStanding({ rankeeId: member })).position;
+    const position = async () => (await shell.store.queueState({ rankeeId: member })).position;
     return expect.poll(position, { interval: 5 }).toBe(String(count + 1));
   };
 
@@ -161,7 +161,7 @@ test('the first changes of two nodes do not wait for each other, even if later c
   const arrivals = [daemon.app, daemon.app, shell, shell].map(
     (node) => new QueuePosition(node, { rankeeId: member, lane: 'all' }),
   );
-  const joined = async () => (await shell.store.queueStanding({ rankeeId: member })).position;
+  const joined = async () => (await shell.store.queueState({ rankeeId: member })).position;
   await expect.poll(joined, { interval: 5 }).toBe('3');
   using deadline = deadlineIn(systemClock, 5_000);
   const call = { signal: deadline.signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'all' };

@@ -14,7 +14,7 @@ import { SimulatedPlatform } from '../../../src/platforms/simulated.ts';
 import type { Clock, Platform, RoleWrite } from '../../../src/ports/index.ts';
 import { changeRank } from '../../../src/usecases/change/change-rank.ts';
 import { makeLateReads, requestLateRead } from '../../../src/usecases/change/late-read.ts';
-import type { ChangeCaller, HoldAsked } from '../../../src/usecases/change/ranking.ts';
+import type { ChangeCaller, RequestedHold } from '../../../src/usecases/change/ranking.ts';
 import { recoverChanges } from '../../../src/usecases/change/reconcile-change.ts';
 import { checkHold } from '../../../src/usecases/holds/end-hold.ts';
 import { endDueHolds } from '../../../src/usecases/holds/hold-rounds.ts';
@@ -138,7 +138,10 @@ class World {
     }
   }
 
-  change(rankeeId: number, { newRankId = 0, hold, asKey }: { newRankId?: number; hold?: HoldAsked; asKey: boolean }) {
+  change(
+    rankeeId: number,
+    { newRankId = 0, hold, asKey }: { newRankId?: number; hold?: RequestedHold; asKey: boolean },
+  ) {
     return this.doing(async () => {
       using deadline = deadlineIn(this.app.clock, 30_000);
       const request = { rankeeId, rankeeName: 'Ann', rankerId: 0, rankerName: '', newRankId };

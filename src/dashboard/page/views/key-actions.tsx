@@ -131,13 +131,13 @@ export function MintedSecret({ key, secret, isRotated = false, onClose }: Minted
   );
 }
 
-type Asked = 'limits' | 'rotate' | 'pause' | 'revoke';
+type KeyAction = 'limits' | 'rotate' | 'pause' | 'revoke';
 
 export function KeyDetails({ of: key, onMinted }: { of: Key; onMinted: (minted: Minted) => void }) {
-  const asked = useSignal<Asked | undefined>(undefined);
+  const asked = useSignal<KeyAction | undefined>(undefined);
   const isUsable = key.state !== 'revoked' && key.state !== 'expired';
   const isDeclared = key.declaredIn !== null;
-  const button = (what: Asked, words: string) => (
+  const button = (what: KeyAction, words: string) => (
     <button
       type="button"
       onClick={() => {
@@ -175,7 +175,7 @@ export function KeyDetails({ of: key, onMinted }: { of: Key; onMinted: (minted: 
 }
 
 interface ActionDialogProps {
-  what: Asked;
+  what: KeyAction;
   of: Key;
   onMinted: (minted: Minted) => void;
   onClose: () => void;

@@ -28,7 +28,7 @@ const actions = {
   take: 'Take the role from all',
 } as const;
 
-interface AskedList {
+interface RequestedList {
   does: keyof typeof actions;
   rank?: number;
   reason: string;
@@ -43,11 +43,11 @@ interface Listed {
 /** Changes the ranks or roles of a list of members, which can be pasted from a spreadsheet. */
 export function ListForm() {
   const alongside = useLive(roles).data?.alongside ?? [];
-  const does = useSignal<AskedList['does']>('set');
+  const does = useSignal<RequestedList['does']>('set');
   const isOfRole = does.value === 'give' || does.value === 'take';
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);
-  const checked = useSignal<{ asked: AskedList; members: Listed[] } | undefined>(undefined);
+  const checked = useSignal<{ asked: RequestedList; members: Listed[] } | undefined>(undefined);
   const check = async (values: FormData) => {
     isBusy.value = true;
     error.value = undefined;
@@ -86,7 +86,7 @@ export function ListForm() {
                 <select
                   {...about}
                   onChange={(event) => {
-                    does.value = event.currentTarget.value as AskedList['does'];
+                    does.value = event.currentTarget.value as RequestedList['does'];
                   }}
                 >
                   {Object.entries(actions).map(
@@ -124,7 +124,7 @@ export function ListForm() {
   );
 }
 
-function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Listed[]; onClose: () => void }) {
+function ListDialog({ asked, members, onClose }: { asked: RequestedList; members: Listed[]; onClose: () => void }) {
   const run = useSignal<string | undefined>(undefined);
   if (run.value !== undefined) {
     return (

@@ -186,16 +186,16 @@ function Row({ webhook }: { webhook: Webhook }) {
   );
 }
 
-type Asked = 'events' | 'pause' | 'remove';
+type WebhookAction = 'events' | 'pause' | 'remove';
 
 function Actions({ of: webhook }: { of: Webhook }) {
-  const asked = useSignal<Asked | undefined>(undefined);
+  const asked = useSignal<WebhookAction | undefined>(undefined);
   const { name, state, events, declaredIn } = webhook;
   const isPaused = state === 'disabled';
   const close = () => {
     asked.value = undefined;
   };
-  const button = (what: Asked, words: string) => (
+  const button = (what: WebhookAction, words: string) => (
     <button
       type="button"
       class="small"

@@ -59,8 +59,8 @@ export function makeClient(address: ServerAddress): pg.Client {
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();
-  const isPathProof = isSocket(address.host) && address.password === undefined;
-  const open = isPathProof ? openDirectory(address) : undefined;
+  const provesByPath = isSocket(address.host) && address.password === undefined;
+  const open = provesByPath ? openDirectory(address) : undefined;
   if (open !== undefined) throw unguarded(address, open);
   const { saslSession } = internalsOf(client);
   if (saslSession === null) return;

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { systemClock } from '../../../base/clock.ts';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
 import { type ChainLink, chainStart } from '../../../core/audit.ts';
-import { outgrown } from '../../schema-errors.ts';
+import { schemaTooNew } from '../../schema-errors.ts';
 import type { Bindings, Database, Reader, WriteTransaction } from '../../sql/database.ts';
 import { Connection, closed, readerOf } from './connection.ts';
 import { OpenedFiles } from './opened-files.ts';
@@ -13,9 +13,9 @@ import {
   type Answer,
   type Failure,
   localWriter,
-  outgrownCode,
   type Step,
   type StepRunner,
+  schemaTooNewCode,
   type WriterOptions,
 } from './writer.ts';
 
@@ -124,14 +124,14 @@ export class SqliteDatabase implements Database {
   }
 
   /** Returns an error if a newer version of rankd has migrated the database. */
-  outgrown(): RankdError | undefined {
+  schemaTooNew(): RankdError | undefined {
     const { newestSchema: newest } = this.#options;
     const needed = this.getNow<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
-    return newest === undefined || needed <= newest ? undefined : outgrown(this.file, { needed, newest });
+    return newest === undefined || needed <= newest ? undefined : schemaTooNew(this.file, { needed, newest });
   }
 
   requireKnownSchema(): void {
-    const cause = this.outgrown();
+    const cause = this.schemaTooNew();
     if (cause !== undefined) throw unavailable(cause);
   }
 
@@ -218,7 +218,7 @@ export class SqliteDatabase implements Database {
 
   #errorOf({ message, code }: Failure): RankdError {
     if (code === undefined) return toStoreError(new Error(message), this.file);
-    const later = code === outgrownCode ? this.outgrown() : undefined;
+    const later = code === schemaTooNewCode ? this.schemaTooNew() : undefined;
     return later !== undefined ? unavailable(later) : toStoreError(new Sqlite.SqliteError(message, code), this.file);
   }
 }

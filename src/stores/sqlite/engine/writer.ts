@@ -37,7 +37,7 @@ export interface WriterOptions {
 }
 
 /** The error code of a write to a database whose schema is too new. */
-export const outgrownCode = 'RANKD_OUTGROWN';
+export const schemaTooNewCode = 'RANKD_OUTGROWN';
 
 /** The synchronous writing connection: `run` returns once a commit has been synced to disk. */
 export class Writer {
@@ -98,7 +98,7 @@ export class Writer {
         user_version: number;
       };
       if (schema > this.#newestSchema)
-        throw new Database.SqliteError(`the database has schema ${schema}`, outgrownCode);
+        throw new Database.SqliteError(`the database has schema ${schema}`, schemaTooNewCode);
       return { count: 0 };
     } catch (error) {
       this.#giveUp(error);

@@ -2,10 +2,10 @@ import { RankdError } from '../base/errors.ts';
 import type { NamedUser } from './model.ts';
 
 /** A user as typed: an id or a user name. */
-export type AskedUser = number | string;
+export type UserRef = number | string;
 
 /** Parses a user id, a user name or the address of a profile page; returns `undefined` for anything else. */
-export function userIn(text: string): AskedUser | undefined {
+export function userIn(text: string): UserRef | undefined {
   const id = idIn(text) ?? idInAddress('user', text);
   const name = text.replace(/^@/, '');
   return id ?? (isUserName(name) && !/^\d+$/.test(text) ? name : undefined);

@@ -11,7 +11,7 @@ import { userNameIfKnown } from '../usecases/people/users.ts';
 import { cannotRank } from './workers.ts';
 
 const timeoutMs = 10_000;
-const againAfterMs = 5_000;
+const retryAfterMs = 5_000;
 
 /**
  * Once Roblox is reachable, logs the real group, the acting account and the number of keys, or the reason why the
@@ -31,7 +31,7 @@ export function logStartupSummary(app: DaemonContext, { platform }: Config): Asy
 
 async function logOnceReached(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
   while (!stop.aborted && !(await logGroup(app, groupId, stop)))
-    await app.clock.sleep(againAfterMs, stop).catch(() => undefined);
+    await app.clock.sleep(retryAfterMs, stop).catch(() => undefined);
 }
 
 /** Resolves with false if the platform could not be reached. */
