@@ -60,7 +60,7 @@ export class RecentProblems {
   }
 
   /**
-   * Returns the problems that are not over, judging by `standing`. Paused keys and the `Lasting` problems are over once
+   * Returns the problems that are not over, judging by `standing`. Paused keys and each `LastingProblem` are over once
    * fixed; all others are also dropped after a day. `now` is in epoch milliseconds.
    */
   async newestFirst(standing: DaemonState, now: number): Promise<Array<{ at: string; message: string }>> {

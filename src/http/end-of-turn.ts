@@ -3,8 +3,8 @@ import { asRankdError, type RankdError } from '../base/errors.ts';
 let waiting: Array<() => void> = [];
 
 /**
- * Runs `work` at the end of this turn of the event loop, after the turn's input has been received. All the work of one
- * turn runs synchronously, in order of arrival. `work` must not throw, because the rest would not run.
+ * Runs `task` at the end of this turn of the event loop, after the turn's input has been received. All the work of one
+ * turn runs synchronously, in order of arrival. `task` must not throw, because the rest would not run.
  */
 export function atEndOfTurn(task: () => void): void {
   if (waiting.push(task) === 1) setImmediate(runAll);

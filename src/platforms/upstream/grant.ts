@@ -64,7 +64,11 @@ export function grant(account: Account, now: number, { requests, ...demand }: Gr
   return granted;
 }
 
-function carryOut(account: Account, now: number, { kind, node: by, ...request }: SlotRequest & { node: string }): number {
+function carryOut(
+  account: Account,
+  now: number,
+  { kind, node: by, ...request }: SlotRequest & { node: string },
+): number {
   if (kind === 'reserve') return reserveSlot(account, now, { by, until: request.until });
   if (kind === 'reserved') startReserved(account, now, { by, at: request.slotAt });
   else spend(account, now, { by, isHeavy: request.isHeavy });
