@@ -13,7 +13,7 @@ const fewestRounds = 5;
 
 /** Throws `CommanderError` after printing an error or the help text. */
 export function benchOptions<Name extends string>(line: string[], names: readonly Name[]): BenchOptions<Name> {
-  const only = (given: string) => new Set(given.split(',').map((name) => known(name, names)));
+  const only = (given: string) => new Set(given.split(',').map((name) => findPart(name, names)));
   return new Command('npm run bench --')
     .description('Measures rankd against its baselines; exits with 1 if a goal is missed.')
     .option('--rounds <n>', 'number of rounds', wholeNumber(fewestRounds, 10_000), 30)
@@ -27,7 +27,7 @@ export function benchOptions<Name extends string>(line: string[], names: readonl
     .opts<BenchOptions<Name>>();
 }
 
-function known<Name extends string>(given: string, names: readonly Name[]): Name {
+function findPart<Name extends string>(given: string, names: readonly Name[]): Name {
   const name = names.find((one) => one === given);
   if (name === undefined) throw new InvalidArgumentError(`There is no part ${given}.`);
   return name;

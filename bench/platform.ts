@@ -18,7 +18,7 @@ const held = new Map<number, Set<number>>();
 /** The number of calls allowed per second: more than any load makes, and the highest limit that rankd tracks. */
 const limit = 10_000;
 let windowEndsAt = 0;
-let left = limit;
+let remaining = limit;
 
 /**
  * Returns Open Cloud's rate limit headers. All operations share one counter, so the remainder that it reports is a
@@ -28,13 +28,13 @@ function budgetHeaders(): Record<string, string> {
   const now = performance.now();
   if (now >= windowEndsAt) {
     windowEndsAt = now + 1_000;
-    left = limit;
+    remaining = limit;
   }
-  left = Math.max(1_000, left - 1);
+  remaining = Math.max(1_000, remaining - 1);
   return {
     'content-type': 'application/json',
     'x-ratelimit-limit': `${limit}, ${limit};w=1`,
-    'x-ratelimit-remaining': String(left),
+    'x-ratelimit-remaining': String(remaining),
     'x-ratelimit-reset': '1',
   };
 }

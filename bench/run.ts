@@ -38,14 +38,14 @@ const measures = {
 
 type Name = keyof typeof measures;
 const names = Object.keys(measures) as Name[];
-const say = (line: string) => void process.stdout.write(`${line}\n`);
-const note = (line: string) => void process.stderr.write(`${line}\n`);
+const printLine = (line: string) => void process.stdout.write(`${line}\n`);
+const printToStderr = (line: string) => void process.stderr.write(`${line}\n`);
 
-const options = asked();
+const options = parseOptions();
 if (options !== undefined) process.exitCode = await bench(options);
 
 /** Returns `undefined` after printing an error or the help text. */
-function asked(): BenchOptions<Name> | undefined {
+function parseOptions(): BenchOptions<Name> | undefined {
   try {
     return benchOptions(process.argv.slice(2), names);
   } catch (error) {
@@ -62,7 +62,7 @@ function asked(): BenchOptions<Name> | undefined {
 async function bench({ only, write, json, rounds }: BenchOptions<Name>): Promise<number> {
   await using database = new FullDatabase();
   const found: Results = { conditions: machine(), parts: {} };
-  const report = json ? note : say;
+  const report = json ? printToStderr : printLine;
   for (const [name, value] of Object.entries(found.conditions)) report(`${name}: ${value}`);
   for (const line of ['', ...tableHead]) report(line);
   for (const name of names) {
@@ -72,8 +72,8 @@ async function bench({ only, write, json, rounds }: BenchOptions<Name>): Promise
     found.parts[name] = findings;
     for (const finding of findings) report(rowOf(finding));
     if (write) publish(withPart(published().results, found, names));
-    note(`${name}: ${((performance.now() - beganAt) / 60_000).toFixed(1)} minutes`);
+    printToStderr(`${name}: ${((performance.now() - beganAt) / 60_000).toFixed(1)} minutes`);
   }
-  if (json) say(JSON.stringify(found, null, 2));
+  if (json) printLine(JSON.stringify(found, null, 2));
   return Object.values(found.parts).flat().every(isReached) ? 0 : 1;
 }

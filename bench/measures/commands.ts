@@ -25,10 +25,10 @@ export async function commands({ rounds }: { rounds: number }): Promise<Finding[
   const findings: Finding[] = [];
   for (const { what, line, atMost } of lines) {
     const ours = async () => runMs(rankd.home, [binary, ...line()]);
-    const pairs = await interleaved({ ours, baseline: nothing(rankd.home) }, rounds, firstStarts);
+    const pairs = await interleaved({ ours, baseline: emptyRun(rankd.home) }, rounds, firstStarts);
     findings.push({ what, against, figure: 'time', unit: '×', goal: { atMost }, ...ratio(pairs, (ms) => ms) });
   }
-  const serve = { ours: () => firstAnswerMs(rankd), baseline: nothing(rankd.home) };
+  const serve = { ours: () => firstAnswerMs(rankd), baseline: emptyRun(rankd.home) };
   const starts = await interleaved(serve, rounds, firstStarts);
   const what = 'rankd serve, to its first answer';
   findings.push({ what, against, figure: 'time', unit: '×', goal: { atMost: 9 }, ...ratio(starts, (ms) => ms) });
@@ -45,7 +45,7 @@ export function runMs({ folder, dataDir, cwd }: CliHome, args: string[]): number
   return ms;
 }
 
-function nothing(home: CliHome): () => Promise<number> {
+function emptyRun(home: CliHome): () => Promise<number> {
   return async () => runMs(home, ['-e', '0']);
 }
 

@@ -36,12 +36,12 @@ export async function limit(): Promise<Finding[]> {
   const countedFrom = beganAt + budget.windowMs; // skips the first window: caches are cold, and the budget is full
   const endsAt = countedFrom + windows * budget.windowMs;
   const every = async (ms: number, key: string) => {
-    const asked: Array<Promise<Asked>> = [];
+    const exchanges: Array<Promise<Exchange>> = [];
     for (let at = clock.monotonic(); at < endsAt; at += ms) {
       await clock.sleep(Math.max(0, at - clock.monotonic()));
-      asked.push(rankd.ask(key));
+      exchanges.push(rankd.ask(key));
     }
-    return Promise.all(asked);
+    return Promise.all(exchanges);
   };
   const pauseMs = (keys.length * budget.windowMs) / (demand * budget.changes);
   const [singles = [], ...others] = await Promise.all([
@@ -51,10 +51,11 @@ export async function limit(): Promise<Finding[]> {
   const all = [...singles, ...others.flat()].filter((one) => one.endedAt >= countedFrom);
   const done = Array.from({ length: windows }, (_, index) => {
     const from = countedFrom + index * budget.windowMs;
-    const isIn = ({ endedAt }: Asked) => endedAt >= from && endedAt < from + budget.windowMs;
+    const isIn = ({ endedAt }: Exchange) => endedAt >= from && endedAt < from + budget.windowMs;
     return all.filter((one) => one.status === 200 && isIn(one)).length / budget.changes;
   });
-  for (const one of all.filter(hadTime)) process.stderr.write(`in spite of time: ${JSON.stringify(one)}\n`);
+  for (const one of all.filter(isUnjustifiedFailure))
+    process.stderr.write(`in spite of time: ${JSON.stringify(one)}\n`);
   const waitsMs = singles
     .filter(({ askedAt }) => askedAt >= countedFrom)
     .map(({ askedAt, endedAt, status }) => (status === 200 ? endedAt - askedAt : deadlineMs));
@@ -82,13 +83,13 @@ export async function limit(): Promise<Finding[]> {
       figure: 'unknown, or refused in spite of time',
       unit: 'changes',
       goal: { atMost: 0 },
-      ...spreadOf([all.filter(hadTime).length]),
+      ...spreadOf([all.filter(isUnjustifiedFailure).length]),
     },
   ];
 }
 
 /** A request and its response. Times are from the accelerated clock. */
-export interface Asked {
+export interface Exchange {
   askedAt: number;
   endedAt: number;
   status: number;
@@ -103,7 +104,7 @@ const changeMs = 1_000;
  * True if a request failed, unless rankd refused it because waiting and then making the change would have exceeded the
  * deadline.
  */
-function hadTime({ askedAt, endedAt, status, body: { code, retryAfter = 0 } }: Asked): boolean {
+function isUnjustifiedFailure({ askedAt, endedAt, status, body: { code, retryAfter = 0 } }: Exchange): boolean {
   const leftMs = askedAt + deadlineMs - endedAt;
   return status !== 200 && !(code === 'platform_busy' && retryAfter * 1_000 + changeMs > leftMs);
 }
@@ -138,13 +139,13 @@ async function openRankd() {
     secrets.set(name, (await createKey({ store, clock }, { ...request, scopes: [...request.scopes] })).secret);
   }
   const agent = opened.adopt(new http.Agent({ keepAlive: true }), (one) => one.destroy());
-  let asked = 0;
+  let requestCount = 0;
   const closers = opened.move();
   return {
     clock,
-    async ask(key: string): Promise<Asked> {
-      const rankeeId = members.first + (asked % members.count);
-      asked += 1;
+    async ask(key: string): Promise<Exchange> {
+      const rankeeId = members.first + (requestCount % members.count);
+      requestCount += 1;
       fake.group.setMember(rankeeId, [sampleRoles.trainee]);
       return ask({ agent, url: daemon.url, secret: secrets.get(key) ?? '', rankeeId, clock });
     },
@@ -160,7 +161,7 @@ interface Request {
   clock: Clock;
 }
 
-export async function ask({ agent, url, secret, rankeeId, clock }: Request): Promise<Asked> {
+export async function ask({ agent, url, secret, rankeeId, clock }: Request): Promise<Exchange> {
   const askedAt = clock.monotonic();
   const { status, body } = await send(agent, `${url}/v1/ranker?placeid=${place}`, {
     key: secret,
@@ -174,5 +175,5 @@ async function send(agent: http.Agent, url: string, { key, body }: { key: string
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
   http.request(url, { agent, method: 'POST', headers }, resolve).on('error', reject).end(JSON.stringify(body));
   const answer = await promise;
-  return { status: answer.statusCode ?? 0, body: (await json(answer)) as Asked['body'] };
+  return { status: answer.statusCode ?? 0, body: (await json(answer)) as Exchange['body'] };
 }

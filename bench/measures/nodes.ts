@@ -18,7 +18,7 @@ import { FastClock } from '../../test/tools/fast-clock.ts';
 import { place } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { spreadOf } from '../rounds.ts';
-import { type Asked, ask, budget, members } from './limit.ts';
+import { ask, budget, type Exchange, members } from './limit.ts';
 import { newStore } from './postgres.ts';
 
 /**
@@ -112,13 +112,13 @@ async function sharedBudget(server: PostgresServer): Promise<Finding[]> {
   const endsAt = countedFrom + windows * budget.windowMs;
   const all = await Promise.all(
     demands.map(async ({ wanted }, index) => {
-      const asked: Array<Promise<Asked>> = [];
+      const exchanges: Array<Promise<Exchange>> = [];
       const everyMs = budget.windowMs / (budget.changes * wanted);
       for (let at = beganAt; at < endsAt; at += everyMs) {
         await clock.sleep(Math.max(0, at - clock.monotonic()));
-        asked.push(daemons.ask(index));
+        exchanges.push(daemons.ask(index));
       }
-      return Promise.all(asked);
+      return Promise.all(exchanges);
     }),
   );
   const done = all.map((answers) =>
@@ -193,15 +193,15 @@ async function openDaemons({ url }: { url: string }) {
     places.push({ url: daemon.url, secret });
   }
   const agent = opened.adopt(new http.Agent({ keepAlive: true }), (one) => one.destroy());
-  let asked = 0;
+  let requestCount = 0;
   const closers = opened.move();
   return {
     clock,
     refused: () => refused,
     readsBetween: (from: number, to: number) => reads.filter((at) => at >= from && at < to).length,
-    async ask(index: number): Promise<Asked> {
-      const rankeeId = members.first + (asked % members.count);
-      asked += 1;
+    async ask(index: number): Promise<Exchange> {
+      const rankeeId = members.first + (requestCount % members.count);
+      requestCount += 1;
       fake.group.setMember(rankeeId, [sampleRoles.trainee]);
       const { url, secret } = places[index] as { url: string; secret: string };
       return ask({ agent, url, secret, rankeeId, clock });

@@ -30,7 +30,7 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
     ...(await verifications(server, rounds)),
     await changes(server, rounds, { database: 'changes', diskMs: 0 }),
     await changes(server, rounds, { database: 'changes_on_a_disk', diskMs: 1 }),
-    ...(await trips(server, rounds)),
+    ...(await measureTrips(server, rounds)),
     ...(await commandLine(server, rounds)),
     await revocations(server),
   ];
@@ -194,7 +194,7 @@ const few = 5;
  * Counts a rank change's round trips to the server. The proxy counts all of them. The number that the caller waits for
  * is a change's extra time on a delayed network, divided by a single trip's extra time.
  */
-async function trips(server: PostgresServer, rounds: number): Promise<Finding[]> {
+async function measureTrips(server: PostgresServer, rounds: number): Promise<Finding[]> {
   await using opened = new AsyncDisposableStack();
   const network = opened.use(await startStoreProxy(server.port));
   const database = 'trips';

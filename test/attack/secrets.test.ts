@@ -70,11 +70,11 @@ describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key
       const found = places.filter(([, text]) =>
         [middle, base64, Buffer.from(middle).toString('hex')].some((form) => text.includes(form)),
       );
-      const isWebhooks = ofWebhooks.includes(name); // webhook secrets are in the database, as SECURITY.md explains
-      const wheres = found
+      const isWebhookSecret = ofWebhooks.includes(name); // webhook secrets are in the database, as SECURITY.md explains
+      const leaks = found
         .map(([where]) => where)
-        .filter((where) => !(isWebhooks && /^rankd\.db|the backup/.test(where)));
-      expect(wheres).toEqual([]);
+        .filter((where) => !(isWebhookSecret && /^rankd\.db|the backup/.test(where)));
+      expect(leaks).toEqual([]);
     });
   },
 );

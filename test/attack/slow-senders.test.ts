@@ -23,33 +23,33 @@ const verify = (): Promise<Answer> => app.post('/v1/apikey', { key, body });
 
 describe.concurrent('slow senders get 408 within seconds, and delay no other caller:', () => {
   test('heads that trickle and never end', { timeout }, async () => {
-    await hold(() => trickle(head(), 'x: y\r\n'));
+    await expectTimeouts(() => trickle(head(), 'x: y\r\n'));
   });
 
   test('bodies that trickle and never end', { timeout }, async () => {
-    await hold(() => trickle(`${head()}Content-Length: 60000\r\n\r\n`, ' '));
+    await expectTimeouts(() => trickle(`${head()}Content-Length: 60000\r\n\r\n`, ' '));
   });
 
   test('chunked bodies that never end', { timeout }, async () => {
-    await hold(() => trickle(`${head()}Transfer-Encoding: chunked\r\n\r\n`, '1\r\n \r\n'));
+    await expectTimeouts(() => trickle(`${head()}Transfer-Encoding: chunked\r\n\r\n`, '1\r\n \r\n'));
   });
 
   test('half-open connections: a part of a head, then silence', { timeout }, async () => {
-    await hold(() => trickle(head(), ''));
+    await expectTimeouts(() => trickle(head(), ''));
   });
 });
 
 test('callers that never read their responses do not delay others', { timeout }, async () => {
   const request = `${head()}Content-Length: ${body.length}\r\n\r\n${body}`;
-  const deaf = Array.from({ length: 20 }, () => connectTo(app.url).pause());
-  for (const socket of deaf) socket.write(request.repeat(200));
+  const nonReading = Array.from({ length: 20 }, () => connectTo(app.url).pause());
+  for (const socket of nonReading) socket.write(request.repeat(200));
   for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
-  for (const socket of deaf) socket.destroy();
+  for (const socket of nonReading) socket.destroy();
   await expect.poll(() => app.app.requests.count, { timeout }).toBe(0);
 });
 
 /** Expects valid requests to succeed while the slow connections are open, and every slow one to end with a 408. */
-async function hold(open: () => Promise<string>): Promise<void> {
+async function expectTimeouts(open: () => Promise<string>): Promise<void> {
   const slow = Array.from({ length: slowCount }, open);
   for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
   for (const received of await Promise.all(slow))

@@ -8,10 +8,10 @@ test('a deadline in the past causes no Node.js warning', async () => {
     process.on('warning', ({ name }) => process.stdout.write(name));
     await systemClock.sleep(-5);
     setImmediate(() => process.stdout.write('.'));`);
-  let said = '';
+  let output = '';
   child.stdout?.on('data', (text) => {
-    said += text;
+    output += text;
   });
   await once(child, 'close');
-  expect(said).toBe('.');
+  expect(output).toBe('.');
 });

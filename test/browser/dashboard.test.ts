@@ -71,7 +71,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       await other.getByRole('heading', { level: 1, name: 'Set-up' }).waitFor();
       await visitor.page.getByRole('button', { name: 'Log out' }).click();
       await visitor.page.getByRole('heading', { name: 'You are not logged in' }).waitFor();
-      await ann.soon(other.getByRole('heading', { name: 'You are not logged in' }));
+      await ann.waitUntilVisible(other.getByRole('heading', { name: 'You are not logged in' }));
     });
   });
 
@@ -137,13 +137,13 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     test('a change by a game appears within 2 s', async () => {
       await ann.go('changes');
       await scene.game({ rankeeName: 'Newcomer', command: ':promote' });
-      await ann.soon(ann.row('Newcomer').filter({ hasText: 'applied' })); // the row may first appear as pending
+      await ann.waitUntilVisible(ann.row('Newcomer').filter({ hasText: 'applied' })); // the row may first appear as pending
       await expect(ann.row('Newcomer').innerText()).resolves.toMatch(/Trainee[\s\S]*Officer[\s\S]*game[\s\S]*applied/);
     });
 
     test('a change by a command next to the daemon appears within 2 s', async () => {
       await scene.home.json('rank', 'set', '1002', '50', '--reason', 'for the test');
-      await ann.soon(ann.page.locator('td', { hasText: 'for the test' }));
+      await ann.waitUntilVisible(ann.page.locator('td', { hasText: 'for the test' }));
       ann.expectNoErrors();
     });
 
@@ -153,20 +153,20 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       await away.hide(true);
       const before = away.requests.length;
       await scene.game({ rankeeName: 'SeenLater', newRankId: 10 });
-      await ann.soon(ann.row('SeenLater'));
+      await ann.waitUntilVisible(ann.row('SeenLater'));
       await scene.home.json('key', 'create', 'made-later');
       await ann.go('keys');
-      await ann.soon(ann.row('made-later'));
+      await ann.waitUntilVisible(ann.row('made-later'));
       expect(away.requests.slice(before)).toEqual([]);
       await away.hide(false);
-      await away.soon(away.row('SeenLater'));
+      await away.waitUntilVisible(away.row('SeenLater'));
     });
 
     test('after a burst of changes, the last one is at the top', async () => {
       await ann.go('changes');
       for (let round = 0; round < 30; round++)
         await scene.game({ newRankId: round % 2 === 0 ? 20 : 10, rankeeName: `Burst${round}` });
-      await ann.soon(ann.row('Burst29'));
+      await ann.waitUntilVisible(ann.row('Burst29'));
       await expect(ann.page.locator('tbody tr').first().innerText()).resolves.toContain('Burst29');
       expect(ann.requests.filter((url) => url.includes('/api/changes')).length).toBeLessThan(20);
     });
@@ -178,7 +178,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       await expect.poll(() => ann.page.locator('tbody tr.record').count()).toBe(1);
       await ann.page.getByLabel('Member').fill('Nobody');
       await ann.page.keyboard.press('Enter');
-      await ann.soon(ann.page.getByText('No changes match'));
+      await ann.waitUntilVisible(ann.page.getByText('No changes match'));
       expect(new URL(ann.page.url()).hash).toBe('#/changes?user=Nobody&state=applied');
     });
 
@@ -186,11 +186,11 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       await ann.go('changes');
       await ann.page.getByLabel('Since').fill('yesterday');
       await ann.page.keyboard.press('Enter');
-      await ann.soon(ann.page.locator('.field:has([name=since]) [role=alert]'));
+      await ann.waitUntilVisible(ann.page.locator('.field:has([name=since]) [role=alert]'));
       expect(await ann.page.getByLabel('Since').inputValue()).toBe('yesterday');
       expect(await ann.page.getByLabel('Since').getAttribute('aria-invalid')).toBe('true');
       await ann.go('changes');
-      ann.forget(/400/);
+      ann.ignoreErrors(/400/);
     });
   });
 
@@ -239,14 +239,14 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     });
     await ann.go('changes');
     await ann.go('keys');
-    await ann.soon(ann.page.getByText(`the oldest ${keys.length - 1}`));
+    await ann.waitUntilVisible(ann.page.getByText(`the oldest ${keys.length - 1}`));
     expect(await ann.row('newest').count()).toBe(0);
     await ann.page.getByRole('button', { name: 'More keys' }).click();
-    await ann.soon(ann.row('newest'));
+    await ann.waitUntilVisible(ann.row('newest'));
     expect(await ann.page.getByRole('button', { name: 'More keys' }).count()).toBe(0);
     expect(await ann.page.locator('tbody tr').count()).toBe(keys.length);
     await scene.home.json('key', 'revoke', 'newest', '-y');
-    await ann.soon(ann.row('newest').getByText('revoked'));
+    await ann.waitUntilVisible(ann.row('newest').getByText('revoked'));
     await ann.page.unroute(/\/api\/keys(\?|$)/);
     ann.expectNoErrors();
   });
@@ -460,7 +460,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
 
   test('the page shows within 2 s that the daemon was killed, and then turns grey', async () => {
     await scene.daemon.stop('SIGKILL');
-    await ann.soon(ann.page.getByText(/connection lost/));
+    await ann.waitUntilVisible(ann.page.getByText(/connection lost/));
     await ann.page.getByText(/no response since \d\d:\d\d:\d\d/).waitFor({ timeout: 30_000 });
     expect(await ann.page.locator('.away').count()).toBe(1);
   });

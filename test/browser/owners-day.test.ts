@@ -86,7 +86,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Promote…' }).waitFor();
     expect(await rolesOf(1001)).toContain('Officer');
-    visitor.forget(/40\d/);
+    visitor.ignoreErrors(/40\d/);
     visitor.expectNoErrors();
   });
 
@@ -125,7 +125,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await form.getByLabel('Name').fill('staff');
     await form.getByLabel(/^for people on Discord/).check();
     await form.getByRole('button', { name: 'Create the key' }).dblclick();
-    await ann.soon(ann.row('staff'));
+    await ann.waitUntilVisible(ann.row('staff'));
     expect(await page.getByRole('dialog').count()).toBe(0);
     const { key } = await scene.home.json<{ key: object }>('key', 'show', 'staff');
     expect(key).toMatchObject({ forDiscord: true });
@@ -147,11 +147,11 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await form.getByLabel(/^Discord user ID/).fill('4400000000000000005');
     await form.getByLabel(/^Roblox user/).fill('https://www.roblox.com/users/1001/profile');
     await form.getByRole('button', { name: 'Link' }).dblclick();
-    await ann.soon(ann.row('4400000000000000005').getByText('Newcomer'));
+    await ann.waitUntilVisible(ann.row('4400000000000000005').getByText('Newcomer'));
     await page.getByRole('button', { name: 'Unlink… 4400000000000000005' }).click();
     await (await dialogOf(ann, 'Unlink Newcomer?')).getByRole('button', { name: 'Unlink' }).click();
-    await ann.soon(page.getByText('No one is linked yet.'));
-    ann.forget(/400/);
+    await ann.waitUntilVisible(page.getByText('No one is linked yet.'));
+    ann.ignoreErrors(/400/);
     ann.expectNoErrors();
   });
 
@@ -172,7 +172,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     expect(await done.locator('tbody tr').count()).toBe(2);
     await page.getByRole('button', { name: 'Close' }).click();
     for (const user of [1001, 1002]) expect(await rolesOf(user)).toContain('Trainee');
-    ann.forget(/400/);
+    ann.ignoreErrors(/400/);
     ann.expectNoErrors();
   });
 
@@ -223,8 +223,8 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     });
     await page.getByRole('button', { name: 'Revoke… lobby' }).click();
     await (await dialogOf(ann, /^Revoke lobby/)).getByRole('button', { name: 'Revoke' }).click();
-    await ann.soon(ann.row('lobby').getByText('revoked'));
-    ann.forget(/400/);
+    await ann.waitUntilVisible(ann.row('lobby').getByText('revoked'));
+    ann.ignoreErrors(/400/);
     ann.expectNoErrors();
   });
 
@@ -264,17 +264,17 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await (await dialogOf(ann, 'The secret of bot')).getByRole('button', { name: 'I have stored it' }).click();
     await page.getByRole('button', { name: 'Pause… bot' }).click();
     await (await dialogOf(ann, 'Pause bot?')).getByRole('button', { name: 'Pause' }).click();
-    await ann.soon(ann.row('bot').getByText('disabled'));
+    await ann.waitUntilVisible(ann.row('bot').getByText('disabled'));
     await page.getByRole('button', { name: 'Events… bot' }).click();
     const events = await dialogOf(ann, 'Events of bot');
     await events.getByLabel('everything').check();
     await events.getByRole('button', { name: 'Save' }).click();
-    await ann.soon(ann.row('bot').getByText('all', { exact: true }));
+    await ann.waitUntilVisible(ann.row('bot').getByText('all', { exact: true }));
     expect(await page.content()).not.toContain('private-path');
     await page.getByRole('button', { name: 'Remove… bot' }).click();
     await (await dialogOf(ann, 'Remove bot?')).getByRole('button', { name: 'Remove' }).click();
     await expect.poll(() => ann.row('bot').count()).toBe(0);
-    ann.forget(/400/);
+    ann.ignoreErrors(/400/);
     ann.expectNoErrors();
   });
 
@@ -293,7 +293,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     const { page } = ann;
     await ann.tabTo('Details of the change to Patrol_Pat');
     await page.keyboard.press('Enter');
-    await ann.soon(page.getByRole('button', { name: 'Undo…' }));
+    await ann.waitUntilVisible(page.getByRole('button', { name: 'Undo…' }));
     await ann.tabTo('Undo…');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Undo' });
@@ -321,7 +321,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
       await ann.page.getByRole('button', { name: `${verb} game`, exact: true }).click();
       const dialog = ann.page.getByRole('dialog', { name: `${verb} game?` });
       await dialog.getByRole('button', { name: verb }).click();
-      await ann.soon(ann.row('game').getByText(state));
+      await ann.waitUntilVisible(ann.row('game').getByText(state));
       expect(await paused()).toBe(state);
     }
   });
@@ -337,9 +337,9 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await ann.page.getByLabel(/^Reason/).fill('appeal');
     await ann.page.getByRole('dialog').getByRole('button', { name: 'Lift' }).click();
     await ann.page.getByRole('dialog', { name: 'Done' }).getByRole('button', { name: 'Close' }).click();
-    await ann.soon(ann.page.getByText('No member is suspended'));
+    await ann.waitUntilVisible(ann.page.getByText('No member is suspended'));
     await ann.go('changes?user=1005');
-    await ann.soon(ann.page.locator('td', { hasText: 'appeal' }).first());
+    await ann.waitUntilVisible(ann.page.locator('td', { hasText: 'appeal' }).first());
     const shown = await ann.page.locator('tr.record').allInnerTexts();
     expect(shown[0]).toContain('lifted early');
     expect(shown[1]).toContain('suspended for 3 days');
@@ -351,10 +351,10 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await scene.home.json('webhook', 'add', 'staff-log', '--url-file', 'hook.url');
     await ann.go('webhooks');
     await ann.page.getByRole('button', { name: 'Test staff-log' }).click();
-    await ann.soon(ann.page.getByText(/^delivered in \d+ ms$/));
+    await ann.waitUntilVisible(ann.page.getByText(/^delivered in \d+ ms$/));
     sink.answers(500);
     await ann.page.getByRole('button', { name: 'Test staff-log' }).click();
-    await ann.soon(ann.page.getByText(/500/));
+    await ann.waitUntilVisible(ann.page.getByText(/500/));
     await ann.page.setViewportSize({ width: 360, height: 740 });
     const name = await ann.row('staff-log').getByRole('rowheader').boundingBox();
     const buttons = await ann.row('staff-log').getByRole('button').all();

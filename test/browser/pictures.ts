@@ -35,9 +35,9 @@ for (const colorScheme of ['light', 'dark'] as const)
     const context = await opened.browser.newContext({ colorScheme, viewport, locale: 'en-GB' });
     await using visitor = await Visitor.open(context);
     const { page } = visitor;
-    const still = () => page.evaluate(() => new Promise((painted) => setTimeout(painted, 300)));
-    const take = async (what: string) => {
-      await still();
+    const waitForPaint = () => page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)));
+    const takePicture = async (what: string) => {
+      await waitForPaint();
       await page.screenshot({ path: join(out, `${what}-${colorScheme}-${name}.png`) });
     };
     const link = await home.run(['dashboard', '--json'], { env: { NODE_OPTIONS: asAnn } });
@@ -49,48 +49,48 @@ for (const colorScheme of ['light', 'dark'] as const)
     for (const view of views) {
       await visitor.go(view);
       if (view === 'chart') await page.getByLabel('30 days').check();
-      await take(view);
+      await takePicture(view);
     }
     await visitor.go('rank?user=1001');
     await page.locator('.card').waitFor();
-    await take('member');
+    await takePicture('member');
     await page.getByRole('button', { name: 'Promote…' }).click();
     await page.locator('dialog .preview').waitFor();
-    await take('promote');
+    await takePicture('promote');
     if (colorScheme === 'light' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard-rank.png') });
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Give role…' }).waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Take role…' }).click();
     await page.getByLabel('Extra role').selectOption({ index: 1 });
     await page.locator('dialog .preview').waitFor();
-    await take('role');
+    await takePicture('role');
     await page.keyboard.press('Escape');
     await page.getByText('A list of members').click();
     await page.getByRole('button', { name: 'Check the list…' }).scrollIntoViewIfNeeded();
-    await take('list');
+    await takePicture('list');
     await visitor.go('keys');
     await page.locator('button.opener').first().click();
-    await take('key');
+    await takePicture('key');
     await page.getByRole('button', { name: 'New key…' }).click();
     await page.getByRole('dialog').waitFor();
-    await take('new-key');
+    await takePicture('new-key');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Unlink…' }).last().scrollIntoViewIfNeeded();
-    await take('people');
+    await takePicture('people');
     await visitor.go('webhooks');
     await page.getByRole('button', { name: 'New webhook…' }).click();
     await page.getByRole('dialog').waitFor();
-    await take('new-webhook');
+    await takePicture('new-webhook');
     await page.keyboard.press('Escape');
     await visitor.go('changes');
     await page.locator('button.opener').first().waitFor();
     if (colorScheme === 'light' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard.png') });
     await page.locator('button.opener').first().click();
     await page.getByRole('button', { name: 'Undo…' }).waitFor();
-    await take('details');
+    await takePicture('details');
     await page.getByRole('button', { name: 'Undo…' }).click();
     await page.getByText('would be put back').waitFor();
-    await take('undo');
+    await takePicture('undo');
     if (colorScheme === 'dark' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard-undo.png') });
     await page.keyboard.press('Escape');
     await visitor.go('keys');
@@ -99,7 +99,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     await page.getByLabel('The old secret still works for').fill('0s');
     await page.getByRole('button', { name: 'Create the secret' }).click();
     await page.getByRole('button', { name: 'Copy' }).waitFor();
-    await take('secret');
+    await takePicture('secret');
     visitor.expectNoErrors();
   }
 process.stdout.write(`${out}\n`);

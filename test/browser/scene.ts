@@ -115,10 +115,12 @@ export class Visitor implements AsyncDisposable {
     context.setDefaultTimeout(10_000);
     const page = await context.newPage();
     const visitor = new Visitor(context, page);
-    await page.exposeFunction('toldOfPolicy', (what: string) => visitor.errors.push(`policy: ${what}`));
+    await page.exposeFunction('reportViolation', (what: string) => visitor.errors.push(`policy: ${what}`));
     await page.addInitScript(() =>
       document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
-        (window as unknown as { toldOfPolicy(what: string): void }).toldOfPolicy(`${violatedDirective} ${blockedURI}`);
+        (window as unknown as { reportViolation(what: string): void }).reportViolation(
+          `${violatedDirective} ${blockedURI}`,
+        );
       }),
     );
     return visitor;
@@ -166,10 +168,10 @@ export class Visitor implements AsyncDisposable {
    * Waits for content that must appear within 2 s of its cause. Counts each check as at most 50 ms, because a busy
    * machine may delay both the page and the daemon.
    */
-  async soon(shown: Locator): Promise<void> {
+  async waitUntilVisible(content: Locator): Promise<void> {
     let passedMs = 0;
-    while (!(await shown.isVisible())) {
-      if (passedMs > 2_000) throw new Error(`Not visible within 2 s: ${shown}`);
+    while (!(await content.isVisible())) {
+      if (passedMs > 2_000) throw new Error(`Not visible within 2 s: ${content}`);
       const begunAt = performance.now();
       await Promise.all([
         this.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20))),
@@ -208,7 +210,7 @@ export class Visitor implements AsyncDisposable {
   }
 
   /** Removes matching errors, which the test has caused on purpose. */
-  forget(error: RegExp): void {
+  ignoreErrors(error: RegExp): void {
     const others = this.errors.filter((one) => !error.test(one));
     this.errors.splice(0, this.errors.length, ...others);
   }

@@ -46,16 +46,16 @@ test.each([linux, macos])(
   'on $name, SIGHUP reloads a daemon, and stops one whose terminal was closed',
   async (system) => {
     const reload = vi.fn();
-    const kept = processOn(system);
-    kept.signals.onReload(reload);
-    void kept.signals.stop;
-    kept.process.emit('SIGHUP');
-    expect([reload.mock.calls.length, kept.signals.isStopping]).toEqual([1, false]);
+    const attached = processOn(system);
+    attached.signals.onReload(reload);
+    void attached.signals.stop;
+    attached.process.emit('SIGHUP');
+    expect([reload.mock.calls.length, attached.signals.isStopping]).toEqual([1, false]);
 
-    const left = processOn(system, { isTerminalGone: true });
-    left.signals.onReload(reload);
-    const stopped = left.signals.stop;
-    left.process.emit('SIGHUP');
+    const detached = processOn(system, { isTerminalGone: true });
+    detached.signals.onReload(reload);
+    const stopped = detached.signals.stop;
+    detached.process.emit('SIGHUP');
     expect(await stopped).toBe('SIGHUP');
     expect(reload).toHaveBeenCalledTimes(1);
   },

@@ -250,7 +250,7 @@ describe('an invalid value is refused at its position, with the value and what w
   test.each(settings.map(({ path }) => path))(
     '%s: every value is accepted, or refused without words from a library',
     (path) => {
-      const said = wrong.flatMap((value) => {
+      const messages = wrong.flatMap((value) => {
         const text = path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
         box.write('rankd.yaml', JSON.stringify(text));
         try {
@@ -260,8 +260,8 @@ describe('an invalid value is refused at its position, with the value and what w
           return (error as Error).message.split('\n').map((line) => [JSON.stringify(value), line] as const);
         }
       });
-      expect(said.length).toBeGreaterThan(5);
-      for (const [value, line] of said) {
+      expect(messages.length).toBeGreaterThan(5);
+      for (const [value, line] of messages) {
         expect(line, value).not.toMatch(libraryWords);
         expect(line, value).toMatch(/^rankd\.yaml(:1:\d+ [\w.[\]]+: | has )|^The configuration|^and \d+ more/);
       }

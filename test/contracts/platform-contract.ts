@@ -42,25 +42,25 @@ export interface PlatformUnderTest {
 
 export function platformContract(name: string, open: () => Promise<PlatformUnderTest>): void {
   describe(`${name} meets the platform contract`, () => {
-    let under: PlatformUnderTest;
+    let underTest: PlatformUnderTest;
     beforeEach(async () => {
-      under = await open();
+      underTest = await open();
     });
-    afterEach(() => under.close());
+    afterEach(() => underTest.close());
 
-    const readers = () => groupReaders(under);
-    describeGroup(() => under);
-    describeMembers(() => under, readers);
-    describeLists(() => under);
-    describeWrites(() => under, readers);
-    describeRefusals(() => under, readers);
-    describeLimits(() => under, readers);
+    const readers = () => groupReaders(underTest);
+    describeGroup(() => underTest);
+    describeMembers(() => underTest, readers);
+    describeLists(() => underTest);
+    describeWrites(() => underTest, readers);
+    describeRefusals(() => underTest, readers);
+    describeLimits(() => underTest, readers);
   });
 }
 
-function describeGroup(under: () => PlatformUnderTest): void {
+function describeGroup(underTest: () => PlatformUnderTest): void {
   test('the group is read with its id, name, size and owner', async () => {
-    const { platform, call, ids } = under();
+    const { platform, call, ids } = underTest();
     const group = await platform.group(call());
     expect(group.id).toBeGreaterThan(0);
     expect(group.name).not.toBe('');
@@ -69,7 +69,7 @@ function describeGroup(under: () => PlatformUnderTest): void {
   });
 
   test('every role is listed once, by ascending rank and then by id, with the base role before others of its rank', async () => {
-    const { platform, call, roles } = under();
+    const { platform, call, roles } = underTest();
     const listed = await platform.roles(call());
     const listedIds = listed.map((role) => role.id);
     expect(listedIds).toEqual(expect.arrayContaining(Object.values(roles)));
@@ -80,7 +80,7 @@ function describeGroup(under: () => PlatformUnderTest): void {
   });
 
   test('the guest, base and owner roles are distinguished from custom roles', async () => {
-    const { platform, call, roles } = under();
+    const { platform, call, roles } = underTest();
     const listed = await platform.roles(call());
     const idsOf = (kind: RoleKind) => listed.filter((role) => role.kind === kind).map((role) => role.id);
     expect(idsOf('guest')).toEqual([roles.guest]);
@@ -90,16 +90,16 @@ function describeGroup(under: () => PlatformUnderTest): void {
   });
 
   test('the credential is valid, names the acting account, and can write', async () => {
-    const { platform, call, ids } = under();
+    const { platform, call, ids } = underTest();
     const credential = await platform.checkCredential(call());
     expect(credential).toMatchObject({ state: 'valid', userId: ids.actor });
     expect(credential.canWrite).not.toBe(false);
   });
 }
 
-function describeMembers(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+function describeMembers(underTest: () => PlatformUnderTest, readers: () => GroupReaders): void {
   test('a member is read with every role held', async () => {
-    const { ids, roles } = under();
+    const { ids, roles } = underTest();
     const { held } = readers();
     expect(await held(ids.member)).toEqual([roles.trainee]);
     expect(await held(ids.officer)).toEqual([roles.officer]);
@@ -111,21 +111,21 @@ function describeMembers(under: () => PlatformUnderTest, readers: () => GroupRea
   });
 
   test('a member has the requested id', async () => {
-    const { platform, call, ids } = under();
+    const { platform, call, ids } = underTest();
     for (const userId of [ids.member, ids.officer, ids.memberOnly]) {
       expect((await platform.getMember(userId, call()))?.userId).toBe(userId);
     }
   });
 
   test('a read of a user who is not in the group returns undefined', async () => {
-    const { platform, call, ids } = under();
+    const { platform, call, ids } = underTest();
     expect(await platform.getMember(ids.stranger, call())).toBeUndefined();
   });
 }
 
-function describeLists(under: () => PlatformUnderTest): void {
+function describeLists(underTest: () => PlatformUnderTest): void {
   test('a list contains every member with the role, or all members if no role is given', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const { items, next } = await platform.membersWith({ roleId: roles.trainee }, call());
     expect(items).toEqual(expect.arrayContaining([ids.member, ids.veteran]));
     for (const other of [ids.officer, ids.memberOnly, ids.stranger]) expect(items).not.toContain(other);
@@ -137,60 +137,60 @@ function describeLists(under: () => PlatformUnderTest): void {
   });
 
   test('a list rejects an invalid cursor', async () => {
-    const { platform, call, roles } = under();
+    const { platform, call, roles } = underTest();
     const read = platform.membersWith({ roleId: roles.trainee, after: '%' }, call());
     await expect(read).rejects.toMatchObject({ code: 'platform_rejected' });
   });
 }
 
-function describeWrites(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+function describeWrites(underTest: () => PlatformUnderTest, readers: () => GroupReaders): void {
   test('assigning adds a role, leaves the others, and returns the resulting member', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const answered = await platform.assignRole({ userId: ids.member, roleId: roles.captain }, call());
     const wanted = ascending([roles.trainee, roles.captain]);
     expect(answered?.userId).toBe(ids.member);
-    expect(withoutBase(under(), answered?.roleIds)).toEqual(wanted);
+    expect(withoutBase(underTest(), answered?.roleIds)).toEqual(wanted);
     await readers().expectHeld(ids.member, wanted);
   });
 
   test('assigning to a member with only the base role gives the first role', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     await platform.assignRole({ userId: ids.memberOnly, roleId: roles.trainee }, call());
     await readers().expectHeld(ids.memberOnly, [roles.trainee]);
   });
 
   test('assigning a role that the member holds changes nothing', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const answered = await platform.assignRole({ userId: ids.veteran, roleId: roles.trainee }, call());
     const wanted = ascending([roles.trainee, roles.captain]);
-    expect(withoutBase(under(), answered?.roleIds)).toEqual(wanted);
+    expect(withoutBase(underTest(), answered?.roleIds)).toEqual(wanted);
     await readers().expectHeld(ids.veteran, wanted);
   });
 
   test('unassigning takes one role, leaves the others, and returns the resulting member', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const answered = await platform.unassignRole({ userId: ids.veteran, roleId: roles.captain }, call());
     expect(answered?.userId).toBe(ids.veteran);
-    expect(withoutBase(under(), answered?.roleIds)).toEqual([roles.trainee]);
+    expect(withoutBase(underTest(), answered?.roleIds)).toEqual([roles.trainee]);
     await readers().expectHeld(ids.veteran, [roles.trainee]);
   });
 
   test('unassigning the last role leaves a member with the base role', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const answered = await platform.unassignRole({ userId: ids.officer, roleId: roles.officer }, call());
-    expect(withoutBase(under(), answered?.roleIds)).toEqual([]);
+    expect(withoutBase(underTest(), answered?.roleIds)).toEqual([]);
     await readers().expectHeld(ids.officer, []);
   });
 
   test('unassigning a role that the member lacks changes nothing', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const answered = await platform.unassignRole({ userId: ids.member, roleId: roles.captain }, call());
-    expect(withoutBase(under(), answered?.roleIds)).toEqual([roles.trainee]);
+    expect(withoutBase(underTest(), answered?.roleIds)).toEqual([roles.trainee]);
     await readers().expectHeld(ids.member, [roles.trainee]);
   });
 
   test('a reservation changes nothing, and a call can make more writes than it reserved', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     using reservation = await platform.reserve(['assign', 'unassign'], call());
     await readers().expectHeld(ids.member, [roles.trainee]);
     await platform.assignRole({ userId: ids.member, roleId: roles.officer }, { ...call(), reservation });
@@ -200,7 +200,7 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
   });
 
   test('a write that its fence rejects is not sent, and fails with the same error', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const fence = () => Promise.reject(new RankdError('conflict', 'Another node has taken the change over.'));
     const fenced = { ...call(), fence };
     await expectRefused(platform.assignRole({ userId: ids.member, roleId: roles.officer }, fenced), 'conflict');
@@ -209,7 +209,7 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
   });
 
   test('a write does not affect other members', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     await platform.assignRole({ userId: ids.member, roleId: roles.officer }, call());
     await platform.unassignRole({ userId: ids.member, roleId: roles.trainee }, call());
     const { held } = readers();
@@ -218,48 +218,48 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
   });
 }
 
-function describeRefusals(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+function describeRefusals(underTest: () => PlatformUnderTest, readers: () => GroupReaders): void {
   test.each(['owner', 'actor', 'peer'] as const)(
     'a write to the %s is refused as above the acting account',
     async (who) => {
-      const { ids, roles } = under();
+      const { ids, roles } = underTest();
       const before = await readers().held(ids[who]);
-      await expectBothRefused(under(), { userId: ids[who], roleId: roles.trainee }, 'above_acting_account');
+      await expectBothRefused(underTest(), { userId: ids[who], roleId: roles.trainee }, 'above_acting_account');
       expect(await readers().held(ids[who])).toEqual(before);
     },
   );
 
   test('the acting account cannot give its own highest role', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const change = { userId: ids.member, roleId: roles.admin };
     await expectRefused(platform.assignRole(change, call()), 'above_acting_account');
     expect(await readers().held(ids.member)).toEqual([roles.trainee]);
   });
 
   test.each(['base', 'guest', 'owner'] as const)('the %s role can be neither given nor taken', async (kind) => {
-    const { ids, roles } = under();
+    const { ids, roles } = underTest();
     const change = { userId: ids.member, roleId: roles[kind] };
-    await expectBothRefused(under(), change, 'platform_rejected', 'above_acting_account');
+    await expectBothRefused(underTest(), change, 'platform_rejected', 'above_acting_account');
     expect(await readers().held(ids.member)).toEqual([roles.trainee]);
   });
 
   test('a write to a user who is not in the group fails with member_not_found', async () => {
-    const { platform, call, ids, roles } = under();
-    await expectBothRefused(under(), { userId: ids.stranger, roleId: roles.trainee }, 'member_not_found');
+    const { platform, call, ids, roles } = underTest();
+    await expectBothRefused(underTest(), { userId: ids.stranger, roleId: roles.trainee }, 'member_not_found');
     expect(await platform.getMember(ids.stranger, call())).toBeUndefined();
   });
 
   test('a write of a role that the group does not have fails with platform_rejected', async () => {
-    const { ids, roles } = under();
+    const { ids, roles } = underTest();
     const unknown = Math.max(...Object.values(roles)) + 1;
-    await expectBothRefused(under(), { userId: ids.member, roleId: unknown }, 'platform_rejected');
+    await expectBothRefused(underTest(), { userId: ids.member, roleId: unknown }, 'platform_rejected');
     expect(await readers().held(ids.member)).toEqual([roles.trainee]);
   });
 }
 
-function describeLimits(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+function describeLimits(underTest: () => PlatformUnderTest, readers: () => GroupReaders): void {
   test('an aborted signal ends every call before anything is sent', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const aborted = () => ({ ...call(), signal: AbortSignal.abort() });
     const codes = ['platform_busy', 'platform_unavailable'] as const;
     await expectRefused(platform.group(aborted()), ...codes);
@@ -272,7 +272,7 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
   });
 
   test('user and role ids above 2^32 are read and written exactly', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     const userId = firstBig([ids.member, ids.officer, ids.veteran, ids.memberOnly]);
     const roleId = firstBig([roles.trainee, roles.officer, roles.captain]);
     const others = (await readers().held(userId)).filter((id) => id !== roleId);
@@ -287,7 +287,7 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
   });
 
   test('ids that differ only above 32 bits are distinguished', async () => {
-    const { platform, call, ids, roles } = under();
+    const { platform, call, ids, roles } = underTest();
     expect(await platform.getMember(ids.member + 2 ** 32, call())).toBeUndefined();
     const change = { userId: ids.member, roleId: roles.trainee + 2 ** 32 };
     await expectRefused(platform.unassignRole(change, call()), 'platform_rejected');
@@ -301,12 +301,12 @@ interface GroupReaders {
   expectHeld(userId: number, roleIds: number[]): Promise<void>;
 }
 
-function groupReaders(under: PlatformUnderTest): GroupReaders {
-  const { platform, call } = under;
+function groupReaders(underTest: PlatformUnderTest): GroupReaders {
+  const { platform, call } = underTest;
   const held = async (userId: number) => {
     const member = await platform.getMember(userId, call());
     if (member === undefined) throw new Error(`user ${userId} is not in the group`);
-    return withoutBase(under, member.roleIds);
+    return withoutBase(underTest, member.roleIds);
   };
   return {
     held,

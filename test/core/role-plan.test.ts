@@ -208,8 +208,8 @@ describe('a plan with a ladder', () => {
 
 describe('a plan without a ladder', () => {
   test('cannot be undone if the group lists neither the previous roles nor the base role', () => {
-    const left = { ...scheme(), roles: roles.filter(({ kind }) => kind !== 'base') };
-    expect(codeOf(() => restorePlan(left, member('low'), [idBase + 999]))).toBe('unknown_rank');
+    const baseless = { ...scheme(), roles: roles.filter(({ kind }) => kind !== 'base') };
+    expect(codeOf(() => restorePlan(baseless, member('low'), [idBase + 999]))).toBe('unknown_rank');
   });
 
   test('leaves every lower role that was not the highest', () => {
@@ -302,11 +302,11 @@ describe('newRankId', () => {
   test.each([
     ['Guest', 'is the guest role, which no member holds'],
     ['Owner', 'has the rank of the owner role, which can never be given'],
-  ])('%s is refused by rank and by role id', (name, standing) => {
+  ])('%s is refused by rank and by role id', (name, reason) => {
     for (const named of [role(name).rank, role(name).id]) {
       expect(refusalOf(() => resolveTarget(scheme(), named))).toMatchObject({
         code: 'rank_not_allowed',
-        message: expect.stringContaining(`"${name}" ${standing}`),
+        message: expect.stringContaining(`"${name}" ${reason}`),
       });
       expect(refusalOf(() => resolveTarget(scheme(), named)).message).toContain('1 (Member), 10 (low)');
     }
@@ -628,9 +628,9 @@ describe('while Roblox does not show which of two roles is the base role', () =>
           (scheme) => rolePlan(scheme, member, nextRole(scheme, member, { step: 'promote' }, [])),
         ];
         for (const find of finders) {
-          const told = resultOf(() => find(unclear));
-          if (told.code === 'platform_unavailable') continue;
-          for (const world of worlds) expect(resultOf(() => find(world))).toEqual(told);
+          const result = resultOf(() => find(unclear));
+          if (result.code === 'platform_unavailable') continue;
+          for (const world of worlds) expect(resultOf(() => find(world))).toEqual(result);
         }
       }),
       { numRuns: 500 },

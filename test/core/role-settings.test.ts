@@ -46,7 +46,7 @@ const settings: Record<RoleSetting, (entry: RoleName) => Partial<NamingSettings>
 const forms = { number: 120, name: 'Developer', id } as const;
 type Form = keyof typeof forms;
 
-interface Turn {
+interface RoleChange {
   after: Role[];
   /** The forms of the entry that no longer identify the role afterwards. */
   misfits: Form[];
@@ -59,7 +59,7 @@ const second = (like: Partial<Role>): Role => ({ id: 5_999, name: 'Helper', rank
 const without = group.filter((role) => role.id !== id);
 
 /** Changes that the group's managers can make to roles on Roblox. */
-const turns: Record<string, Turn> = {
+const roleChanges: Record<string, RoleChange> = {
   'left alone': { after: group, misfits: [] },
   renumbered: { after: changed({ [id]: { rank: 125 } }), misfits: ['number'] },
   renamed: { after: changed({ [id]: { name: 'Engineer' } }), misfits: ['name'] },
@@ -103,7 +103,7 @@ const cells = (Object.keys(settings) as RoleSetting[]).flatMap((setting) =>
   (Object.keys(forms) as Form[])
     .filter((form) => form === 'name' || !setting.endsWith('_rank')) // a number bounds ranks rather than naming a role
     .flatMap((form) =>
-      Object.entries(turns).map(([turn, { after, misfits }]) => ({ setting, form, turn, after, misfits })),
+      Object.entries(roleChanges).map(([change, { after, misfits }]) => ({ setting, form, change, after, misfits })),
     ),
 );
 
@@ -112,7 +112,7 @@ function read(given: Partial<NamingSettings>, from: Role[], meanings: readonly R
 }
 
 describe('an entry means the role that it named when it was first resolved', () => {
-  test.each(cells)('$setting by $form, after the role is $turn', ({ setting, form, after, misfits }) => {
+  test.each(cells)('$setting by $form, after the role is $change', ({ setting, form, after, misfits }) => {
     const given = settings[setting](forms[form]);
     const first = read(given, group);
     expect(first.misfits).toEqual([]);
@@ -155,8 +155,8 @@ describe('an entry means the role that it named when it was first resolved', () 
   });
 });
 
-function judged(judge: ReturnType<typeof judgeAlarms>, kept: RoleMeaning[]) {
-  const verdict = judge(kept);
+function judged(judge: ReturnType<typeof judgeAlarms>, stored: RoleMeaning[]) {
+  const verdict = judge(stored);
   if ('refusal' in verdict) throw verdict.refusal;
   return verdict;
 }
@@ -271,15 +271,15 @@ describe('the stored meanings of entries', () => {
     roles: [{ id, name: 'x', rank: 99 }],
     alarm: 'x',
   };
-  const keep = (kept: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
-    judged(judgeMeanings({ entries, newMeanings, isRenewed, prunes }, actor), kept);
+  const storedMeanings = (stored: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
+    judged(judgeMeanings({ entries, newMeanings, isRenewed, prunes }, actor), stored);
 
   test('the first daemon to resolve an entry decides its meaning', () => {
-    expect(keep(otherwise, () => false, true).change).toEqual(otherwise);
+    expect(storedMeanings(otherwise, () => false, true).change).toEqual(otherwise);
   });
 
   test('an entry that is resolved again replaces its stored meaning and no other', () => {
-    const { change } = keep(otherwise, ({ entry }) => entry === '120', true);
+    const { change } = storedMeanings(otherwise, ({ entry }) => entry === '120', true);
     expect(new Map(change.map((one) => [one.entry, one.roles[0]?.id]))).toEqual(
       new Map([
         ['120', id],
@@ -289,9 +289,9 @@ describe('the stored meanings of entries', () => {
   });
 
   test('a removed entry is deleted, with an event if an alarm reported it, unless other daemons may still use it', () => {
-    expect(keep([old], () => false, true)).toMatchObject({ events: [{ action: 'configuration.fit' }] });
-    expect(keep([old], () => false, true).change).toEqual(newMeanings);
-    expect(keep([old], () => false, false)).toEqual({ change: [old, ...newMeanings], events: [] });
+    expect(storedMeanings([old], () => false, true)).toMatchObject({ events: [{ action: 'configuration.fit' }] });
+    expect(storedMeanings([old], () => false, true).change).toEqual(newMeanings);
+    expect(storedMeanings([old], () => false, false)).toEqual({ change: [old, ...newMeanings], events: [] });
   });
 });
 

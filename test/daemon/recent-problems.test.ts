@@ -39,14 +39,14 @@ const endings: Record<string, { standing: Partial<DaemonState>; ends: ErrorCode[
 test.each(Object.entries(endings))('%s ends only the problems of its own kind', async (_, { standing, ends }) => {
   const ended: string[] = [];
   for (const code of Object.keys(reasons)) {
-    const { left, afterADay } = await problemsLeft(code, { ...unchanged, ...standing });
+    const { left, afterADay } = await countProblems(code, { ...unchanged, ...standing });
     if (left === 0) ended.push(code);
     expect([code, afterADay]).toEqual([code, 0]);
   }
   expect(ended.toSorted()).toEqual(ends.toSorted());
 });
 
-async function problemsLeft(code: string, standing: DaemonState): Promise<{ left: number; afterADay: number }> {
+async function countProblems(code: string, standing: DaemonState): Promise<{ left: number; afterADay: number }> {
   const problems = new RecentProblems();
   const line = { level: 'warn', time: new Date(loggedAt).toISOString(), msg: 'failed', code, changeId: 'chg_1' };
   problems.note(JSON.stringify(line));
@@ -61,10 +61,10 @@ test.each(['read', 'write'] as const)(
     const before = { read: 0, write: 0, [kind]: loggedAt };
     for (const code of ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'])
       expect(
-        (await problemsLeft(code, { ...unchanged, isCredentialDead: false, platformSucceededAt: before })).left,
+        (await countProblems(code, { ...unchanged, isCredentialDead: false, platformSucceededAt: before })).left,
       ).toBe(1);
     const after = { read: 0, write: 0, [kind]: loggedAt + 1 };
     const standing = { ...unchanged, isCredentialDead: false, platformSucceededAt: after };
-    expect((await problemsLeft('platform_credential', standing)).left).toBe(kind === 'write' ? 0 : 1);
+    expect((await countProblems('platform_credential', standing)).left).toBe(kind === 'write' ? 0 : 1);
   },
 );

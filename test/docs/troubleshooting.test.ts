@@ -33,9 +33,9 @@ const quoted = [
 ];
 
 test.each(quoted)('the messages of $codes are those in the code', ({ cells: [sentences = ''] }) => {
-  const said = sourcesSay();
+  const text = sourceText();
   const pieces = sentences.split(/…|; |, or: /).map((piece) => piece.trim().replace(/[,.:]$/, ''));
-  expect(pieces.filter((piece) => piece.length > 8 && !said.includes(piece))).toEqual([]);
+  expect(pieces.filter((piece) => piece.length > 8 && !text.includes(piece))).toEqual([]);
 });
 
 test('docs/troubleshooting.md has each cause of a failed connection, with its message', () => {
@@ -44,12 +44,12 @@ test('docs/troubleshooting.md has each cause of a failed connection, with its me
   const named = causes.flatMap(([, , names = '']) => names.replaceAll('`', '').split(', '));
   expect([...named, 'failed'].toSorted()).toEqual(connectionCauses.toSorted());
   const words = causes.flatMap(([, texts = '']) => texts.split('; '));
-  expect(words.filter((text) => !sourcesSay().includes(text))).toEqual([]);
+  expect(words.filter((text) => !sourceText().includes(text))).toEqual([]);
 });
 
 let sources: string | undefined;
 
-function sourcesSay(): string {
+function sourceText(): string {
   const files = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' });
   sources ??= files
     .filter((file) => /\.(ts|luau)$/.test(file))

@@ -100,8 +100,8 @@ test('a release is published as it was checked, with provenance and without a st
   const runs = published?.steps.flatMap(({ run }) => run ?? []) ?? [];
   const publish = runs.findIndex((run) => run.startsWith('npm publish'));
   expect(runs[publish]).toContain('--provenance');
-  const [checked, unscripted] = [runs.indexOf('.ci/run'), runs.indexOf('npm pkg delete scripts.prepare')];
-  expect([checked >= 0, checked < unscripted, unscripted < publish]).toEqual([true, true, true]);
+  const [checked, withoutScripts] = [runs.indexOf('.ci/run'), runs.indexOf('npm pkg delete scripts.prepare')];
+  expect([checked >= 0, checked < withoutScripts, withoutScripts < publish]).toEqual([true, true, true]);
   expect(published?.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
   expect(image).toMatchObject({ needs: 'package', permissions: { contents: 'read', packages: 'write' } });
   expect(readFileSync(new URL('release.yml', folder), 'utf8')).not.toMatch(/secrets\.(?!GITHUB_TOKEN)/);

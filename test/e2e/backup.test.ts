@@ -113,8 +113,8 @@ test('a copy made while a daemon is changing ranks is a snapshot of the database
   }
   isBusy = false;
   await load;
-  const said = (await home.here(['backup', 'four.db'])).stderr;
-  expect(said).toBe('The simulated group stands in for Roblox and is not part of the backup.\n');
+  const stderr = (await home.here(['backup', 'four.db'])).stderr;
+  expect(stderr).toBe('The simulated group stands in for Roblox and is not part of the backup.\n');
   await daemon.stop();
   const env = { RANKD_GROUP_ID: '700', RANKD_PLATFORM_API_KEY: 'a-key' };
   expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // a real group is not mentioned

@@ -69,10 +69,10 @@ test.each([
 
 test('rankd key list does not load the slow Node.js modules for cryptography, compression and HTTP', () => {
   using copy = new CopyOfRankd({ packages: true });
-  const told = new ToldModules(copy);
-  expect(run(copy, ['key', 'list', '-q'], told.env)).toMatchObject({ status: 0, stderr: '' });
-  expect(told.modules).toContain('fs');
-  expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(crypto|zlib|_?http.*)$/)]));
+  const loaded = new LoadedModules(copy);
+  expect(run(copy, ['key', 'list', '-q'], loaded.env)).toMatchObject({ status: 0, stderr: '' });
+  expect(loaded.modules).toContain('fs');
+  expect(loaded.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(crypto|zlib|_?http.*)$/)]));
 });
 
 test('rankd key list loads only six files of dist, because finding and linking files is slow', () => {
@@ -86,10 +86,10 @@ test('rankd key list loads only six files of dist, because finding and linking f
 
 test('a daemon listens before it loads fetch, which takes longer than all of rankd’s own code', async () => {
   using copy = new CopyOfRankd({ packages: true });
-  const told = new ToldModules(copy);
-  expect(await serve(copy, told.env)).toBe(0);
-  expect(told.modules).toContain('http');
-  expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/undici/)]));
+  const loaded = new LoadedModules(copy);
+  expect(await serve(copy, loaded.env)).toBe(0);
+  expect(loaded.modules).toContain('http');
+  expect(loaded.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/undici/)]));
 });
 
 test('the compile cache is in the user’s own cache folder, which no other user can write to', () => {
@@ -230,15 +230,15 @@ function start(copy: CopyOfRankd, args: string[], env: Record<string, string> = 
 }
 
 /** Reports which Node.js modules a process had loaded when it exited. */
-class ToldModules {
+class LoadedModules {
   readonly #file: string;
   readonly env: { NODE_OPTIONS: string };
 
   constructor({ home }: CopyOfRankd) {
     this.#file = join(home, 'modules.json');
-    const tell = `import { writeFileSync } from 'node:fs';
+    const preload = `import { writeFileSync } from 'node:fs';
       process.on('exit', () => writeFileSync('${this.#file}', JSON.stringify(process.moduleLoadList)));`;
-    this.env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tell)}` };
+    this.env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}` };
   }
 
   get modules(): string[] {

@@ -18,29 +18,29 @@ const program = createProgram({ system: systems.linux, stdout: () => undefined }
 const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
 
 /** Examples that can't exit with 0 in a test, each with the reason and the expected output. */
-const otherEnds: Record<string, { because: string; code: number; says: RegExp }> = {
+const otherOutcomes: Record<string, { reason: string; code: number; says: RegExp }> = {
   'rankd doctor --url https://rankd.example.com': {
-    because: 'the address does not exist; test/e2e/doctor-address.test.ts has real servers',
+    reason: 'the address does not exist; test/e2e/doctor-address.test.ts has real servers',
     code: 5,
     says: /^FAIL +reach +https:.+ can't be reached from here/m,
   },
   'rankd doctor --live --report report.txt': {
-    because: 'it needs a real group; test/e2e/doctor-live.test.ts has one',
+    reason: 'it needs a real group; test/e2e/doctor-live.test.ts has one',
     code: 2,
     says: /^error: --live checks the real Roblox, but the configured group is simulated\.\ntry: rankd init$/m,
   },
   'rankd whitelist add --experience 3145678901': {
-    because: 'it needs Roblox; test/e2e/whitelist.test.ts has an experience',
+    reason: 'it needs Roblox; test/e2e/whitelist.test.ts has an experience',
     code: 5,
     says: /^error: A simulated group has no experiences\.\ntry: rankd whitelist add PLACE$/m,
   },
   'rankd webhook redeliver my-bot --failed': {
-    because: 'no delivery has failed; test/webhooks has failures',
+    reason: 'no delivery has failed; test/webhooks has failures',
     code: 3,
     says: /^error: The webhook my-bot has no such event to redeliver\.\ntry: rankd webhook deliveries my-bot$/m,
   },
   'rankd reload --node east-1': {
-    because: 'it needs several daemons; test/e2e/nodes.test.ts has some',
+    reason: 'it needs several daemons; test/e2e/nodes.test.ts has some',
     code: 2,
     says: /^error: --node is for daemons that share a PostgreSQL database; this data directory has only one daemon\.$/m,
   },
@@ -48,13 +48,13 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
     ['rankd store accept', 'rankd store accept -y --json'].map((example) => [
       example,
       {
-        because: 'it needs PostgreSQL; test/stores/postgres/known-cluster.test.ts has a second cluster',
+        reason: 'it needs PostgreSQL; test/stores/postgres/known-cluster.test.ts has a second cluster',
         code: 2,
         says: /only a PostgreSQL server has to be accepted/,
       },
     ]),
   ),
-  'rankd status --watch': { because: 'Ctrl-C ends it', code: 130, says: /state +running/ },
+  'rankd status --watch': { reason: 'Ctrl-C ends it', code: 130, says: /state +running/ },
 };
 
 const before: Array<[examples: RegExp, lines: string[]]> = [
@@ -95,9 +95,9 @@ let daemon: DaemonHere;
 let env: Record<string, string>;
 let robloxKey: string;
 /** The answers to an example's questions. The default is `y`. */
-let asked: Array<[examples: RegExp, answers: string[]]>;
+let promptAnswers: Array<[examples: RegExp, answers: string[]]>;
 /** Replaces the ids, dates, paths and other values in examples with ones that exist here. */
-let fillings: Array<[named: RegExp, here: (folder: string) => string]>;
+let substitutions: Array<[named: RegExp, here: (folder: string) => string]>;
 
 beforeAll(async () => {
   const channel = servers.use(await startFakeDiscord());
@@ -105,7 +105,7 @@ beforeAll(async () => {
   const roblox = await startFakeOpenCloud({ groupId: 4199740 });
   servers.defer(() => roblox.close());
   robloxKey = roblox.apiKey;
-  asked = [
+  promptAnswers = [
     [/^rankd init$/, ['4199740', robloxKey, '', 'y', '', '920587237', 'rankd.example.com', '', '', 'n']],
     [/^rankd init --group/, ['', 'y', '', '920587237', 'rankd.example.com', '', '', 'n']],
     [/ webhook add [\w-]+$/, [sink.url]],
@@ -157,13 +157,13 @@ discord:
     'webhook add staff-log --url-file discord.url --kind discord',
     'webhook add my-bot --url-file bot.url --out made.secret',
   ])
-    await done(home, line);
+    await runSetup(home, line);
   {
     await using first = await DaemonHere.start(home, { env });
     const secret = readFileSync(home.path('my-game.key'), 'utf8').trim();
     for (const rankeeId of [1001, 1008])
       expect((await first.rank(secret, { rankerId: 1003, rankeeId })).status).toBe(200);
-    await done(home, 'rank suspend 1005 --for 3d');
+    await runSetup(home, 'rank suspend 1005 --for 3d');
     await vi.waitUntil(async () => (await delivered()).length > 0, { timeout: 20_000 });
     await first.stop();
   }
@@ -177,9 +177,9 @@ discord:
   const roles = await of<{ roles: Array<{ id: number; name: string }> }>('group', 'roles');
   const newDatabase = async () => (await createPostgresDatabase('empty')).url;
   const [filled, ...empty] = await Promise.all([newDatabase(), newDatabase(), newDatabase()]);
-  await done(home, `store copy --from ${home.dataDir} --to ${filled}`);
+  await runSetup(home, `store copy --from ${home.dataDir} --to ${filled}`);
   const from = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
-  fillings = [
+  substitutions = [
     [/chg_VbflntX4kQ2mX7Lp/, () => change],
     [/undo_0aB1cD2eF3gH/, () => undo.id],
     [/hold_4Jk2mQ/, () => suspensions[0]?.id ?? ''],
@@ -226,15 +226,15 @@ test.concurrent.each(examples)('%s', async (example) => {
     chmodSync(own.dataDir, 0o700);
   }
   for (const [which, lines] of before)
-    if (which.test(example)) for (const line of lines) await done(at, line.replace('HERE', at.cwd));
-  const line = fillings.reduce((text, [named, here]) => text.replace(named, () => here(at.folder)), example);
-  const { code, says } = otherEnds[example] ?? { code: 0, says: /(?:)/ };
-  const ended = await typed(at, line);
-  expect(ended, ended.said).toMatchObject({ code, said: expect.stringMatching(says) });
+    if (which.test(example)) for (const line of lines) await runSetup(at, line.replace('HERE', at.cwd));
+  const line = substitutions.reduce((text, [named, here]) => text.replace(named, () => here(at.folder)), example);
+  const { code, says } = otherOutcomes[example] ?? { code: 0, says: /(?:)/ };
+  const ended = await runLine(at, line);
+  expect(ended, ended.output).toMatchObject({ code, output: expect.stringMatching(says) });
 });
 
 test('every example with a different expected outcome exists', () => {
-  expect(examples).toEqual(expect.arrayContaining(Object.keys(otherEnds)));
+  expect(examples).toEqual(expect.arrayContaining(Object.keys(otherOutcomes)));
 });
 
 async function delivered(): Promise<number[]> {
@@ -244,30 +244,30 @@ async function delivered(): Promise<number[]> {
   return deliveries.flatMap(({ sequence, state }) => (state === 'delivered' ? [sequence] : []));
 }
 
-async function done(at: CliHome, line: string): Promise<void> {
+async function runSetup(at: CliHome, line: string): Promise<void> {
   const { code, stderr } = await at.here(line.split(' '), { env });
   expect({ line, code, stderr }).toMatchObject({ code: 0 });
 }
 
 /** Runs a command line. Uses a shell only if its shell syntax is more than one redirection. */
-async function typed(at: CliHome, line: string): Promise<{ code: number | null; said: string }> {
-  const [, command = line, arrow, file = ''] = /^([^|&<>$]+) ([<>]) ([^|&<>$]+)$/.exec(line) ?? [];
-  if (arrow === undefined && /[<>|&]/.test(line)) {
+async function runLine(at: CliHome, line: string): Promise<{ code: number | null; output: string }> {
+  const [, command = line, redirection, file = ''] = /^([^|&<>$]+) ([<>]) ([^|&<>$]+)$/.exec(line) ?? [];
+  if (redirection === undefined && /[<>|&]/.test(line)) {
     const { code, stderr } = await at.shell(`set -eu -o pipefail\n${line}`, { env });
-    return { code, said: stderr };
+    return { code, output: stderr };
   }
   const all = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) => quoted ?? word);
   // Drops `rankd` and everything before it, such as `sudo -u rankd`.
   const words = all.slice((all[1] === '-u' ? 3 : all.indexOf('rankd')) + 1);
-  if (arrow !== undefined) {
-    const input = arrow === '<' ? readFileSync(at.path(file), 'utf8') : '';
+  if (redirection !== undefined) {
+    const input = redirection === '<' ? readFileSync(at.path(file), 'utf8') : '';
     const { code, stdout, stderr } = await at.here(words, { env, input });
-    if (arrow === '>') expect(stdout).not.toBe('');
-    return { code, said: stderr };
+    if (redirection === '>') expect(stdout).not.toBe('');
+    return { code, output: stderr };
   }
-  const answers = [...(asked.find(([which]) => which.test(line))?.[1] ?? ['y'])];
+  const answers = [...(promptAnswers.find(([which]) => which.test(line))?.[1] ?? ['y'])];
   const io = new TerminalIo(at, answers);
   Object.assign(io.env, env, { HOME: at.folder });
   if (untilStopped.test(line)) io.stop();
-  return { code: await runCli(words, io), said: io.out + io.talk };
+  return { code: await runCli(words, io), output: io.out + io.err };
 }

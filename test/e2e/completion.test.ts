@@ -34,7 +34,7 @@ afterAll(() => home[Symbol.dispose]());
 async function candidates(...words: string[]): Promise<string[]> {
   const io = new TerminalIo(home);
   expect(await runCli(['__complete', ...words.slice(0, -1), `:${words.at(-1)}`], io)).toBe(0);
-  expect(io.talk).toBe('');
+  expect(io.err).toBe('');
   return io.out.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0] ?? '']));
 }
 
@@ -158,11 +158,11 @@ COMP_WORDS=(${typed}) COMP_CWORD=${words.length}; _rankd rankd; printf '%s\\n' "
   });
 });
 
-function whereThereIs(name: string): (title: string, tests: () => void) => void {
+function describeIfInstalled(name: string): (title: string, tests: () => void) => void {
   return has(name) ? describe : () => undefined;
 }
 
-whereThereIs('zsh')('zsh', () => {
+describeIfInstalled('zsh')('zsh', () => {
   test.each<[string[], string[]]>([
     [['key', 'sh'], ["show:a key's settings, limits and secrets, masked"]],
     [
@@ -182,7 +182,7 @@ source <(rankd completion zsh); words=(${typed}) CURRENT=${words.length + 1}; _r
   });
 });
 
-whereThereIs('fish')('fish', () => {
+describeIfInstalled('fish')('fish', () => {
   test.each<[string, string[]]>([
     ['rankd key sh', ['show']],
     ['rankd key show ', ['lobby', 'lounge']],
@@ -195,7 +195,7 @@ whereThereIs('fish')('fish', () => {
   });
 });
 
-whereThereIs('pwsh')('PowerShell', () => {
+describeIfInstalled('pwsh')('PowerShell', () => {
   test.each<[string, string[]]>([
     ['rankd key sh', ['show']],
     ['rankd key show ', ['lobby', 'lounge']],

@@ -13,26 +13,26 @@ const startFile = fileURLToPath(new URL('../../bin/panel.js', import.meta.url));
 describe('a line on the console of `serve --console`', () => {
   const home = new CliHome();
   let daemon: DaemonHere;
-  let seen = 0;
+  let outputStart = 0;
   beforeAll(async () => {
     daemon = await DaemonHere.start(home, { args: ['--console'] });
   });
   beforeEach(async () => {
     await daemon.console;
-    seen = daemon.out.length;
+    outputStart = daemon.out.length;
   });
   afterAll(async () => {
     await daemon.stop();
     home[Symbol.dispose]();
   });
-  const printed = () => daemon.out.slice(seen);
-  const typed = async (line: string, answer: RegExp) => {
+  const printed = () => daemon.out.slice(outputStart);
+  const type = async (line: string, answer: RegExp) => {
     daemon.type(line);
     await expect.poll(printed).toMatch(answer);
   };
 
   test('runs as a command on the daemon’s data, with or without a leading rankd', async () => {
-    await typed('key create my-game', /rk_live_\w{36}\n(.*\n)*.*whitelist add/);
+    await type('key create my-game', /rk_live_\w{36}\n(.*\n)*.*whitelist add/);
     const secret = /rk_live_\w+/.exec(printed())?.[0] ?? '';
     daemon.type('npx rankd whitelist add 1');
     await expect.poll(async () => (await daemon.verify(secret)).status).toBe(200);
@@ -41,7 +41,7 @@ describe('a line on the console of `serve --console`', () => {
   });
 
   test('gets hints that fit the console', async () => {
-    await typed('key show nobody', /error: .*nobody.*\ntry: key list\n/);
+    await type('key show nobody', /error: .*nobody.*\ntry: key list\n/);
   });
 
   test.each([
@@ -56,32 +56,32 @@ describe('a line on the console of `serve --console`', () => {
   });
 
   test('may have quoted words', async () => {
-    await typed(`rank set 1001 20 --reason "passed the tryout"`, /20/);
+    await type(`rank set 1001 20 --reason "passed the tryout"`, /20/);
     const { changes } = await home.json<{ changes: object[] }>('history', 'list', '--limit', '1');
     expect(changes).toMatchObject([{ reason: 'passed the tryout' }]);
   });
 
   test('answers a question of the previous command', async () => {
     await home.json('key', 'create', 'short');
-    await typed('key revoke short', /short.*\[y\/N\]\n/);
-    await typed('y', /revoked/);
+    await type('key revoke short', /short.*\[y\/N\]\n/);
+    await type('y', /revoked/);
   });
 
   test('is never read as a secret or a list, because the console shows it', async () => {
-    await typed('webhook add staff', /error: This console shows.*\ntry: put it into a file/);
-    await typed('whitelist add --file -', /error: This console shows(.*\n)*error: This console shows/);
+    await type('webhook add staff', /error: This console shows.*\ntry: put it into a file/);
+    await type('whitelist add --file -', /error: This console shows(.*\n)*error: This console shows/);
   });
 
   test('ends a running --watch if it is empty', async () => {
-    await typed('status --watch', /listens/);
+    await type('status --watch', /listens/);
     daemon.type('');
-    await typed('version', /rankd \d/);
+    await type('version', /rankd \d/);
     expect(daemon.out).not.toContain('\u001b');
   });
 
   test('causes no audit events other than those of its command', async () => {
     const { events } = await home.json<{ events: Array<{ action: string }> }>('audit', 'list');
-    await typed('key list', /my-game/);
+    await type('key list', /my-game/);
     expect(await home.json('audit', 'list')).toMatchObject({ events });
     const actions = new Set(events.map(({ action }) => action.split('.')[0]));
     expect([...actions].sort()).toEqual(['key', 'rank', 'whitelist']);
@@ -119,11 +119,11 @@ describe('bin/panel.js', () => {
   test('serves on SERVER_PORT, accepts commands, continues after the end of its input, and logs no secret', async () => {
     using home = new CliHome();
     using panel = startPanel(home, { SERVER_PORT: '0' });
-    await panel.until(/rankd listens on http:\/\/0\.0\.0\.0:\d+ /);
+    await panel.waitFor(/rankd listens on http:\/\/0\.0\.0\.0:\d+ /);
     panel.child.stdin.write('key create my-game\n');
-    const [secret = ''] = await panel.until(/rk_live_\w{36}/);
+    const [secret = ''] = await panel.waitFor(/rk_live_\w{36}/);
     panel.child.stdin.end('status\n');
-    const [, url = ''] = await panel.until(/running(?:.*\n)*.*(http:\/\/\S+:\d+)/);
+    const [, url = ''] = await panel.waitFor(/running(?:.*\n)*.*(http:\/\/\S+:\d+)/);
     expect((await fetch(`${url.replace('0.0.0.0', '127.0.0.1')}/readyz`)).status).toBe(200);
     panel.child.kill();
     expect(await once(panel.child, 'exit')).toEqual([0, null]);
@@ -149,7 +149,7 @@ describe('bin/panel.js', () => {
   test('stops on the line `stop`', async () => {
     using home = new CliHome();
     using panel = startPanel(home, { SERVER_PORT: '0' });
-    await panel.until(/Type stop to stop rankd\./);
+    await panel.waitFor(/Type stop to stop rankd\./);
     panel.child.stdin.write('stop\n');
     expect(await once(panel.child, 'exit')).toEqual([0, null]);
   });
@@ -179,7 +179,7 @@ function startPanel(home: CliHome, env: Record<string, string>) {
   return {
     child,
     log: () => readFileSync(file, 'utf8'),
-    async until(expected: RegExp): Promise<RegExpExecArray> {
+    async waitFor(expected: RegExp): Promise<RegExpExecArray> {
       await expect.poll(() => out).toMatch(expected);
       return expected.exec(out) as RegExpExecArray;
     },

@@ -9,7 +9,7 @@ test('a daemon killed under load, even during recovery, loses nothing, duplicate
     killsPerRound: 3,
     sideBySide: 1,
     seed,
-    say: (line) => void lines.push(line),
+    print: (line) => void lines.push(line),
   });
   expect(report, [`seed ${seed}`, ...lines].join('\n')).toMatchObject({
     rounds: 1,

@@ -136,9 +136,9 @@ test('status shows the address of the page, its sessions, and a suspended worksp
   const visitor = await PageVisitor.loggedIn(home);
   const lastLink = await PageVisitor.withLink(home);
   await home.json('workspace', 'suspend', '-y');
-  const told = (await home.here(['status'])).stdout;
-  expect(told).toMatch(new RegExp(`^page +${visitor.origin}, \\d+ sessions?$`, 'm'));
-  expect(told).toMatch(/^workspace +SUSPENDED, so no game can do anything; rankd workspace resume$/m);
+  const stdout = (await home.here(['status'])).stdout;
+  expect(stdout).toMatch(new RegExp(`^page +${visitor.origin}, \\d+ sessions?$`, 'm'));
+  expect(stdout).toMatch(/^workspace +SUSPENDED, so no game can do anything; rankd workspace resume$/m);
   expect((await visitor.read('/api/status')).status.workspaceActive).toBe(false);
   await home.json('workspace', 'resume');
   using stream = await visitor.listen();
@@ -158,15 +158,15 @@ test('the page is notified within two seconds of a change by a game or a command
   using stream = await visitor.listen();
   await expect.poll(() => stream.events).toContain('hello');
   await new Promise((resolve) => setTimeout(resolve, 100)); // until the daemon has recorded the current state
-  const told = async (act: () => Promise<unknown>) => {
+  const notificationMs = async (act: () => Promise<unknown>) => {
     const before = stream.events.filter((name) => name === 'changes').length;
     await act();
     const done = performance.now();
     await expect.poll(() => stream.events.filter((name) => name === 'changes').length).toBeGreaterThan(before);
     return performance.now() - done;
   };
-  expect(await told(() => daemon.rank(secret, { rankeeId: 1005, newRankId: 20 }))).toBeLessThan(2_000);
-  expect(await told(() => home.json('rank', 'set', '1005', '10'))).toBeLessThan(2_000);
+  expect(await notificationMs(() => daemon.rank(secret, { rankeeId: 1005, newRankId: 20 }))).toBeLessThan(2_000);
+  expect(await notificationMs(() => home.json('rank', 'set', '1005', '10'))).toBeLessThan(2_000);
 });
 
 test('--open passes the link to the machine’s browser; without one, the command reports that and succeeds', async () => {

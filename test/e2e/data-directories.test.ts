@@ -66,12 +66,12 @@ test.concurrent('a daemon of a real group that accepts no key reports that at it
   const asks = { env: { RANKD_DATA_DIR: fresh } };
   const daemon = home.start(['serve'], asks);
   onTestFinished(() => void daemon.kill());
-  let said = '';
+  let stderr = '';
   daemon.stderr.on('data', (chunk) => {
-    said += chunk;
+    stderr += chunk;
   });
-  await expect.poll(() => said).toContain('No game key is accepted yet, so no game can do anything.');
-  expect(said).toContain(`it is in a different data directory than ${fresh}: `);
+  await expect.poll(() => stderr).toContain('No game key is accepted yet, so no game can do anything.');
+  expect(stderr).toContain(`it is in a different data directory than ${fresh}: `);
   expect((await home.here(['status'], asks)).stdout).toMatch(/^game keys +NONE is accepted/m);
   await home.here(['key', 'adopt', 'trial'], asks);
   const { stdout } = await home.here(['status', '--json'], asks);

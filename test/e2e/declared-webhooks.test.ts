@@ -103,9 +103,9 @@ webhooks:
   }
   expect(await backlog()).toMatchObject({ backlog: 1, declaredIn: 'rankd.yaml:6' });
   await using _daemon = await DaemonHere.start(home);
-  const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
-  await expect.poll(told).toEqual([expect.stringMatching(/promoted$/)]);
+  const embedTitles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
+  await expect.poll(embedTitles).toEqual([expect.stringMatching(/promoted$/)]);
   await expect.poll(backlog).toMatchObject({ backlog: 0 });
   expect(await home.json('webhook', 'redeliver', 'game-log', '--since', '1h')).toMatchObject({ events: 1 });
-  await expect.poll(told).toHaveLength(2);
+  await expect.poll(embedTitles).toHaveLength(2);
 });

@@ -48,12 +48,12 @@ test.each(['SQLite', 'PostgreSQL'])(
     await using daemon = await DaemonProcess.start(home);
     const url = `${daemon.url}/discord/interactions`;
     expect((await home.here(['status'])).stdout).toMatch(/^Discord +server \d+, no request since the start$/m);
-    expect(await discord.say(url, { name: 'promote', options: { user: 'Newcomer', reason: 'quiz' } })).toBe(
+    expect(await discord.runCommand(url, { name: 'promote', options: { user: 'Newcomer', reason: 'quiz' } })).toBe(
       'Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
     );
     expect((await home.here(['status'])).stdout).toMatch(/^Discord +server \d+, last request at 20\d\d-\S+Z$/m);
     await home.here(['discord', 'link', ids.ann, '1003']);
-    await discord.say(url, { name: 'demote', options: { user: '1001' } });
+    await discord.runCommand(url, { name: 'demote', options: { user: '1001' } });
     const { stdout: shown } = await home.here(['history', 'list']);
     expect(shown).toMatch(/Annie .*Newcomer \(1001\).*discord\/hr/);
     expect(shown).toMatch(/Annie \(1003\).*discord\/hr/);
@@ -104,14 +104,14 @@ test('on a terminal, discord setup asks for all values, creates the keys, never 
   const early = new TerminalIo(home, [...about, ...rows, 'short', discord.botToken, 'y', '']);
   expect(await runCli(['discord', 'setup'], early)).not.toBe(0);
   for (const text of ['64 hex digits', 'This role already has a row.', 'This is not a bot token', 'Missing Access'])
-    expect(early.talk).toContain(text);
-  expect(early.talk).toMatch(/^try: add the application to the server first, with the link/m);
+    expect(early.err).toContain(text);
+  expect(early.err).toMatch(/^try: add the application to the server first, with the link/m);
   discord.isInServer = true;
   const io = new TerminalIo(home, [...about.filter((answer) => answer !== '12'), ids.hr, 'hr', '', discord.botToken]);
   expect(await runCli(['discord', 'setup'], io)).toBe(0);
   expect(io.out).toContain(`    - { role: "${ids.hr}", key: hr }\n`);
   expect(discord.commands).toHaveLength(9);
-  expect(early.out + early.talk + io.out + io.talk).not.toContain(discord.botToken);
+  expect(early.out + early.err + io.out + io.err).not.toContain(discord.botToken);
   const { keys } = await home.json<{ keys: object[] }>('key', 'list');
   expect(keys).toMatchObject([{ name: 'hr' }, { name: 'staff' }]);
 });
@@ -123,8 +123,8 @@ test("discord setup refuses a game's key before it asks for the token", async ()
   await home.json('key', 'create', 'my-game');
   const io = new TerminalIo(home, [ids.application, discordPublicKey, ids.server, ids.hr, 'my-game', '']);
   expect(await runCli(['discord', 'setup'], io)).not.toBe(0);
-  expect(io.talk).toContain('The key "my-game" is for a game');
-  expect(io.talk).not.toContain('Bot token');
+  expect(io.err).toContain('The key "my-game" is for a game');
+  expect(io.err).not.toContain('Bot token');
 });
 
 test('after a kill -9 between acknowledgement and reply, the change is reconciled, and a repeated command gets its outcome', async () => {
@@ -136,7 +136,7 @@ test('after a kill -9 between acknowledgement and reply, the change is reconcile
   at.roblox.faults.add({ operation: 'assign', kind: 'hang', when: 'after' });
   const command = { name: 'setrank', options: { user: String(sampleUsers.trainee), rank: '20' } };
   const sent = await discord.interact(`${first.url}/discord/interactions`, command);
-  await expect.poll(() => at.roblox.faults.taken).toBe(1);
+  await expect.poll(() => at.roblox.faults.usedCount).toBe(1);
   await first.stop('SIGKILL');
   expect(discord.replies).toEqual([]);
   const second = await at.startDaemon();

@@ -127,8 +127,8 @@ test('a group without a name is reported as a difference', async () => {
 
 test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyToken: false }])(
   '%o is not a difference, because it is known behavior',
-  async (mood) => {
-    expect(await differing((roblox) => Object.assign(roblox, mood))).toMatchObject({ code: 0, found: [] });
+  async (behavior) => {
+    expect(await differing((roblox) => Object.assign(roblox, behavior))).toMatchObject({ code: 0, found: [] });
   },
 );
 
@@ -224,8 +224,8 @@ test.each<[what: string, mood: Partial<FakeOpenCloud>, details: string]>([
   ['an assign that replaces roles', { assignReplaces: true }, 'a later read shows different roles'],
   ['empty write responses', { writeAnswer: 'empty object' }, 'assign: GroupMembership.user: missing'],
   ['write responses without a body', { writeAnswer: 'no content' }, 'assign: status 204 instead of 200'],
-])('with --member, %s is reported', async (_what, mood, details) => {
-  const { found } = await tryWrites(sampleUsers.traineeAndCaptain, (roblox) => Object.assign(roblox, mood));
+])('with --member, %s is reported', async (_what, behavior, details) => {
+  const { found } = await tryWrites(sampleUsers.traineeAndCaptain, (roblox) => Object.assign(roblox, behavior));
   expect(found).toEqual([{ check: 'writes', result: 'differs', details: expect.arrayContaining([details]) }]);
 });
 

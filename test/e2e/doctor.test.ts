@@ -192,13 +192,13 @@ test('an unavailable or hanging platform is reported only by the checks that cal
     const result = await home.here(['doctor', '--json'], { env: { RANKD_SERVER_DEADLINE: '1s' } });
     return result.json<{ findings: Finding[] }>().findings.filter(({ grade }) => grade !== 'ok');
   };
-  const told = (text: string) => [
+  const platformFailure = (text: string) => [
     { check: 'platform', grade: 'FAIL', text: expect.stringContaining(text), fix: expect.stringContaining('check') },
   ];
   roblox.faults.add({ operation: 'any', kind: 'hang', times: 100 });
-  expect(await ofPlatform()).toEqual(told('it does not respond in time'));
+  expect(await ofPlatform()).toEqual(platformFailure('it does not respond in time'));
   await roblox.close();
-  expect(await ofPlatform()).toEqual(told('it refuses connections (ECONNREFUSED)'));
+  expect(await ofPlatform()).toEqual(platformFailure('it refuses connections (ECONNREFUSED)'));
 });
 
 test('an acting account without permission or reach, or outside the group, fails; with --offline, doctor makes no calls', async () => {
@@ -227,18 +227,18 @@ test('doctor warns of privileged roles that any key can give, and of unknown per
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const setting = (value: string) => ({ env: { RANKD_POLICY_PRIVILEGED_ROLES: value } });
-  const told = async (value: string) => {
+  const privilegedFindings = async (value: string) => {
     const { findings } = (await home.here(['doctor', '--json'], setting(value))).json<{ findings: Finding[] }>();
     return findings.filter(({ check }) => check === 'privileged').map(({ grade, text }) => `${grade} ${text}`);
   };
   const unreported =
     'Roblox does not report the permissions of these roles: 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain)';
-  expect(await told('allow')).toEqual([]);
-  expect(await told('operator')).toEqual([`warn ${unreported}`]);
-  expect(await told('50')).toEqual([expect.stringMatching(/^ok only the operator, .* 50 \(Captain\)$/)]);
+  expect(await privilegedFindings('allow')).toEqual([]);
+  expect(await privilegedFindings('operator')).toEqual([`warn ${unreported}`]);
+  expect(await privilegedFindings('50')).toEqual([expect.stringMatching(/^ok only the operator, .* 50 \(Captain\)$/)]);
   roblox.credential.userId = sampleUsers.owner;
-  expect(await told('allow')).toEqual(['warn every key may give and take 50 (Captain), 200 (Admin)']);
-  expect(await told('operator')).toEqual([
+  expect(await privilegedFindings('allow')).toEqual(['warn every key may give and take 50 (Captain), 200 (Admin)']);
+  expect(await privilegedFindings('operator')).toEqual([
     expect.stringMatching(/^ok only the operator, .* 50 \(Captain\), 200 \(Admin\)$/),
   ]);
 });
@@ -248,11 +248,11 @@ test("doctor and init warn of a Roblox key of the owner's own account, and name 
   const { home, roblox } = system;
   const flags = ['--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--force'];
   const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
-  const told = async () => (await complaints(home)).found.filter(({ check }) => check === 'acting account');
+  const accountFindings = async () => (await complaints(home)).found.filter(({ check }) => check === 'acting account');
   const ofInit = async () => (await home.here(['init', ...flags], { env })).stderr;
-  expect(await told()).toEqual([]);
+  expect(await accountFindings()).toEqual([]);
   roblox.credential.userId = sampleUsers.owner;
-  expect(await told()).toMatchObject([
+  expect(await accountFindings()).toMatchObject([
     { grade: 'warn', fix: expect.stringMatching(/^create an account only for rankd/) },
   ]);
   expect(await ofInit()).toMatch(/^warning: anyone who obtains the owner's Roblox key .+\ntry: create an account/m);

@@ -59,9 +59,10 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     const drift =
       /names 50, which is role 70000050: Captain now has rank 125; Newcomer \(role id 99000001\) now matches the entry, but is not the intended role\.$/;
     const fix = `${line}; to use Newcomer (role id 99000001) instead: rankd reload --relearn`;
-    const told = () => sink.received.map(({ event }) => event).filter(({ type }) => type.startsWith('configuration.'));
-    await expect.poll(() => told().map(({ type }) => type)).toEqual(['configuration.drifted']);
-    expect(told()).toMatchObject([
+    const configurationEvents = () =>
+      sink.received.map(({ event }) => event).filter(({ type }) => type.startsWith('configuration.'));
+    await expect.poll(() => configurationEvents().map(({ type }) => type)).toEqual(['configuration.drifted']);
+    expect(configurationEvents()).toMatchObject([
       { type: 'configuration.drifted', data: { subject: 'policy.locked_roles', detail: { entry: '50', fix } } },
     ]);
     const { status } = await home.json<{ status: { misfits: unknown[] } }>('status');
@@ -94,8 +95,11 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     write('policy: { locked_roles: [125] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
-    await expect.poll(told).toHaveLength(2);
-    expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
+    await expect.poll(configurationEvents).toHaveLength(2);
+    expect(configurationEvents()[1]).toMatchObject({
+      type: 'configuration.fits',
+      data: { subject: 'policy.locked_roles' },
+    });
     expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
 
     // when the operator restores the old entry, it means the role that now has rank 50

@@ -61,8 +61,8 @@ test.concurrent('erasure requests from Roblox are listed, confirmed once and car
   );
   expect((await home.here(['doctor', '--offline'])).stdout).toMatch(/^warn {2}forgetting +3 requests .*2026-01-02/m);
 
-  const unasked = await home.here(['forget', '--requested']);
-  expect(unasked).toMatchObject({
+  const unconfirmed = await home.here(['forget', '--requested']);
+  expect(unconfirmed).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/1001 .*\n1002 .*\n.*Permanently forget these 2 users/),
   });

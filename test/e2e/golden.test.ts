@@ -167,8 +167,8 @@ function commandOf(line: Line): string {
 }
 
 function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): string {
-  const talk = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
-  const [out, err] = [stdout, talk].map((text) => settled(text.replaceAll('@test', `@${hostname()}`), home));
+  const marked = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
+  const [out, err] = [stdout, marked].map((text) => settled(text.replaceAll('@test', `@${hostname()}`), home));
   return `$ rankd ${textOf(line)}\n${out}${err}[${code}]\n\n`;
 }
 

@@ -163,12 +163,12 @@ test.concurrent('a ladder that does not fit the group is reported by reading com
   configure(world, ', ladder: [10, 77]');
   const trainee = String(sampleUsers.trainee);
   const warning = /^warning: group\.ladder does not fit the group: 77 [^\n]*\ntry: correct group\.ladder [^\n]+\n$/;
-  const looks = [
+  const readingCommands = [
     [['group', 'roles'], /^20 +\d+ +custom +no +\? +Officer$/m],
     [['group', 'show'], /^can give +1 \(Member\), 10 \(Trainee\)$/m],
     [['rank', 'show', trainee], /^10 +Trainee/m],
   ] as const;
-  for (const [command, shown] of looks) {
+  for (const [command, shown] of readingCommands) {
     expect(await home.here([...command])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(shown),

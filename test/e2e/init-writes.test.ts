@@ -109,10 +109,10 @@ test('on a terminal, init asks again after an invalid Roblox key or the name of 
     '',
     'n',
   ]);
-  expect(await runCli(['init', '--group', '4199740', '--no-check'], io), io.talk).toBe(0);
-  expect(io.talk).toContain('The key is empty');
-  expect(io.talk).toContain('"my-game" already exists');
-  expect(io.talk).toContain('The file second.key already exists');
+  expect(await runCli(['init', '--group', '4199740', '--no-check'], io), io.err).toBe(0);
+  expect(io.err).toContain('The key is empty');
+  expect(io.err).toContain('"my-game" already exists');
+  expect(io.err).toContain('The file second.key already exists');
   expect(readFileSync(home.path('second.key'), 'utf8')).toBe('of another');
   expect((await home.here(['whitelist', 'check', '42', '--key', 'other-game'])).code).toBe(0);
 });

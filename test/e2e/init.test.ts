@@ -94,14 +94,14 @@ test('on a terminal, init asks, never shows the key, and creates a configuration
   expect(yaml).toMatch(/^ {2}privileged_roles: operator$/m);
   expect(yaml).toMatch(/^ {2}public_url: https:\/\/rankd\.example\.com$/m);
 
-  for (const told of [
+  for (const message of [
     'an invitation to a Discord server, not a webhook',
     'This is not the address of a Discord webhook.',
     '10.1.2.3 is not public',
     'Discord has no webhook at this address (404)',
     'Created webhook "staff-log". staff-log: the target accepted the test event (200,',
   ])
-    expect(screen).toContain(told);
+    expect(screen).toContain(message);
   expect(screen).not.toMatch(/not-to-be-shown|that-nobody-may-see/);
   expect(channel.discord.messages).toHaveLength(1);
 

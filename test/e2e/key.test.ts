@@ -142,9 +142,9 @@ test.concurrent('--if-not-exists reports the differences between the existing ke
     '9d',
     '--system',
   ];
-  const told = await home.here([...other, '--out', 'game.key']);
-  expect(told).toMatchObject({ code: 0, stdout: expect.stringMatching(/^key_/) });
-  expect(told.stderr).toContain(
+  const repeated = await home.here([...other, '--out', 'game.key']);
+  expect(repeated).toMatchObject({ code: 0, stdout: expect.stringMatching(/^key_/) });
+  expect(repeated.stderr).toContain(
     "warning: it differs from your request: the key's mode is live, but your request sets test; " +
       "the key's scope is rank and verify, but your request sets verify; " +
       'the key has no expiry, but your request has one; ' +
@@ -178,8 +178,8 @@ test.concurrent('after a rotation, the old secret works only until the overlap e
 test.concurrent('revoke asks first: without a terminal or -y, it exits with 2, and the key still works', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
-  const unasked = await home.here(['key', 'revoke', 'game'], { input: 'y\n' });
-  expect(unasked).toMatchObject({ code: 2, stdout: '' });
+  const unconfirmed = await home.here(['key', 'revoke', 'game'], { input: 'y\n' });
+  expect(unconfirmed).toMatchObject({ code: 2, stdout: '' });
   expect(await accepts(home, secret)).toBe(true);
 
   expect((await home.here(['-y', 'key', 'revoke', key.id])).code).toBe(0);
@@ -205,7 +205,7 @@ test.concurrent('with --out, a terminal shows once which file has the secret, an
   using home = new CliHome();
   const io = new TerminalIo(home);
   expect(await runProgram(['key', 'create', 'game', '--out', 'game.key'], io)).toBe(0);
-  expect([io.out, io.talk]).toEqual(['', expect.stringContaining(') is in game.key.')]);
+  expect([io.out, io.err]).toEqual(['', expect.stringContaining(') is in game.key.')]);
   expect((await home.here(['key', 'create', 'other', '--out', 'other.key'])).stdout).toBe('other.key\n');
 });
 

@@ -125,14 +125,14 @@ describe.concurrent('a change by a command is verified by a late read:', () => {
     await using at = await world();
     await using daemon = await at.startDaemon(env);
     at.roblox.writesOnlyEcho = true;
-    const told = await at.rank(member, '20');
-    expect(told).toMatchObject({ code: 0, stderr: expect.not.stringContaining('reads the member again') });
+    const confirmed = await at.rank(member, '20');
+    expect(confirmed).toMatchObject({ code: 0, stderr: expect.not.stringContaining('reads the member again') });
     expect(at.reads(member)).toHaveLength(1);
     const trust = async () =>
       (await at.home.json<{ status: { platformTrust: { believesAnswers: boolean } } }>('status')).status.platformTrust;
     await expect.poll(trust).toMatchObject({ believesAnswers: false });
-    const doubted = await at.rank(other, '20');
-    expect(doubted).toMatchObject({ code: 77, stderr: expect.stringContaining('did not carry it out') });
+    const refused = await at.rank(other, '20');
+    expect(refused).toMatchObject({ code: 77, stderr: expect.stringContaining('did not carry it out') });
     await expect.poll(async () => (await at.latestChange()).state).toBe('failed');
     expect(daemon.process.exitCode).toBe(null);
   });

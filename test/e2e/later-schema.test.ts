@@ -110,7 +110,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
 
   test('without a daemon, the first command of a later rankd migrates, and reports that and the copy in one line', async () => {
     const { home, env, place, schema, schemaNow, copy } = await open();
-    const told = `The database ${place} was migrated from schema ${schema} to ${schema + 1}; ${copy === null ? 'rankd made no copy of it' : `a copy from before the migration is ${copy}`}.\n`;
+    const message = `The database ${place} was migrated from schema ${schema} to ${schema + 1}; ${copy === null ? 'rankd made no copy of it' : `a copy from before the migration is ${copy}`}.\n`;
     await home.here(['key', 'create', 'game'], { env });
     await using session = new BuiltSession(home, env, join(later.dist, 'main.js'));
     await home.run(['__complete', 'key', 'show', ':'], { env, script: later.binary });
@@ -118,7 +118,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
     const backup = isServer ? undefined : await session.run(['backup', 'older.db', '--json']);
     if (backup !== undefined) expect(backup.json()).toMatchObject({ backup: { schema } });
     const first = await session.run(['key', 'list', '-q']);
-    expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: told });
+    expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: message });
     const second = await session.run(['key', 'list']);
     expect({ code: second.code, stderr: second.stderr }).toEqual({ code: 0, stderr: '' });
     if (copy !== null) expect(existsSync(copy)).toBe(true);

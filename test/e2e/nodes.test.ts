@@ -71,12 +71,12 @@ describe('several daemons on one database', () => {
 
   test('status reports clocks that differ from the server’s, and members who may have wrong roles after a late write', async () => {
     const store = await openPostgresStore({ address: database.address, clock: systemClock });
-    const told = { version: '1', url: 'http://far:1', group: 'SIMULATED', isDraining: false, uptimeSeconds: 1 };
+    const identity = { version: '1', url: 'http://far:1', group: 'SIMULATED', isDraining: false, uptimeSeconds: 1 };
     const rest = { requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, settings: {} };
-    const deaf = { onNodesChanged: () => undefined, carryOut: async () => undefined };
+    const noHandlers = { onNodesChanged: () => undefined, carryOut: async () => undefined };
     await store.nodes?.showNode({
-      ...{ name: 'far', status: () => ({ ...told, ...rest, serverAheadMs: -5_000 }) },
-      ...deaf,
+      ...{ name: 'far', status: () => ({ ...identity, ...rest, serverAheadMs: -5_000 }) },
+      ...noHandlers,
     });
     const change = newChange();
     await begin(store, change);
@@ -148,8 +148,10 @@ describe('several daemons on one database', () => {
     for (const name of ['east', 'west'] as const) write(name, key('game'));
     expect((await atDesk('reload')).code).toBe(0);
     write('east', '');
-    const told = await atDesk('reload', '--node', 'east');
-    expect(told.stderr).toContain('warning: east: the key "game" stays in force, because it is still declared by west');
+    const reloaded = await atDesk('reload', '--node', 'east');
+    expect(reloaded.stderr).toContain(
+      'warning: east: the key "game" stays in force, because it is still declared by west',
+    );
     expect(await revoked()).toMatchObject({ game: 'active' });
     write('east', key('other'));
     expect((await atDesk('reload', '--node', 'east')).code).toBe(0);
@@ -248,14 +250,14 @@ describe('several daemons on one database', () => {
     await sql(`SET session_replication_role = replica;
       DELETE FROM rankd.audit_events WHERE id > ${id} - 1;
       UPDATE rankd.audit_head SET (last_id, hash) = (SELECT id, hash FROM rankd.audit_events ORDER BY id DESC LIMIT 1)`);
-    const told = async () => {
+    const lossEvents = async () => {
       const { events } = (await atDesk('audit', 'list', '--action', 'store.lost', '--json')).json<{
         events: Array<{ by: string; detail: object }>;
       }>();
       return events.map(({ by, detail }) => ({ by, detail })).sort((a, b) => a.by.localeCompare(b.by));
     };
-    await expect.poll(told).toMatchObject([{ by: 'daemon:east' }, { by: 'daemon:west' }]);
-    expect((await told())[0]?.detail).toMatchObject({ toId: Number(id) });
+    await expect.poll(lossEvents).toMatchObject([{ by: 'daemon:east' }, { by: 'daemon:west' }]);
+    expect((await lossEvents())[0]?.detail).toMatchObject({ toId: Number(id) });
     for (const { log } of Object.values(daemons)) {
       expect(log).toContain(`PostgreSQL has lost the latest confirmed writes: audit event ${id},`);
       expect(log).toContain('see docs/several-daemons.md');

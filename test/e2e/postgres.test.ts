@@ -78,10 +78,10 @@ test('db check prints the command to restore a dump', async () => {
     expect(await db('migrate', ...args)).toMatchObject({ code: 0, stderr: nothing });
 
   await onServer(address, 'DROP INDEX rankd.changes_asked_by');
-  const mend = `if you have a dump, stop all daemons, rename the schema (ALTER SCHEMA rankd RENAME TO rankd_broken), then restore the dump: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
-  expect(await db('check')).toMatchObject({ code: 5, stderr: `try: ${mend}\n` });
+  const restoreHint = `if you have a dump, stop all daemons, rename the schema (ALTER SCHEMA rankd RENAME TO rankd_broken), then restore the dump: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
+  expect(await db('check')).toMatchObject({ code: 5, stderr: `try: ${restoreHint}\n` });
   const { findings } = (await at.here(['doctor', '--offline', '--json'], { env })).json<{ findings: object[] }>();
-  expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: mend }));
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: restoreHint }));
 });
 
 test('a command that only reads opens one connection to the server', async () => {
@@ -134,13 +134,13 @@ test('a machine without the real group’s configuration gets a notice, and so d
   }
   const greeted = world.home.start(['serve', '--port', '0'], { env, dataDir: world.home.path('second') });
   onTestFinished(() => void greeted.kill());
-  let said = '';
+  let stderr = '';
   greeted.stderr.on('data', (chunk) => {
-    said += chunk;
+    stderr += chunk;
   });
-  await expect.poll(() => said).toContain('No game key is accepted yet');
-  expect(said).toContain('stop all daemons, then `rankd store copy --from WHERE --to URL`.');
-  expect(said).not.toContain('restore');
+  await expect.poll(() => stderr).toContain('No game key is accepted yet');
+  expect(stderr).toContain('stop all daemons, then `rankd store copy --from WHERE --to URL`.');
+  expect(stderr).not.toContain('restore');
   expect(daemon.log).not.toContain('error');
 });
 
@@ -520,47 +520,55 @@ describe('an unsupported server is reported in one sentence:', () => {
     ['one that is too old', { version: 140_011 }, 78, /on 127\.0\.0\.1:\d+ is version 14\.11; rankd needs 15 or newer/],
     [
       'a pooler that loses statements',
-      { version: 180_004, refuses: '26000' },
+      { version: 180_004, errorCode: '26000' },
       78,
       /A pooler between rankd and PostgreSQL[\s\S]*PgBouncer 1\.21/,
     ],
     [
       'no connection left',
-      { version: 180_004, refuses: '53300' },
+      { version: 180_004, errorCode: '53300' },
       69,
       /no connection left for rankd[\s\S]*each daemon needs 5/,
     ],
     [
       'a pooler that allows no transactions',
-      { version: 180_004, refuses: '08P01', words: 'transaction blocks not allowed in statement pooling mode' },
+      {
+        version: 180_004,
+        errorCode: '08P01',
+        errorMessage: 'transaction blocks not allowed in statement pooling mode',
+      },
       78,
       /pooler between rankd and PostgreSQL allows no transactions[\s\S]*pool_mode = transaction/,
     ],
     [
       'a pooler with a different password',
-      { version: 180_004, refuses: '08P01', words: 'password authentication failed' },
+      { version: 180_004, errorCode: '08P01', errorMessage: 'password authentication failed' },
       77,
       /PostgreSQL refused the password of rankd[\s\S]*RANKD_STORE_PASSWORD/,
     ],
     [
       'a pooler that has no such database',
-      { version: 180_004, refuses: '08P01', words: 'no such database: rankd' },
+      { version: 180_004, errorCode: '08P01', errorMessage: 'no such database: rankd' },
       78,
       /has no database named rankd/,
     ],
     [
       'a pooler with no connection left',
-      { version: 180_004, refuses: '08P01', words: 'no more connections allowed (max_client_conn)' },
+      { version: 180_004, errorCode: '08P01', errorMessage: 'no more connections allowed (max_client_conn)' },
       69,
       /no connection left for rankd/,
     ],
     [
       'a pooler that does not reach the server',
-      { version: 180_004, refuses: '08P01', words: 'server login has been failing, cached error: connect failed' },
+      {
+        version: 180_004,
+        errorCode: '08P01',
+        errorMessage: 'server login has been failing, cached error: connect failed',
+      },
       69,
       /can't be reached[\s\S]*127\.0\.0\.1:\d+/,
     ],
-    ['a full disk', { version: 180_004, refuses: '53100' }, 69, /PostgreSQL server's disk is full/],
+    ['a full disk', { version: 180_004, errorCode: '53100' }, 69, /PostgreSQL server's disk is full/],
   ])('%s', async (_what, fake, code, says) => {
     const { port } = await startFakePostgres(fake);
     const at = home();

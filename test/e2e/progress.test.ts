@@ -40,8 +40,8 @@ async function onTerminal(args: string[], more: Record<string, string> = {}): Pr
 
 describe('a command that waits for Roblox', () => {
   test.concurrent('shows a progress line on a terminal, and removes it before the result', async () => {
-    const { out, talk } = await onTerminal(['group', 'show'], { NO_COLOR: '1' });
-    const [before, ...lines] = talk.split(eraseLine);
+    const { out, err } = await onTerminal(['group', 'show'], { NO_COLOR: '1' });
+    const [before, ...lines] = err.split(eraseLine);
     expect([before, lines.pop()]).toEqual(['', '']);
     expect(lines.length).toBeGreaterThan(0);
     for (const line of lines) expect(line).toMatch(/^waiting for Roblox, \d+ s$/);
@@ -54,7 +54,7 @@ describe('a command that waits for Roblox', () => {
     ['with --json', ['--json'], {}],
     ['on a terminal that cannot erase', [], { TERM: 'dumb' }],
   ])('%s shows no progress', async (_name, flags, more) => {
-    expect((await onTerminal(['group', 'show', ...flags], more)).talk).toBe('');
+    expect((await onTerminal(['group', 'show', ...flags], more)).err).toBe('');
   });
 
   test.concurrent('shows no progress without a terminal', async () => {
@@ -67,26 +67,26 @@ const onlyShown = { line: [], run: async () => 0 };
 test('a progress line does not overwrite a question on the terminal', async () => {
   const io = new TerminalIo(home);
   io.ask = async (question) => {
-    io.talk += question;
+    io.err += question;
     await delay(1_500);
     return 'y';
   };
   const cli = new Cli(io, new Command(), onlyShown);
   await whileWaiting(cli.line, 'waiting', () => cli.ask('Sure? '));
-  expect(io.talk).toBe('Sure? ');
+  expect(io.err).toBe('Sure? ');
 });
 
 test('copying the database is announced first, because it blocks all other output', async () => {
   await onTerminal(['key', 'create', 'lobby']);
-  const { talk } = await onTerminal(['backup', 'copy.db']);
-  expect(talk.split(eraseLine).slice(0, 2)).toEqual(['', 'copying the database …']);
+  const { err } = await onTerminal(['backup', 'copy.db']);
+  expect(err.split(eraseLine).slice(0, 2)).toEqual(['', 'copying the database …']);
 });
 
 test('progress is shown for results that go into a file, not for those on a screen', async () => {
   const io = new TerminalIo(home);
   const { line } = new Cli(io, new Command(), onlyShown);
   await whileStreaming({ io: { stdoutIsTerminal: true }, line }, 'exporting', () => delay(1_500));
-  expect(io.talk).toBe('');
+  expect(io.err).toBe('');
   await whileStreaming({ io: { stdoutIsTerminal: false }, line }, 'exporting', () => delay(1_500));
-  expect(io.talk).toContain('exporting, 1 s');
+  expect(io.err).toContain('exporting, 1 s');
 });

@@ -105,7 +105,7 @@ test('on a terminal, a list asks once, and changes no member after a no; elsewhe
   ]);
   const no = await ask('n');
   expect([no.code, await rankOf(1001)]).toEqual([130, 10]);
-  expect(no.io.talk).toMatch(/Promote 2 members\? .*Nothing was changed\./s);
+  expect(no.io.err).toMatch(/Promote 2 members\? .*Nothing was changed\./s);
   const yes = await ask('y');
   expect([yes.code, await rankOf(1001), await rankOf(1005)]).toEqual([0, 20, 20]);
 });

@@ -273,18 +273,18 @@ test('init and reload report if the daemon reads a configuration file in a diffe
   const [its, other] = [home.path('rankd.yaml'), home.path('other')];
   mkdirSync(other);
   const mine = join(other, 'rankd.yaml');
-  const said = `the daemon reads ${its}, not ${mine}. If it should read that file, stop it and run: rankd serve --config ${mine}\n`;
+  const message = `the daemon reads ${its}, not ${mine}. If it should read that file, stop it and run: rankd serve --config ${mine}\n`;
   writeFileSync(join(other, 'cloud.key'), 'a-key', { mode: 0o600 });
   const flags = ['--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];
   const init = await home.here(['init', ...flags], { cwd: other });
   expect(init).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining(`A daemon is already running here, but ${said}`),
+    stderr: expect.stringContaining(`A daemon is already running here, but ${message}`),
   });
   expect(await home.here(['reload'], { cwd: other })).toMatchObject({
     code: 0,
     stdout: `nothing has changed in ${its}\n`,
-    stderr: `warning: ${said}`,
+    stderr: `warning: ${message}`,
   });
   rmSync(its);
   expect((await home.here(['reload'], { cwd: other })).stderr).toContain(
@@ -325,11 +325,11 @@ async function serveWith(
 
 async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
   const isReload = ({ action }: Event) => action.startsWith('config.');
-  const told = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);
-  const before = (await told()).length;
+  const reloadEvents = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);
+  const before = (await reloadEvents()).length;
   writeFileSync(home.path('rankd.yaml'), yaml);
   daemon.process.kill('SIGHUP');
-  await expect.poll(async () => (await told()).length).toBe(before + 1);
-  const [{ action, detail } = expect.fail('nothing was kept')] = await told();
+  await expect.poll(async () => (await reloadEvents()).length).toBe(before + 1);
+  const [{ action, detail } = expect.fail('nothing was kept')] = await reloadEvents();
   return { action, detail };
 }

@@ -162,8 +162,8 @@ test('a restore asks for confirmation without control characters from the file n
   copyFileSync(backup, home.path(name));
   const io = new TerminalIo(home, ['n']);
   expect(await runProgram(['restore', name], io)).toBe(130);
-  expect(io.talk).toContain('with a\uFFFD]0;OWNED\uFFFD.db?');
-  expect(io.talk).not.toContain(name);
+  expect(io.err).toContain('with a\uFFFD]0;OWNED\uFFFD.db?');
+  expect(io.err).not.toContain(name);
 });
 
 test('a restore exits with 4 while a different command has the database open', async () => {
@@ -242,10 +242,10 @@ const unusable: Array<{ what: string; make: (file: string) => void; code: number
     says: 'is not a rankd database',
   },
   { what: 'a truncated backup', make: (file) => cutOff(file), code: 5, says: 'is damaged' },
-  { what: 'a backup with a damaged page', make: (file) => rot(file), code: 5, says: 'is damaged' },
+  { what: 'a backup with a damaged page', make: (file) => overwritePage(file), code: 5, says: 'is damaged' },
   {
     what: 'a backup with a dangling reference',
-    make: (file) => dangle(file),
+    make: (file) => addDanglingEntry(file),
     code: 5,
     says: 'missing row of keys',
   },
@@ -273,7 +273,12 @@ const unusable: Array<{ what: string; make: (file: string) => void; code: number
     code: 5,
     says: 'its digest does not match',
   },
-  { what: 'a backup of a newer rankd', make: (file) => ageBy(file, 98), code: 78, says: 'written by rankd 9.8.7' },
+  {
+    what: 'a backup of a newer rankd',
+    make: (file) => upgradeSchema(file, 98),
+    code: 78,
+    says: 'written by rankd 9.8.7',
+  },
 ];
 
 test.each(unusable)('$what is refused before anything changes', async ({ make, code, says }) => {
@@ -295,9 +300,9 @@ test('a single changed bit anywhere in a backup is detected, even where SQLite d
   const bytes = readFileSync(backup);
   const name = bytes.indexOf('old'); // a byte in the key's row
   const file = home.path('bad.db');
-  const spots = [0, 20, 100, 5_000, name, bytes.length >> 1, -200, -87, -86, -70, -2, -1];
-  for (const at of spots) {
-    flip(file, at);
+  const offsets = [0, 20, 100, 5_000, name, bytes.length >> 1, -200, -87, -86, -70, -2, -1];
+  for (const at of offsets) {
+    flipBit(file, at);
     const result = await home.here(['restore', '--dry-run', 'bad.db']);
     expect({ at, code: result.code, stdout: result.stdout }).toEqual({ at, code: 5, stdout: '' });
     if (at >= 5_000 || at < 0) expect(result.stderr).toContain('is damaged');
@@ -330,7 +335,7 @@ test('restore - reads the output of backup -, completely or not at all', async (
   expect(readdirSync(home.dataDir).filter((name) => name.startsWith('rankd-scratch'))).toEqual([]);
   const typed = new TerminalIo(home);
   expect(await runProgram(['restore', '-'], typed)).toBe(2);
-  expect(typed.talk).toContain('try: rankd restore rankd-backup.db');
+  expect(typed.err).toContain('try: rankd restore rankd-backup.db');
 });
 
 test('a restore from the database itself is refused', async () => {
@@ -349,14 +354,14 @@ function cutOff(file: string): void {
   truncateSync(file, 40_960);
 }
 
-function rot(file: string): void {
+function overwritePage(file: string): void {
   copyWithoutDigest(file);
   const descriptor = openSync(file, 'r+');
   writeSync(descriptor, Buffer.alloc(8_192, 0xff), 0, 8_192, 40_960);
   closeSync(descriptor);
 }
 
-function dangle(file: string): void {
+function addDanglingEntry(file: string): void {
   copyWithoutDigest(file);
   const db = new Database(file);
   db.pragma('foreign_keys = OFF');
@@ -369,14 +374,14 @@ function changeSchema(file: string, sql: string): void {
   new Database(file).exec(sql).close();
 }
 
-function flip(file: string, at: number): void {
+function flipBit(file: string, at: number): void {
   const bytes = readFileSync(backup);
   const index = at < 0 ? bytes.length + at : at;
   bytes.writeUInt8(bytes.readUInt8(index) ^ 1, index);
   writeFileSync(file, bytes);
 }
 
-function ageBy(file: string, steps: number): void {
+function upgradeSchema(file: string, steps: number): void {
   copyWithoutDigest(file);
   const db = new Database(file);
   db.pragma(`user_version = ${steps + 1}`);

@@ -236,7 +236,7 @@ async function serveOnTerminal(
   system = thisSystem,
 ): Promise<string> {
   const io = new TerminalIo(home, [], system);
-  const output = () => io.out + io.talk;
+  const output = () => io.out + io.err;
   const exited = runCli(['serve', '--port', '0', ...options], io);
   await expect.poll(output).toMatch(/rankd key list|history list/);
   await visit(output());

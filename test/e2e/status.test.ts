@@ -261,13 +261,13 @@ test.concurrent('a hanging daemon is distinguished from a missing one, and a dif
   daemon.process.kill('SIGSTOP');
   try {
     for (const args of [['status'], ['health'], ['reload'], ['dashboard']]) {
-      const said = args[0] === 'status' ? /not responding/ : /does not respond/;
+      const message = args[0] === 'status' ? /not responding/ : /does not respond/;
       const since = performance.now();
       const { code, stdout, stderr } = await home.here(args, { env });
-      expect({ args, code, said: stdout + stderr }).toEqual({
+      expect({ args, code, message: stdout + stderr }).toEqual({
         args,
         code: 69,
-        said: expect.stringMatching(said),
+        message: expect.stringMatching(message),
       });
       expect(performance.now() - since).toBeLessThan(8_000); // each command waits at most 3 s for the daemon
     }

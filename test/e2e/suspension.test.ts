@@ -138,7 +138,7 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
   const reload = () => home.here(['reload']); // makes the daemon retry a dead key and failed holds at once
   await reload();
   const changes = async () => (await home.json<{ changes: Change[] }>('history', 'list', '--limit', '100')).changes;
-  const standing = async () => {
+  const outcomes = async () => {
     const made = await changes();
     return (await holds()).map((hold) => {
       const change = made.find(({ id }) => id === hold?.returnChangeId);
@@ -146,14 +146,14 @@ test.concurrent('suspensions end correctly although the daemon is down for a wee
     });
   };
   await expect
-    .poll(standing, poll)
+    .poll(outcomes, poll)
     .toEqual(members.map(({ state, meanwhile = new RegExp(`^${state} null `) }) => expect.stringMatching(meanwhile)));
   roblox.faults.clear();
   await reload();
   const states = async () => (await holds()).map((hold) => hold?.state);
   await expect.poll(states, poll).toEqual(members.map(({ state }) => state));
-  const told = members.map(({ userId }) => roblox.group.held(userId));
-  expect(told).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
+  const finalRoles = members.map(({ userId }) => roblox.group.held(userId));
+  expect(finalRoles).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
   const { message } = (await changes()).find(({ rankeeId }) => rankeeId === 21_001) ?? {};
   expect(message).toContain(`rankd could not give back role ${trainee}, which the group no longer lists.`);
   expect(roblox.violations()).toEqual([]);
@@ -197,8 +197,8 @@ test.concurrent('a suspension whose roles cannot be given back is stuck: an alar
     return line.match(/Member \d+/g) ?? [];
   };
   await expect.poll(stuck, poll).toHaveLength(3);
-  const told = () => sink.received.map(({ event }) => event.type);
-  await expect.poll(told).toEqual(refusals.map(() => 'suspension.stuck'));
+  const eventTypes = () => sink.received.map(({ event }) => event.type);
+  await expect.poll(eventTypes).toEqual(refusals.map(() => 'suspension.stuck'));
   const doctor = await home.here(['doctor']);
   for (const { userId } of refusals)
     expect(doctor.stdout).toMatch(new RegExp(`FAIL +suspension +Member ${userId} can't be given`));
@@ -220,7 +220,7 @@ test.concurrent('a suspension whose roles cannot be given back is stuck: an alar
   await expect
     .poll(() => refusals.map(({ userId }) => roblox.group.held(userId)))
     .toEqual(refusals.map(({ before }) => before));
-  expect(told()).toHaveLength(3);
+  expect(eventTypes()).toHaveLength(3);
 });
 
 const flaws = [

@@ -144,7 +144,7 @@ test('one change is undone by its id, and all changes of a member by the user id
   expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no rank change chg_none.') });
   const io = new TerminalIo(raid.home, ['n']);
   expect(await runCli(['history', 'undo', ...changes.map(({ id }) => id)], io)).toBe(130);
-  expect(io.talk).toMatch(/Restore the roles of user \S+ \(1002\) \(3 changes\)\?/);
+  expect(io.err).toMatch(/Restore the roles of user \S+ \(1002\) \(3 changes\)\?/);
   expect(await raid.held()).toEqual(held);
 });
 
@@ -254,17 +254,17 @@ test('an undo needs confirmation; without a terminal, that is a usage error', as
   const args = ['history', 'undo', '--key', 'main', '--since', '1h'];
   const no = new TerminalIo(raid.home, ['perhaps', 'N']);
   expect(await runCli(args, no)).toBe(130);
-  expect(no.talk).toMatch(/Type y for yes or n for no; Enter means no\.\n.*\[y\/N\] Nothing was changed\.\n$/);
-  expect(no.talk).toMatch(/Restore the roles of user \S+ \(\d+\), user \S+ \(\d+\) \(2 changes\)\? \[y\/N\]/);
+  expect(no.err).toMatch(/Type y for yes or n for no; Enter means no\.\n.*\[y\/N\] Nothing was changed\.\n$/);
+  expect(no.err).toMatch(/Restore the roles of user \S+ \(\d+\), user \S+ \(\d+\) \(2 changes\)\? \[y\/N\]/);
   expect(await raid.held()).toEqual(after);
   const yes = new TerminalIo(raid.home, ['y']);
   expect(await runCli(args, yes)).toBe(0);
-  expect(yes.talk).toContain('warning: key "main" still works');
-  expect(yes.talk).toContain(`\r\u001b[K[${'#'.repeat(24)}] 2/2`);
+  expect(yes.err).toContain('warning: key "main" still works');
+  expect(yes.err).toContain(`\r\u001b[K[${'#'.repeat(24)}] 2/2`);
   expect(yes.out).toMatch(/^undo_\w+: of 2 members, 2 put back\.\n$/);
   const quiet = new TerminalIo(raid.home, ['y']);
   expect(await runCli([...args, '-q'], quiet)).toBe(0);
-  expect(quiet.talk).toBe('');
+  expect(quiet.err).toBe('');
 });
 
 test.each([

@@ -65,9 +65,9 @@ test.each<[args: string[], code: number, words: RegExp]>([
   const home = await homeWithKey();
   mkdirSync(home.path('folder'));
   const result = await home.here(args);
-  expect({ code: result.code, talk: result.stdout + result.stderr }).toEqual({
+  expect({ code: result.code, output: result.stdout + result.stderr }).toEqual({
     code,
-    talk: expect.stringMatching(words),
+    output: expect.stringMatching(words),
   });
   expect(readdirSync(home.cwd)).toEqual(['folder']);
 });

@@ -196,7 +196,7 @@ test('a double click on Windows, in a new window, offers init first and serve la
   const screenAfter = async (...answers: string[]) => {
     const io = new TerminalIo(home, answers);
     await runProgram(['__window'], io);
-    return io.talk + io.out;
+    return io.err + io.out;
   };
   expect(await screenAfter('n')).toMatch(/^rankd is not set up here yet\. .+\[Y\/n\] rankd changes members' ranks/);
   expect(await screenAfter('', '4199740', 'no key')).toMatch(/\[Y\/n\] Group id .*Roblox key/s);

@@ -283,7 +283,7 @@ test('a game can choose a channel by its address only if it was added for games'
   await using channel = await startFakeDiscord();
   const add = ['webhook', 'add', 'game-log', '--kind', 'discord', '--for-games', '--no-test'];
   expect((await home.here(add, { input: channel.address })).code).toBe(0);
-  const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
+  const embedTitles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
   const asked = { rankeeId: 1001, webhookUrl: channel.address };
   // The address is ignored until caller_url is `match`.
   expect((await daemon.rank(key, { ...asked, newRankId: 10 })).status).toBe(200);
@@ -294,7 +294,7 @@ test('a game can choose a channel by its address only if it was added for games'
   expect((await home.here(['reload'])).code).toBe(0);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 50 })).status).toBe(200);
   expect((await daemon.rank(key, { ...asked, newRankId: 20 })).status).toBe(200);
-  await expect.poll(told).toEqual([expect.stringMatching(/demoted$/)]);
+  await expect.poll(embedTitles).toEqual([expect.stringMatching(/demoted$/)]);
   await home.json('webhook', 'remove', 'game-log', '-y');
 });
 

@@ -8,7 +8,7 @@ const { trainee: userId } = sampleUsers;
 const { trainee, officer } = sampleRoles;
 
 /** Resolves once the command's write is in flight. */
-async function atWork({ home, roblox }: OpenCloudHome) {
+async function startWriting({ home, roblox }: OpenCloudHome) {
   const command = home.start(['rank', 'set', String(userId), '20']);
   await expect.poll(() => roblox.journal.writes(userId).length, { interval: 5 }).toBe(1);
   return command;
@@ -24,7 +24,7 @@ test.concurrent.for([
     const { roblox } = world;
     await world.startDaemon();
     roblox.faults.add({ operation: 'assign', kind: 'hang', when: expected.when });
-    const command = await atWork(world);
+    const command = await startWriting(world);
     command.kill('SIGKILL');
     await once(command, 'exit');
     const state = async () => (await world.latestChange()).state;
@@ -41,7 +41,7 @@ test.concurrent('the daemon leaves the change of a suspended command alone, and 
   const { roblox } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
-  const command = await atWork(world);
+  const command = await startWriting(world);
   command.kill('SIGSTOP');
   const waiting = daemon.rank(world.secret, { rankeeId: userId, newRankId: 50 });
   await delay(3_000); // the daemon checks open changes twice a second

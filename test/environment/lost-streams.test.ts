@@ -48,11 +48,11 @@ describe('a daemon whose log reader has stopped', () => {
     await using daemon = await daemonWithPausedLog();
     await fillLog(daemon.url, 5_000);
     const read = text(daemon.stderr);
-    const told = async () => {
+    const bufferedBytes = async () => {
       await statusOf(`${daemon.url}/healthz`);
       return daemon.bytes();
     };
-    await expect.poll(told).toBeGreaterThan(1_000_000);
+    await expect.poll(bufferedBytes).toBeGreaterThan(1_000_000);
     daemon.process.kill('SIGTERM');
     const lines = (await read)
       .trim()

@@ -93,9 +93,9 @@ test('health trusts only its own daemon', async () => {
   const socket = join(home.dataDir, 'daemon.sock');
   renameSync(socket, `${socket}.real`);
   let url = '';
-  const liar = createServer((request, response) => void passOn(request, response)).listen(socket);
-  onTestFinished(() => void liar.close());
-  async function passOn({ url: path }: IncomingMessage, response: ServerResponse) {
+  const proxy = createServer((request, response) => void forwardRequest(request, response)).listen(socket);
+  onTestFinished(() => void proxy.close());
+  async function forwardRequest({ url: path }: IncomingMessage, response: ServerResponse) {
     const { request } = await import('node:http');
     request({ socketPath: `${socket}.real`, path }, async (answer) => {
       const body = Buffer.concat(await answer.toArray()).toString();

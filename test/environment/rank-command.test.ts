@@ -46,18 +46,18 @@ test.concurrent('after Ctrl-C, a command completes and reports its change; after
     const before = roblox.journal.writes(userId).length;
     roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: interrupts === 1 ? 700 : 4_500 });
     const command = home.start(['rank', 'set', String(userId), before === 0 ? '20' : '50']);
-    const [out, talk] = [text(command.stdout), text(command.stderr)];
+    const [out, err] = [text(command.stdout), text(command.stderr)];
     await expect.poll(() => roblox.journal.writes(userId).length, { interval: 5 }).toBeGreaterThan(before);
-    let said = '';
+    let output = '';
     command.stderr.on('data', (chunk) => {
-      said += chunk;
+      output += chunk;
     });
     for (let interrupt = 0; interrupt < interrupts; interrupt += 1) {
       command.kill('SIGINT');
-      await expect.poll(() => said).toContain('Ctrl-C again');
+      await expect.poll(() => output).toContain('Ctrl-C again');
     }
     const [code] = await once(command, 'exit');
-    return { code, out: await out, talk: await talk };
+    return { code, out: await out, err: await err };
   };
   expect(await interrupted(1)).toMatchObject({ code: 0, out: expect.stringContaining('is now Officer') });
   expect(roblox.group.held(userId)).toEqual([officer]);

@@ -57,10 +57,10 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
     const written = roblox.journal.writes().length;
     roblox.latencyMs = 200;
     const first = home.start(args);
-    const talk = Promise.all([text(first.stdout), text(first.stderr), once(first, 'exit')]);
+    const ended = Promise.all([text(first.stdout), text(first.stderr), once(first, 'exit')]);
     await expect.poll(() => roblox.journal.writes().length - written, { interval: 5 }).toBeGreaterThan(5);
     first.kill(signal);
-    const [out, , [code]] = await talk;
+    const [out, , [code]] = await ended;
     if (signal === 'SIGINT') {
       expect(code).toBe(130);
       expect(out).toMatch(/^list_\w+: of 12 members, \d+ changed; \d+ not reached\.\n$/m);

@@ -9,10 +9,12 @@ import { binary, CliHome } from '../support/run-cli.ts';
  * A command that runs a program with private mounts, which disappear when the program ends. It needs root, at least in
  * a user namespace.
  */
-let apart = '';
+let withPrivateMounts = '';
 beforeAll(() => {
-  const ways = ['unshare -m', 'unshare -Urm', 'sudo -n unshare -m'];
-  apart = ways.find((way) => spawnSync('bash', ['-c', `${way} mount -t tmpfs none /mnt`]).status === 0) ?? 'unshare -m';
+  const candidates = ['unshare -m', 'unshare -Urm', 'sudo -n unshare -m'];
+  withPrivateMounts =
+    candidates.find((candidate) => spawnSync('bash', ['-c', `${candidate} mount -t tmpfs none /mnt`]).status === 0) ??
+    'unshare -m';
 });
 
 /**
@@ -29,7 +31,7 @@ async function onReadOnly(home: CliHome, lines: string[]) {
     `mount -o remount,ro '${mounted}'; set +e; cd '${home.cwd}'`,
     ...lines.map(run),
   ].join('\n');
-  const { stdout, stderr } = await home.shell(`${apart} bash -c '${script.replaceAll("'", `'\\''`)}'`);
+  const { stdout, stderr } = await home.shell(`${withPrivateMounts} bash -c '${script.replaceAll("'", `'\\''`)}'`);
   const answers = [...stdout.matchAll(/^== (.+)\n([\s\S]*?)^== (\d+)$/gm)].map(([, line, text = '', code]) => {
     return [line, { code: Number(code), text: text.replaceAll(mounted, 'DIR') }] as const;
   });
@@ -37,7 +39,7 @@ async function onReadOnly(home: CliHome, lines: string[]) {
   return new Map(answers);
 }
 
-async function madeHome(): Promise<CliHome> {
+async function createHome(): Promise<CliHome> {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   await home.createKey('rescued');
@@ -54,7 +56,7 @@ const reading = [
 ];
 
 test('on a read-only file system, data can be read, backed up and copied, and commands that write all get the same message', async () => {
-  const home = await madeHome();
+  const home = await createHome();
   const mounted = join(home.folder, 'mounted');
   const lines = reading.map((line) => line.replace('"$OLDPWD"', mounted));
   const writing = ['key create another', 'serve --port 0', 'rank set 1001 20', 'db migrate', 'db migrate --dry-run'];
@@ -77,7 +79,7 @@ try: mount it read-write, or copy DIR to a writable disk and choose the copy wit
 });
 
 test('on a read-only file system, data that is only in the write-ahead log is also read', async () => {
-  const home = await madeHome();
+  const home = await createHome();
   const open = new Database(join(home.dataDir, 'rankd.db'));
   onTestFinished(() => void open.close());
   open.prepare('SELECT * FROM keys').all(); // while the database is open, its write-ahead log exists

@@ -22,7 +22,7 @@ async function suspensionsIn(home: CliHome): Promise<Array<{ rankeeId: number; s
     .suspensions;
 }
 
-const wrote = ({ roblox }: OpenCloudHome, count: number) =>
+const waitForWrites = ({ roblox }: OpenCloudHome, count: number) =>
   vi.waitUntil(() => roblox.journal.writes(userId).length >= count, { interval: 5, timeout: 20_000 });
 
 test('a suspension gives exactly the previous roles back, although its command and, a week later, its daemon are killed', async () => {
@@ -32,7 +32,7 @@ test('a suspension gives exactly the previous roles back, although its command a
 
   roblox.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 1_500 });
   const command = home.start(['rank', 'suspend', String(userId), '--for', '3d'], { env: clock.env });
-  await wrote(world, 1);
+  await waitForWrites(world, 1);
   command.kill('SIGKILL');
   await once(command, 'exit');
   expect(await state(world)).toBeUndefined();
@@ -51,7 +51,7 @@ test('a suspension gives exactly the previous roles back, although its command a
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 1_500 });
   const writes = roblox.journal.writes(userId).length;
   await using killed = await world.startDaemon(clock.env);
-  await wrote(world, writes + 1);
+  await waitForWrites(world, writes + 1);
   await killed.stop('SIGKILL');
   await using _daemon = await world.startDaemon(clock.env);
   await expect.poll(() => state(world), poll).toBe('ended');
@@ -87,7 +87,7 @@ test('a daemon that is killed at each write of a suspension or its end loses no 
   };
   const held = () => members.map(({ userId }) => roblox.group.held(userId));
   const writes = () => members.map(({ userId }) => roblox.journal.writes(userId).length);
-  const reached = (counts: number[]) =>
+  const waitForWriteCounts = (counts: number[]) =>
     vi.waitUntil(() => writes().every((count, index) => count >= (counts[index] ?? 0)), {
       interval: 5,
       timeout: 20_000,
@@ -97,7 +97,7 @@ test('a daemon that is killed at each write of a suspension or its end loses no 
   const asked = members.map(({ userId: robloxUserId }) =>
     first.post('/v2/suspend?placeid=1', { key, body: { robloxUserId, duration: '3d' } }).catch(() => undefined),
   );
-  await reached([1, 2, 3]);
+  await waitForWriteCounts([1, 2, 3]);
   await first.stop('SIGKILL');
   await Promise.all(asked);
   {
@@ -109,7 +109,7 @@ test('a daemon that is killed at each write of a suspension or its end loses no 
   clock.step(7 * day);
   const before = writes();
   const killed = await world.startDaemon(clock.env);
-  await reached(before.map((count, index) => count + index + 1));
+  await waitForWriteCounts(before.map((count, index) => count + index + 1));
   await killed.stop('SIGKILL');
   await using _daemon = await world.startDaemon(clock.env);
   await expect.poll(states, poll).toEqual(members.map(() => 'ended'));

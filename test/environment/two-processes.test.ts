@@ -28,7 +28,7 @@ async function setRank({ home }: OpenCloudHome, rank: number, env: Record<string
   return code;
 }
 
-async function told({ home }: OpenCloudHome): Promise<Array<[number, string]>> {
+async function listChanges({ home }: OpenCloudHome): Promise<Array<[number, string]>> {
   const { changes } = await home.json<{ changes: Array<{ newRankId: number; state: string }> }>('history', 'list');
   return changes.map(({ newRankId, state }): [number, string] => [newRankId, state]).reverse();
 }
@@ -48,7 +48,7 @@ test.concurrent.for(steps)(
     await writeBegan(world);
     clock.step(step);
     expect(await command).toBe(0);
-    expect(await told(world)).toEqual([[50, 'applied']]);
+    expect(await listChanges(world)).toEqual([[50, 'applied']]);
     expect(world.roblox.group.held(userId)).toEqual([captain]);
     expect(world.roblox.violations()).toEqual([]);
   },
@@ -65,7 +65,7 @@ test.concurrent.for(steps)(
     clock.step(step);
     expect(await setRank(world, 10, clock.env)).toBe(0);
     expect((await game).status).toBe(200);
-    expect(await told(world)).toEqual([
+    expect(await listChanges(world)).toEqual([
       [50, 'applied'],
       [10, 'applied'],
     ]);
@@ -85,7 +85,7 @@ test.concurrent('a change of a daemon with a long deadline is not taken over by 
   await writeBegan(world);
   expect(await setRank(world, 10, { ...short })).toBe(0);
   expect((await game).status).toBe(200);
-  expect(await told(world)).toEqual([
+  expect(await listChanges(world)).toEqual([
     [50, 'applied'],
     [10, 'applied'],
   ]);
@@ -104,7 +104,7 @@ test.concurrent('a change of a command with a long deadline is not taken over by
   expect((await daemon.rank(world.secret, { rankeeId: userId, newRankId: 10 })).status).toBe(503);
   expect(world.roblox.journal.writes(userId)).toHaveLength(1);
   expect(await command).toBe(0);
-  expect(new Set(await told(world))).toEqual(
+  expect(new Set(await listChanges(world))).toEqual(
     new Set([
       [50, 'applied'],
       [10, 'failed'],

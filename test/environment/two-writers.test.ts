@@ -48,12 +48,12 @@ type Scenario = typeof scenario extends fc.Arbitrary<infer Value> ? Value : neve
 test(
   'a daemon and commands never write for one member at once, with any clocks, deadlines and pauses, and all records agree',
   async () => {
-    await fc.assert(fc.asyncProperty(scenario, play), { numRuns: runs, endOnFailure: true });
+    await fc.assert(fc.asyncProperty(scenario, runScenario), { numRuns: runs, endOnFailure: true });
   },
   120_000 * runs,
 );
 
-async function play({ daemon, commands, acts }: Scenario): Promise<void> {
+async function runScenario({ daemon, commands, acts }: Scenario): Promise<void> {
   const endless = 1_000_000;
   const limits = { group: endless, roles: endless, memberships: endless, assign: endless, unassign: endless };
   await using bench = await openBench({ memberCount, limits });
@@ -103,8 +103,8 @@ async function play({ daemon, commands, acts }: Scenario): Promise<void> {
   const answered = await Promise.all(answers);
   expect(await bench.openAfter(30_000)).toBe(0);
   const history = (await bench.history()).map((change) => ({ ...change, command: requestOf(change) }));
-  const disagreements = compare({ ...bench, history, answered });
-  expect([...Object.values(disagreements).flat(), ...fake.violations()]).toEqual([]);
+  const inconsistencies = compare({ ...bench, history, answered });
+  expect([...Object.values(inconsistencies).flat(), ...fake.violations()]).toEqual([]);
 }
 
 function envOf(clock: SteppedClock, { deadlineS }: { deadlineS: number }): Record<string, string> {

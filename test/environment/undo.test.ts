@@ -11,13 +11,13 @@ test('an undo on Open Cloud that was stopped with Ctrl-C continues where it stop
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
-  const victims = Array.from({ length: 12 }, (_, index) => 30_000_000_000 + index);
+  const targets = Array.from({ length: 12 }, (_, index) => 30_000_000_000 + index);
   const rolesOf = (index: number) => [[officer], [trainee, captain], [officer, captain]][index % 3] ?? [];
-  for (const [index, userId] of victims.entries()) roblox.group.setMember(userId, rolesOf(index));
-  const held = () => victims.map((userId) => roblox.group.held(userId));
+  for (const [index, userId] of targets.entries()) roblox.group.setMember(userId, rolesOf(index));
+  const held = () => targets.map((userId) => roblox.group.held(userId));
   const before = held();
   await using daemon = await system.startDaemon();
-  for (const rankeeId of victims) {
+  for (const rankeeId of targets) {
     expect((await daemon.rank(secret, { rankeeId, newRankId: 10 })).status).toBe(200);
     roblox.expectNeverWithoutRole(rankeeId);
   }
@@ -30,11 +30,11 @@ test('an undo on Open Cloud that was stopped with Ctrl-C continues where it stop
   const printed = Promise.all([text(first.stdout), text(first.stderr), once(first, 'exit')]);
   await expect.poll(writes, { interval: 5 }).toBeGreaterThan(raidWrites);
   first.kill('SIGINT');
-  const [out, talk, [code]] = await printed;
-  expect(code, talk).toBe(130);
+  const [out, err, [code]] = await printed;
+  expect(code, err).toBe(130);
   expect(out).toMatch(/^undo_\w+: of 12 members, \d+ put back; \d+ not reached\.\n$/);
-  expect(talk).toContain('Stopping after the members in progress');
-  const again = /To continue with the rest: rankd (.+)/.exec(talk)?.[1] ?? '';
+  expect(err).toContain('Stopping after the members in progress');
+  const again = /To continue with the rest: rankd (.+)/.exec(err)?.[1] ?? '';
   expect(again).toMatch(/^history undo --key key_\w+ --since \d{4}-\d\d-\d\dT[\d:.]+Z$/);
   const open = await home.json<{ changes: unknown[] }>('history', 'list', '--state', 'pending', 'unknown');
   expect(open.changes).toEqual([]);
@@ -45,7 +45,7 @@ test('an undo on Open Cloud that was stopped with Ctrl-C continues where it stop
   expect(second.undo.members.map(({ state }) => state).sort()).toContain('already');
   expect(held()).toEqual(before);
   // One write for each role that differs: captain; officer and trainee; or officer, captain and trainee.
-  const needed = victims.map((_, index) => (index % 3 === 1 ? 1 : index % 3 === 0 ? 2 : 3));
+  const needed = targets.map((_, index) => (index % 3 === 1 ? 1 : index % 3 === 0 ? 2 : 3));
   expect(writes() - raidWrites).toBe(needed.reduce((sum, count) => sum + count, 0));
   expect(roblox.violations()).toEqual([]);
 });
@@ -53,19 +53,19 @@ test('an undo on Open Cloud that was stopped with Ctrl-C continues where it stop
 test('a member whose write Roblox refuses is reported as refused, and the others are restored', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
-  const victims = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006];
-  for (const userId of victims) roblox.group.setMember(userId, [sampleRoles.officer]);
+  const targets = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006];
+  for (const userId of targets) roblox.group.setMember(userId, [sampleRoles.officer]);
   await using daemon = await system.serve();
-  for (const rankeeId of victims) {
+  for (const rankeeId of targets) {
     expect((await daemon.rank(secret, { rankeeId, newRankId: 50 })).status).toBe(200);
   }
-  const [turnedAway = 0, ...others] = victims;
-  roblox.faults.add({ operation: 'assign', userId: turnedAway, kind: 'status 403', body: '<html></html>' });
+  const [refusedMember = 0, ...others] = targets;
+  roblox.faults.add({ operation: 'assign', userId: refusedMember, kind: 'status 403', body: '<html></html>' });
   const { code, stdout } = await home.here(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);
   const { undo } = JSON.parse(stdout);
   expect([code, undo.left, undo.stoppedBy]).toEqual([5, [], null]);
   const statesOf = (rankeeId: number) => undo.members.find((each: { rankeeId: number }) => each.rankeeId === rankeeId);
-  expect(statesOf(turnedAway)).toMatchObject({ state: 'refused', code: 'platform_credential' });
+  expect(statesOf(refusedMember)).toMatchObject({ state: 'refused', code: 'platform_credential' });
   for (const userId of others) expect(roblox.group.held(userId)).toEqual([sampleRoles.officer]);
 });
 

@@ -45,10 +45,10 @@ test('every change reaches every webhook in order, although the daemon is killed
     const changed = events.events.filter(({ detail }) => String(detail.rolesBefore) !== String(detail.rolesAfter));
     return changed.map(({ id }) => id).toSorted((a, b) => a - b);
   };
-  const told = (sink: WebhookSink) => [...new Set(sink.received.map(({ event }) => event.data.sequence))];
+  const receivedSequences = (sink: WebhookSink) => [...new Set(sink.received.map(({ event }) => event.data.sequence))];
   const all = await applied();
   for (const sink of [one, other]) {
-    await expect.poll(() => told(sink).length, { timeout: 40_000 }).toBe(all.length);
-    expect(told(sink)).toEqual(all);
+    await expect.poll(() => receivedSequences(sink).length, { timeout: 40_000 }).toBe(all.length);
+    expect(receivedSequences(sink)).toEqual(all);
   }
 });

@@ -213,11 +213,11 @@ const faultsOfRoles = listed('400, 403, 429, 500, cut, hang');
 
 test('the table contains every combination of request and fault exactly once', () => {
   const isWrite = (request: string) => ['assign', 'unassign', 'add', 'remove'].includes(request);
-  const isTurnedAway = (fault: string) => listed('429, 429+').includes(fault);
+  const isRateLimit = (fault: string) => listed('429, 429+').includes(fault);
   const isAlongside = (request: string) => request === 'add' || request === 'remove';
   const all = Object.keys(requests).flatMap((request) =>
     (isAlongside(request) ? faultsOfRoles : Object.keys(faults)).flatMap((fault) =>
-      (isWrite(request) && !isTurnedAway(fault) ? ['no', 'yes'] : ['no']).flatMap((carriedOut) =>
+      (isWrite(request) && !isRateLimit(fault) ? ['no', 'yes'] : ['no']).flatMap((carriedOut) =>
         ['once', 'for good'].map((lasts) => `${request} ${fault} ${lasts} ${carriedOut}`),
       ),
     ),
@@ -264,23 +264,23 @@ test.concurrent.each(cells)(
       await clock.advance(quietMs / 2);
     }
     const writesBefore = fake.journal.writes().length;
-    const takenBefore = fake.faults.taken;
+    const usedBefore = fake.faults.usedCount;
     const [when, times] = [carriedOut === 'yes' ? 'after' : 'before', lasts === 'once' ? 1 : 1_000] as const;
-    const met: Fault = { ...requests[request], ...faults[fault], when, times };
-    fake.faults.add(met);
+    const injected: Fault = { ...requests[request], ...faults[fault], when, times };
+    fake.faults.add(injected);
 
     const asked = isAlongside ? changeRole(system, request) : system.rank(userId);
     const answer = await clock.passUntil(asked);
     const atFirst = await columnsOf(system, answer, writesBefore);
-    expect(fake.faults.taken).toBeGreaterThan(takenBefore);
+    expect(fake.faults.usedCount).toBeGreaterThan(usedBefore);
     fake.faults.clear();
     fake.latencyMs = 0;
-    await clock.skip(Number(met.headers?.['retry-after'] ?? 0) * 1_000);
+    await clock.skip(Number(injected.headers?.['retry-after'] ?? 0) * 1_000);
     await clock.advance(reconciledWithinMs);
     const atLast = await columnsOf(system, answer, writesBefore);
 
-    const story = atFirst.map((then, column) => (then === atLast[column] ? then : `${then} → ${atLast[column]}`));
-    expect([[answer.status, codeOf(answer)].join(' ').trim(), ...story]).toEqual(expected);
+    const columns = atFirst.map((first, column) => (first === atLast[column] ? first : `${first} → ${atLast[column]}`));
+    expect([[answer.status, codeOf(answer)].join(' ').trim(), ...columns]).toEqual(expected);
     expect(fake.violations()).toEqual([]);
     if (systems.length === maxConcurrency) return;
     closing.move();

@@ -529,27 +529,27 @@ test.concurrent.each(Object.entries(lostChanges))(
       const { app, fake, held, pass, clock } = system;
       const state = async () => {
         const holds = await app.store.listHolds({ group: app.group.title, rankeeId: ann, limit: 9 });
-        const kept = ({ id, kind, state, endsAt, rolesBefore, rolesDuring, returnChangeId }: Hold) => ({
+        const comparable = ({ id, kind, state, endsAt, rolesBefore, rolesDuring, returnChangeId }: Hold) => ({
           ...{ id, kind, state, endsAt, rolesBefore, rolesDuring, returnChangeId },
         });
-        return { roles: held(), holds: holds.map(kept) };
+        return { roles: held(), holds: holds.map(comparable) };
       };
       await first(system);
       await pass(minute);
-      const was = await state();
-      const open = was.holds.filter(({ state }) => state === 'active');
+      const before = await state();
+      const open = before.holds.filter(({ state }) => state === 'active');
       fake.writesOnlyEcho = true;
       await does(system);
       fake.writesOnlyEcho = false;
-      expect(await state()).not.toEqual(was);
+      expect(await state()).not.toEqual(before);
       const [change] = await app.store.listChanges({ rankeeId: ann, limit: 1 });
       await requestLateRead(app, change?.id ?? '');
       await clock.advance(40_000);
       expect(await app.store.findChange(change?.id ?? '')).toMatchObject({ state: 'failed' });
       const now = await state();
-      const others = now.holds.filter(({ id }) => !was.holds.some((hold) => hold.id === id));
+      const others = now.holds.filter(({ id }) => !before.holds.some((hold) => hold.id === id));
       expect(others.filter(({ state }) => state !== 'superseded')).toEqual([]);
-      expect({ ...now, holds: now.holds.filter((hold) => !others.includes(hold)) }).toEqual(was);
+      expect({ ...now, holds: now.holds.filter((hold) => !others.includes(hold)) }).toEqual(before);
       await pass(100 * minute);
       if (open.length > 0) expect(held()).toEqual(open[0]?.rolesBefore.filter((id) => id !== sampleRoles.base));
     })(),
@@ -636,8 +636,8 @@ test.concurrent(
     }
     await pass(endsAt + 5 * minute - clock.now());
     expect(members.map(({ userId }) => held(userId))).toEqual(members.map((one) => one.held));
-    const kept = await app.store.listHolds({ group: app.group.title, limit: 99 });
-    expect(new Set(kept.map(({ state }) => state))).toEqual(new Set(['ended']));
+    const holds = await app.store.listHolds({ group: app.group.title, limit: 99 });
+    expect(new Set(holds.map(({ state }) => state))).toEqual(new Set(['ended']));
   }),
 );
 

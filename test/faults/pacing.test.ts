@@ -315,7 +315,7 @@ describe('when keys exceed the budget', () => {
   const deadlineMs = 20_000;
   const answersInMs = 100;
   let fake: FakeOpenCloud;
-  let asked: Asked[];
+  let asked: TimedChange[];
 
   beforeAll(async () => {
     const clock = new ManualClock();
@@ -328,14 +328,19 @@ describe('when keys exceed the budget', () => {
     });
     await using system = await clock.passUntil(opening);
     fake = system.fake;
-    asked = await clock.passUntil(askForTooMuch(system));
+    asked = await clock.passUntil(exceedBudget(system));
   });
 
   /** Requests every change on schedule, without waiting for the outcomes of the others. */
-  async function askForTooMuch({ clock, newKey, rank, fake: { group } }: OpenCloudApp<ManualClock>): Promise<Asked[]> {
+  async function exceedBudget({
+    clock,
+    newKey,
+    rank,
+    fake: { group },
+  }: OpenCloudApp<ManualClock>): Promise<TimedChange[]> {
     const beganAt = clock.monotonic();
     let lastMember = 20_000;
-    const ask = async (secret: string, key: string): Promise<Asked> => {
+    const ask = async (secret: string, key: string): Promise<TimedChange> => {
       lastMember += 1;
       const userId = lastMember;
       group.setMember(userId, [trainee]);
@@ -346,9 +351,9 @@ describe('when keys exceed the budget', () => {
       const writtenAt = written && written.at - beganAt;
       return { key, userId, at, endedAt, writtenAt, status, code: (json as { code?: string }).code };
     };
-    const keepAsking = async (key: string, everyMs: number) => {
+    const rankRegularly = async (key: string, everyMs: number) => {
       const secret = await newKey(key);
-      const all: Array<Promise<Asked>> = [];
+      const all: Array<Promise<TimedChange>> = [];
       for (let at = 0; at < windows * budget.windowMs; at += everyMs) {
         await clock.sleep(Math.max(0, beganAt + at - clock.monotonic()));
         all.push(ask(secret, key));
@@ -356,13 +361,13 @@ describe('when keys exceed the budget', () => {
       return Promise.all(all);
     };
     const perKeyMs = budget.windowMs / budget.calls;
-    const keys = ['one', 'two', 'three'].map((key) => keepAsking(key, perKeyMs));
-    return (await Promise.all([...keys, keepAsking('single', 19_300)])).flat();
+    const keys = ['one', 'two', 'three'].map((key) => rankRegularly(key, perKeyMs));
+    return (await Promise.all([...keys, rankRegularly('single', 19_300)])).flat();
   }
 
   test('nearly all of the budget goes into changes, and Roblox refuses no call', () => {
     for (let from = budget.windowMs; from < windows * budget.windowMs; from += budget.windowMs) {
-      const isDone = ({ status, endedAt }: Asked) =>
+      const isDone = ({ status, endedAt }: TimedChange) =>
         status === 200 && endedAt >= from && endedAt < from + budget.windowMs;
       expect(asked.filter(isDone).length).toBeGreaterThanOrEqual(0.97 * budget.calls);
     }
@@ -379,10 +384,10 @@ describe('when keys exceed the budget', () => {
 
   test('no change with enough time is refused: no later change with the same key was written within that time', () => {
     const needsMs = deadlineMs / 20 + 4 * answersInMs; // the margin for delays, and four calls
-    const isPassedBy = (one: Asked, { key, at, writtenAt = Number.POSITIVE_INFINITY }: Asked) =>
+    const isOvertakenBy = (one: TimedChange, { key, at, writtenAt = Number.POSITIVE_INFINITY }: TimedChange) =>
       key === one.key && at > one.at && writtenAt < one.at + deadlineMs - needsMs;
     const refused = asked.filter(({ status }) => status !== 200);
-    expect(refused.filter((one) => asked.some((other) => isPassedBy(one, other)))).toEqual([]);
+    expect(refused.filter((one) => asked.some((other) => isOvertakenBy(one, other)))).toEqual([]);
   });
 
   test('a single change with another key does not wait longer than its own calls take', () => {
@@ -418,7 +423,7 @@ test('while Roblox hangs, 200 simultaneous Discord commands are acknowledged, an
 });
 
 /** Times are relative to the first request. */
-interface Asked {
+interface TimedChange {
   key: string;
   userId: number;
   at: number;

@@ -46,7 +46,7 @@ async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): P
 }
 
 /** Stores an unconfirmed change to Bob that gave the new role but did not take the old one. */
-async function halfDone(system: OpenCloudApp): Promise<RankChange> {
+async function storeHalfDoneChange(system: OpenCloudApp): Promise<RankChange> {
   system.fake.group.change(bob, [trainee, officer], system.fake.now());
   return await unconfirmed(system, bob);
 }
@@ -56,7 +56,7 @@ test(
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
-      const change = await halfDone(system);
+      const change = await storeHalfDoneChange(system);
       const store = await secondEngine(system.dataDir, app.clock).openStore();
       const shell = { ...app, store, turns: new MemberTurns(), ownedChangeIds: new Set<string>() };
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 100 });
@@ -80,7 +80,7 @@ test.each(['forward', 'compensate'] as const)(
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
-        const change = await halfDone(system);
+        const change = await storeHalfDoneChange(system);
         if (phase === 'compensate')
           await startCompensating(app, change.id, { code: 'above_acting_account', message: 'No.' });
         fake.faults.add({ operation: 'unassign', kind: 'status 429', headers: { 'retry-after': '30' } });
@@ -103,7 +103,7 @@ test(
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
-      const change = await halfDone(system);
+      const change = await storeHalfDoneChange(system);
       fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403', times: 2 });
       await system.recover();
       expect(fake.group.held(bob)).toEqual([trainee]);
@@ -157,7 +157,7 @@ test(
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
-      const change = await halfDone(system);
+      const change = await storeHalfDoneChange(system);
       fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 4 });
       await system.recover();
       expect(fake.group.held(bob)).toEqual([officer, trainee]);
@@ -289,7 +289,10 @@ test(
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
-      const [mine, failed] = [await halfDone(system), await unconfirmed(system, pat, { from: officer, to: trainee })];
+      const [mine, failed] = [
+        await storeHalfDoneChange(system),
+        await unconfirmed(system, pat, { from: officer, to: trainee }),
+      ];
       app.recentWrites.note(mine.rankeeId);
       const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
       const stop = new AbortController().signal;
@@ -392,7 +395,7 @@ test(
   'a round does not wait for a change that the previous round is reconciling',
   onOpenCloud(
     async (system) => {
-      await halfDone(system);
+      await storeHalfDoneChange(system);
       system.fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 200 });
       const ended: string[] = [];
       const first = system.recover().then(() => ended.push('first'));

@@ -540,7 +540,7 @@ describe('the queue', () => {
       102, 104, 106, 108, 110, 112,
     ]);
     expect(overlaps).toBe(0);
-    expect(scene.game.mostInFlight).toBe(4);
+    expect(scene.game.maxInFlight).toBe(4);
   });
 
   test('preserves that order even while the first change is retried', async () => {
@@ -956,9 +956,9 @@ describe('the other servers of the game', () => {
     await here.run('task.wait(1) return true');
     expect(here.game.published).toHaveLength(1);
     await using there = await openScene({ serve: (request) => applied(request), ...announcing });
-    const heard = there.run<unknown>(listen);
-    for (const message of here.game.published) await there.game.hear(message);
-    expect(await heard).toEqual([[[1001, 20, 'ok', '1001 is Officer.']], 20]);
+    const received = there.run<unknown>(listen);
+    for (const message of here.game.published) await there.game.receive(message);
+    expect(await received).toEqual([[[1001, 20, 'ok', '1001 is Officer.']], 20]);
     expect(there.game.published).toEqual([]);
   });
 
@@ -966,13 +966,13 @@ describe('the other servers of the game', () => {
     await using scene = await openScene({ serve: (request) => applied(request), ...announcing });
     await scene.run(promoteAnn);
     await scene.run('task.wait(1) return true');
-    const heard = scene.run<unknown>(listen);
+    const received = scene.run<unknown>(listen);
     for (const message of [
       ...scene.game.published,
       ...[5, {}, { userId: -1 }, { userId: 'x', rank: {} }].map((data) => ({ topic: 'rankd', data })),
     ])
-      await scene.game.hear(message);
-    expect(await heard).toEqual([[], 20]);
+      await scene.game.receive(message);
+    expect(await received).toEqual([[], 20]);
     expect(scene.game.output).toEqual([]);
   });
 

@@ -9,9 +9,9 @@ import { forwardTo, Game } from './game.ts';
 
 /** A response as the client sees it: whether the request succeeded, the status and the decoded body. */
 interface Seen {
-  taken: boolean;
+  succeeded: boolean;
   status: number;
-  told: unknown;
+  reply: unknown;
 }
 
 /** Clients of the services whose API formats rankd accepts, modeled on their public code. */
@@ -27,7 +27,7 @@ const clients = {
       Body = HttpService:JSONEncode({ userId = given.user, rankId = given.rank, reason = "quiz", workspaceId = 7 }),
     })
     local decoded = HttpService:JSONDecode(response.Body)
-    return { taken = response.Success and decoded.success, status = response.StatusCode, told = decoded }`,
+    return { succeeded = response.Success and decoded.success, status = response.StatusCode, reply = decoded }`,
   /** Sends no content type, like scripts for RankGun's third version and RankGun's in-game center. */
   'old rankgun': `
     local HttpService = game:GetService("HttpService")
@@ -41,7 +41,7 @@ const clients = {
       }),
     })
     local decoded = HttpService:JSONDecode(response.Body)
-    return { taken = decoded.success == true, status = response.StatusCode, told = decoded }`,
+    return { succeeded = decoded.success == true, status = response.StatusCode, reply = decoded }`,
   /** Decodes every body and treats a message in it as an error, like noblox.js-server's module. */
   'noblox-server': `
     local HttpService = game:GetService("HttpService")
@@ -54,7 +54,7 @@ const clients = {
       Body = HttpService:JSONEncode(if isStep then { change = steps[given.operation] } else { rank = given.rank }),
     })
     local success, decoded = pcall(HttpService.JSONDecode, HttpService, response.Body)
-    return { taken = success and decoded.message == nil, status = response.StatusCode, told = decoded }`,
+    return { succeeded = success and decoded.message == nil, status = response.StatusCode, reply = decoded }`,
 } as const;
 
 const rank = z.int().min(0).max(255);
@@ -100,12 +100,12 @@ interface Asked {
  * Sends a client's request from a game in the whitelisted place, and validates the response against the client's
  * schemas.
  */
-async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { told: Record<string, unknown> }> {
+async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { reply: Record<string, unknown> }> {
   await using game = await Game.start({ clock: systemClock, placeId: place, serve: forwardTo(app.url) });
   const given = { user: 1001, key: await keyOf(app), ...asked };
   const seen = await game.run<Seen>(`local given = ...\n${clients[client]}`, given);
   const table = seen.status === 200 ? tables[client].success : tables[client].failure;
-  return { ...seen, told: table.parse(seen.told) as Record<string, unknown> };
+  return { ...seen, reply: table.parse(seen.reply) as Record<string, unknown> };
 }
 
 const keysOfApps = new Map<TestApp, Promise<string>>();
@@ -161,7 +161,7 @@ describe.each(names)('a script for %s, pointed at rankd by its address and key',
       { operation: 'setRank', rank: roles.trainee },
     ] as const)
       done.push(
-        (await play(app, client, asked)).taken,
+        (await play(app, client, asked)).succeeded,
         (await app.heldBy(1001))?.filter((id) => id !== roles.base),
       );
     expect(done).toEqual([true, [roles.officer], true, [roles.captain], true, [roles.officer], true, [roles.trainee]]);
@@ -169,27 +169,27 @@ describe.each(names)('a script for %s, pointed at rankd by its address and key',
 
   test('gets a refusal with its fix', async () => {
     const above = await play(app, client, { operation: 'setRank', rank: 255 });
-    expect(above).toMatchObject({ taken: false, status: 400, told: { code: 'rank_not_allowed' } });
-    expect(above.told['message']).toMatch(/owner role, which can never be given/);
+    expect(above).toMatchObject({ succeeded: false, status: 400, reply: { code: 'rank_not_allowed' } });
+    expect(above.reply['message']).toMatch(/owner role, which can never be given/);
     expect(await play(app, client, { operation: 'promote', user: 4242 })).toMatchObject({
-      ...{ taken: false, status: 400, told: { code: 'member_not_found' } },
+      ...{ succeeded: false, status: 400, reply: { code: 'member_not_found' } },
     });
     expect(await play(app, client, { operation: 'demote', user: 1004 })).toMatchObject({
-      ...{ taken: false, status: 400, told: { code: 'no_further_rank' } },
+      ...{ succeeded: false, status: 400, reply: { code: 'no_further_rank' } },
     });
     const isRankgun = client !== 'noblox-server';
     expect(await play(app, client, { operation: 'promote', key: 'rk_live_nonsense' })).toMatchObject({
-      ...{ taken: false, status: isRankgun ? 403 : 401, told: { code: 'invalid_key' } },
+      ...{ succeeded: false, status: isRankgun ? 403 : 401, reply: { code: 'invalid_key' } },
     });
-    if (isRankgun) expect(above.told['error']).toBe(above.told['message']);
-    else expect(above.told['statusCode']).toBe(400);
+    if (isRankgun) expect(above.reply['error']).toBe(above.reply['message']);
+    else expect(above.reply['statusCode']).toBe(400);
   });
 
   test('gets the expected outcome with a test key, and nothing changes', async () => {
     const before = await app.heldBy(1005);
     const key = await app.createKey({ name: `trial of ${client}`, mode: 'test' });
     expect(await play(app, client, { operation: 'promote', user: 1005, key })).toMatchObject({
-      taken: true,
+      succeeded: true,
       status: 200,
     });
     expect(await app.heldBy(1005)).toEqual(before);
@@ -206,7 +206,7 @@ describe.each(names)('a script for %s, pointed at rankd by its address and key',
       [nowhere, 'place_not_whitelisted'],
     ] as const)
       expect(await play(app, client, { operation: 'promote', key })).toMatchObject({
-        ...{ taken: false, status: client === 'noblox-server' ? 400 : 403, told: { code } },
+        ...{ succeeded: false, status: client === 'noblox-server' ? 400 : 403, reply: { code } },
       });
     expect(await app.heldBy(1001)).toEqual(before);
   });
@@ -215,7 +215,7 @@ describe.each(names)('a script for %s, pointed at rankd by its address and key',
     await using busy = await openWith({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     await play(busy, client, { operation: 'promote' });
     expect(await play(busy, client, { operation: 'promote' })).toMatchObject({
-      ...{ taken: false, status: 429, told: { code: 'too_many_requests', retryAfter: expect.any(Number) } },
+      ...{ succeeded: false, status: 429, reply: { code: 'too_many_requests', retryAfter: expect.any(Number) } },
     });
   });
 
@@ -226,7 +226,7 @@ describe.each(names)('a script for %s, pointed at rankd by its address and key',
         platformWith(group, { assignRole: () => Promise.reject(new RankdError('outcome_unknown', 'Lost.')) }),
     });
     expect(await play(lost, client, { operation: 'promote' })).toMatchObject({
-      ...{ taken: false, status: 504, told: { code: 'outcome_unknown' } },
+      ...{ succeeded: false, status: 504, reply: { code: 'outcome_unknown' } },
     });
   });
 });
@@ -235,24 +235,24 @@ describe('over plain HTTP,', () => {
   const post = async (path: string, { body, headers }: { body?: unknown; headers?: Record<string, string> }) => {
     const sent = { method: 'POST', headers: { 'roblox-id': String(place), ...headers }, body: JSON.stringify(body) };
     const response = await fetch(app.url + path, sent);
-    const told = (await response.json()) as Record<string, unknown>;
-    return { status: response.status, told };
+    const reply = (await response.json()) as Record<string, unknown>;
+    return { status: response.status, reply };
   };
   const codesOf = async (path: string, bodies: unknown[]) => {
     const headers = { authorization: await keyOf(app), 'x-api-key': await keyOf(app) };
     const answers = [];
     for (const body of bodies) answers.push(await post(path, { body, headers }));
-    return answers.map(({ status, told }) => `${status} ${told['code'] ?? 'ok'}`);
+    return answers.map(({ status, reply }) => `${status} ${reply['code'] ?? 'ok'}`);
   };
 
   test('RankGun routes return the old and new rank, and accept the key in each of their headers', async () => {
     const key = await keyOf(app);
     await post('/api/roblox/setrank', { body: { userId: 1001, rankId: 10 }, headers: { 'x-api-key': key } });
     await app.store.storeUserName({ id: 1001, name: 'Newcomer', at: app.app.clock.now() }, { since: 0 });
-    const { told } = await post('/api/roblox/promote', { body: { userId: 1001 }, headers: { 'x-api-key': key } });
-    expect(told).toMatchObject({ success: true, oldRank: 10, newRank: 20, username: 'Newcomer' });
+    const { reply } = await post('/api/roblox/promote', { body: { userId: 1001 }, headers: { 'x-api-key': key } });
+    expect(reply).toMatchObject({ success: true, oldRank: 10, newRank: 20, username: 'Newcomer' });
     const unnamed = { body: { userId: 1005, rankId: 20 }, headers: { 'x-api-key': key } };
-    expect((await post('/api/roblox/setrank', unnamed)).told).toMatchObject({ username: '1005' });
+    expect((await post('/api/roblox/setrank', unnamed)).reply).toMatchObject({ username: '1005' });
     const again = { userId: 1001, rankId: 20 };
     for (const headers of [
       { authorization: `Bearer ${key}` },
@@ -271,7 +271,7 @@ describe('over plain HTTP,', () => {
       Array(3).fill('200 ok'),
     );
     const headers = { authorization: await keyOf(app) };
-    expect((await post(change, { body: { change: 2 }, headers })).told).toEqual({
+    expect((await post(change, { body: { change: 2 }, headers })).reply).toEqual({
       newRole: { id: roles.captain, ID: roles.captain, name: 'Captain', rank: 50, memberCount: null },
       oldRole: { id: roles.trainee, ID: roles.trainee, name: 'Trainee', rank: 10, memberCount: null },
     });
@@ -302,7 +302,7 @@ describe('over plain HTTP,', () => {
       ['setrank', { userId: 1001, rankId: 50 }],
       ['promote', { userId: 1001 }],
     ] as const)
-      codes.push((await post(`/api/roblox/${path}`, { body, headers })).told['code'] ?? 'ok');
+      codes.push((await post(`/api/roblox/${path}`, { body, headers })).reply['code'] ?? 'ok');
     expect(codes).toEqual(['ok', 'ok', 'idempotency_mismatch', 'idempotency_mismatch']);
   });
 

@@ -18,7 +18,7 @@ const players: GamePlayer[] = [
 
 interface Choices {
   daemon?: OpenCloudAppOptions;
-  losesFirst?: boolean;
+  losesFirstAnswer?: boolean;
   /** Collects the status of each response. */
   statuses?: Set<number>;
 }
@@ -27,7 +27,7 @@ interface Choices {
 async function withDaemon(
   system: System,
   body: (scene: SystemScene, daemon: OpenCloudApp<ManualClock>) => Promise<void>,
-  { daemon: daemonOptions, losesFirst, statuses, ...options }: Partial<SystemOptions> & Choices = {},
+  { daemon: daemonOptions, losesFirstAnswer, statuses, ...options }: Partial<SystemOptions> & Choices = {},
 ): Promise<void> {
   const clock = new ManualClock();
   await using daemon = await clock.passUntil(openCloudAppOn(clock, { deadlineMs: 20_000, ...daemonOptions }));
@@ -36,7 +36,7 @@ async function withDaemon(
     serve: async (request) => {
       const answer = await forwardTo(daemon.url)(request);
       if ('status' in answer) statuses?.add(answer.status);
-      return losesFirst && scene.game.requests.length === 1 ? { raise: 'HttpError: NetFail' } : answer;
+      return losesFirstAnswer && scene.game.requests.length === 1 ? { raise: 'HttpError: NetFail' } : answer;
     },
     ...options,
   });
@@ -62,9 +62,9 @@ test('a role name works without spaces and in any case; an ambiguous name is ref
       expect(await scene.type('Bob', ':setrank Ann SENIOR-officer')).toMatch(/Senior Officer/);
       expect(fake.group.held(sampleUsers.trainee)).toEqual([77_000_030]);
       await scene.run('task.wait(2) return true');
-      const told = await scene.type('Bob', ':setrank Ann headcoach');
-      expect(told).toContain('Head Coach');
-      expect(told).toContain('Head_Coach');
+      const output = await scene.type('Bob', ':setrank Ann headcoach');
+      expect(output).toContain('Head Coach');
+      expect(output).toContain('Head_Coach');
       expect(fake.group.held(sampleUsers.trainee)).toEqual([77_000_030]);
     },
     {
@@ -168,7 +168,7 @@ test('if the response is lost after the change, Roblox gets one write, and the c
       expect(fake.journal.requests('assign')).toHaveLength(1);
       expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
     },
-    { losesFirst: true },
+    { losesFirstAnswer: true },
   ));
 
 test('if the daemon is killed between the change and the response, Roblox gets one write, and the caller gets success', async () => {
@@ -201,7 +201,7 @@ test('a team of 200 is changed within Roblox’s limits, and no 429 reaches the 
       expect(team.map(({ id }) => fake.group.held(id))).toEqual(team.map(() => [officer]));
       expect(fake.journal.requests('assign')).toHaveLength(200);
       expect([...statuses].toSorted()).toEqual([200, 429, 503]);
-      expect(scene.game.mostInFlight).toBe(4);
+      expect(scene.game.maxInFlight).toBe(4);
       // At 60 changes a minute, the last 20 can start only after three minutes.
       expect(scene.game.now).toBeLessThan(200);
       expect(scene.game.output.filter((line) => line.endsWith('of 200 are done…')).length).toBeGreaterThan(2);

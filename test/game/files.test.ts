@@ -90,13 +90,13 @@ test('a model’s module reads its address and secret from Config, and a script 
     secrets: { ranks: secret },
     serve: () => ({ status: 200, body: '"ws_1"' }),
   });
-  const told = await scene.run(`
+  const config = await scene.run(`
     local module = game:GetService("ServerScriptService").Rankd
     local verified = Rankd.new():verify().code
     Rankd.new({ url = "https://other.example" }):verify()
     local config = require(module.Config)
     return { verified, config.url, config.secret, config.groupId, config.minGroupRank }`);
-  expect(told).toEqual(['ok', url, 'ranks', 700, 20]);
+  expect(config).toEqual(['ok', url, 'ranks', 700, 20]);
   expect(scene.game.requests.map((request) => request.url.replace(/\/v1.*/, ''))).toEqual([
     url,
     'https://other.example',
@@ -241,12 +241,12 @@ test('without an address, or for an unknown system, nothing is written and the e
 
 test('without a minimum rank for callers, game write states who can use the commands, unless Config may already set one', async () => {
   const home = newHome();
-  const said = async (...args: string[]) => (await home.here(['game', 'write', '--url', url, ...args])).stderr;
+  const stderrOf = async (...args: string[]) => (await home.here(['game', 'write', '--url', url, ...args])).stderr;
   const warning = 'every admin can change ranks, even a temporary one';
-  expect(await said('gamepass-rank')).not.toContain(warning);
-  expect(await said('Adonis', '--force')).toContain(warning);
-  expect(await said('Adonis', '--force', '--min-rank', '200')).not.toContain(warning);
-  expect(await said('HDAdmin')).not.toContain(warning);
+  expect(await stderrOf('gamepass-rank')).not.toContain(warning);
+  expect(await stderrOf('Adonis', '--force')).toContain(warning);
+  expect(await stderrOf('Adonis', '--force', '--min-rank', '200')).not.toContain(warning);
+  expect(await stderrOf('HDAdmin')).not.toContain(warning);
 });
 
 test('game list names every model and its place in the game', async () => {

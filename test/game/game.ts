@@ -75,7 +75,7 @@ export class Game implements AsyncDisposable {
   readonly output: string[] = [];
   /** Every request in order, with the seconds since the game started. */
   readonly requests: Array<GameRequest & { at: number }> = [];
-  mostInFlight = 0;
+  maxInFlight = 0;
   /** Every message published to the game's other servers. */
   readonly published: unknown[] = [];
   #inFlight = 0;
@@ -134,7 +134,7 @@ export class Game implements AsyncDisposable {
   }
 
   /** Delivers a message from another server of the game. */
-  hear(message: unknown): Promise<void> {
+  receive(message: unknown): Promise<void> {
     return this.#enter(() => this.#call('message', JSON.stringify(message)));
   }
 
@@ -169,19 +169,19 @@ export class Game implements AsyncDisposable {
   #enter(work: () => Promise<unknown>): Promise<void> {
     this.#entered = this.#entered.then(async () => {
       if (this.#over.signal.aborted) return;
-      this.#take((await this.#call('step', this.now))[0]);
+      this.#process((await this.#call('step', this.now))[0]);
       await work();
-      this.#take((await this.#call('step', this.now))[0]);
+      this.#process((await this.#call('step', this.now))[0]);
     });
     return this.#entered;
   }
 
-  #call(operation: string, ...given: unknown[]): Promise<[string]> {
-    return this.#luau(this.#id, operation, ...given);
+  #call(operation: string, ...args: unknown[]): Promise<[string]> {
+    return this.#luau(this.#id, operation, ...args);
   }
 
-  #take(told: string): void {
-    const [nextAt, events] = JSON.parse(told) as [number | null, Event[]];
+  #process(step: string): void {
+    const [nextAt, events] = JSON.parse(step) as [number | null, Event[]];
     this.#alarm.abort();
     this.#alarm = new AbortController();
     if (nextAt !== null) {
@@ -208,20 +208,20 @@ export class Game implements AsyncDisposable {
   }: Event & { kind: 'request' } & GameRequest & { id: number }): Promise<void> {
     this.requests.push({ ...request, at: this.now });
     this.#inFlight += 1;
-    this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight);
-    const patience = new AbortController();
-    const timedOut = this.#clock.sleep(request.timeout * 1000, patience.signal).then(
+    this.maxInFlight = Math.max(this.maxInFlight, this.#inFlight);
+    const timeout = new AbortController();
+    const timedOut = this.#clock.sleep(request.timeout * 1000, timeout.signal).then(
       () => ({ raise: 'HttpError: Timedout' }),
       () => new Promise<never>(() => undefined),
     );
     const answer: GameAnswer = await Promise.race([Promise.resolve().then(() => this.#serve(request)), timedOut]);
-    patience.abort();
+    timeout.abort();
     this.#inFlight -= 1;
-    const { body = '', ...told } = { headers: {}, ...answer } as { body?: string };
-    const pieces = body.match(/[\s\S]{1,20000}/gu) ?? [];
+    const { body = '', ...rest } = { headers: {}, ...answer } as { body?: string };
+    const chunks = body.match(/[\s\S]{1,20000}/gu) ?? [];
     await this.#enter(async () => {
-      for (const piece of pieces) await this.#call('piece', piece);
-      await this.#call('answer', id, JSON.stringify({ ...told, isJson: isJson(body) }));
+      for (const chunk of chunks) await this.#call('piece', chunk);
+      await this.#call('answer', id, JSON.stringify({ ...rest, isJson: isJson(body) }));
     });
   }
 }
@@ -263,7 +263,7 @@ return function(id, operation, ...)
 	return nil
 end`;
 
-type Enter = (id: string, operation: string, ...given: unknown[]) => Promise<[string]>;
+type Enter = (id: string, operation: string, ...args: unknown[]) => Promise<[string]>;
 
 /** A new virtual machine is started after this many games, because its memory is fixed and Node.js frees it late. */
 const gamesPerMachine = 100;

@@ -15,9 +15,9 @@ describe.each(systems)('$name', (system) => {
   test('sends every command to rankd and shows the caller its response', async () => {
     await using scene = await openSystem(system, { serve });
     const type = async (kind: Parameters<typeof system.typed>[0], rest: string) => {
-      const told = await scene.type('Bob', `${system.typed(kind)} ${rest}`);
+      const output = await scene.type('Bob', `${system.typed(kind)} ${rest}`);
       await scene.run('task.wait(2) return true');
-      return told;
+      return output;
     };
     expect(scene.game.output).toEqual([]);
     expect(await type('promote', 'ann passed the quiz')).toMatch(/1001 is Officer\.$/);
@@ -69,12 +69,12 @@ describe.each(systems)('$name', (system) => {
     expect(shown).toContain('Player5 (Rank not allowed)');
     expect(shown).toContain('Player6 (Member not found)');
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted()).toEqual(team(30).map(({ id }) => id));
-    expect(scene.game.mostInFlight).toBe(4);
+    expect(scene.game.maxInFlight).toBe(4);
     const ends = scene.game.output.filter((line) => !line.includes('are done…'));
     expect(ends).toHaveLength(1);
   });
 
-  const isToldNothing = new Set(['HD Admin']);
+  const systemsWithoutReply = new Set(['HD Admin']);
   test.each<[string, Partial<SystemOptions>, string, RegExp]>([
     [
       'a rank in the group that is too low',
@@ -106,7 +106,7 @@ describe.each(systems)('$name', (system) => {
   test('changes nothing for a player without an admin level', async () => {
     await using scene = await openSystem(system, { serve });
     const shown = await scene.type('Ann', `${promote} cid`, 5);
-    if (isToldNothing.has(system.name)) expect(shown).toBeUndefined();
+    if (systemsWithoutReply.has(system.name)) expect(shown).toBeUndefined();
     else expect(shown).toMatch(/permission|may not/);
     expect(scene.game.requests).toEqual([]);
   });
@@ -137,9 +137,9 @@ describe('the members named in a command', () => {
     ['me', []],
   ])('for %s are %j', async (who, ids) => {
     await using scene = await openSystem(chat, { serve, players, users: { offline: 2001, admins: 2003, an: 2004 } });
-    const told = await scene.type('Bob', `/promote ${who}`);
+    const output = await scene.type('Bob', `/promote ${who}`);
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual(ids);
-    if (who === 'an') expect(told).toBe('an matches Ann and Anna here; type more of the name.');
+    if (who === 'an') expect(output).toBe('an matches Ann and Anna here; type more of the name.');
   });
 
   test.each<[string, number]>([
@@ -239,10 +239,10 @@ describe('a command:', () => {
 
   test('without a player, such as from a console, it changes nothing', async () => {
     await using scene = await openSystem(basicAdmin, { serve });
-    const told = await scene.run(`
+    const output = await scene.run(`
       local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
       return Commands.run({ kind = "promote", system = "a console", text = "ann" })`);
-    expect(told).toContain('Only a player can');
+    expect(output).toContain('Only a player can');
     expect(scene.game.requests).toEqual([]);
   });
 
@@ -275,7 +275,7 @@ describe('a command:', () => {
       numRuns: 200,
       seed: 7,
     });
-    const told = await scene.run<string[]>(
+    const output = await scene.run<string[]>(
       `
       local given = ...
       local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
@@ -287,8 +287,8 @@ describe('a command:', () => {
       return told`,
       lines,
     );
-    expect(told).toHaveLength(lines.length);
-    for (const [index, text] of told.entries()) expect(text, JSON.stringify(lines[index])).toMatch(/^Usage: |\w \w/);
+    expect(output).toHaveLength(lines.length);
+    for (const [index, text] of output.entries()) expect(text, JSON.stringify(lines[index])).toMatch(/^Usage: |\w \w/);
     expect(scene.game.output).toEqual([]);
     expect(scene.asked.length).toBeGreaterThan(5);
   });

@@ -86,12 +86,12 @@ describe.each(systems)('$name', (system) => {
     ['%blueteam', [1003], /1003 is Officer/],
     ['%gray', [], /No team here is called gray/],
     ['me', [], /can't change your own rank/],
-  ])('%s means %j', async (typed, ids, told) => {
+  ])('%s means %j', async (typed, ids, expected) => {
     await using scene = await open(system);
     const shown = await scene.type('Bob', `${promote} ${typed} because`);
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted()).toEqual(ids);
     for (const { reason } of scene.asked) expect(reason).toBe('because');
-    expect(shown).toMatch(isLowered ? new RegExp(told, 'i') : told);
+    expect(shown).toMatch(isLowered ? new RegExp(expected, 'i') : expected);
   });
 
   test('#2001 is a user id in Cmdr only', async () => {
@@ -216,10 +216,10 @@ describe.each(systems)('$name', (system) => {
     ['Rankd is missing', { without: ['Rankd'] }, /Rankd/],
     ['Commands is missing', { without: ['Commands'] }, /Commands/],
     ['a module of Rankd is missing', { without: ['Targets'] }, /Targets|Rankd/],
-  ])('if %s, the admin system starts at once, and the command replies with the fix', async (_, options, told) => {
+  ])('if %s, the admin system starts at once, and the command replies with the fix', async (_, options, expected) => {
     await using scene = await open(system, options);
     expect(scene.game.now).toBeLessThan(0.01);
-    expect(await scene.type('Bob', `${promote} ann`)).toMatch(told);
+    expect(await scene.type('Bob', `${promote} ann`)).toMatch(expected);
     expect(scene.game.requests).toEqual([]);
   });
 
@@ -247,12 +247,12 @@ describe.each(systems)('$name', (system) => {
     ],
     ['HTTP is disabled', { raise: 'Http requests are not enabled' }, /Allow HTTP Requests/],
     ['rankd is shutting down', refused(503, 'shutting_down'), /rankd says shutting_down/],
-  ])('if %s, the caller and the output get one sentence with the cause', async (_, answer, told) => {
+  ])('if %s, the caller and the output get one sentence with the cause', async (_, answer, expected) => {
     await using scene = await open(system, { serve: () => answer });
     const shown = await scene.type('Bob', `${promote} ann`);
-    expect(shown).toMatch(told);
+    expect(shown).toMatch(expected);
     const warnings = scene.game.output.filter((line) => line.startsWith('warn '));
-    expect(warnings).toHaveLength(told.source.includes('shutting') ? 0 : 1);
+    expect(warnings).toHaveLength(expected.source.includes('shutting') ? 0 : 1);
     expect(await scene.type('Bob', `${promote} all`)).toMatch(/all is not allowed here/);
   });
 

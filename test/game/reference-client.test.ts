@@ -106,8 +106,8 @@ test('a promotion or demotion gets exactly the four fields of the specification,
   expect(seen.map(({ outcome }) => outcome)).toEqual([
     ...['Success', 'Success', 'Success', 'Skipped (Cannot promote self)', 'Already at highest rank'],
   ]);
-  const told = seen.slice(0, 3).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
-  expect(told).toEqual(
+  const bodies = seen.slice(0, 3).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+  expect(bodies).toEqual(
     [20, 50, 20].map((newRankId) => ({
       success: true,
       message: expect.stringMatching(/\w \w/),

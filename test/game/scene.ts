@@ -81,13 +81,13 @@ export function applied(request: GameRequest, rest: object = {}): GameAnswer {
   if (request.method === 'GET')
     return { status: 200, body: '{"success":true,"message":"The group has no roles.","roles":[]}' };
   const { robloxUserId } = JSON.parse(request.body) as { robloxUserId: number };
-  const told = { success: true, message: `${robloxUserId} is Officer.`, robloxUserId, newRank: 20, ...rest };
-  return { status: 200, body: JSON.stringify(told), headers: { 'x-request-id': 'req_1', 'x-rank-change': 'chg_1' } };
+  const body = { success: true, message: `${robloxUserId} is Officer.`, robloxUserId, newRank: 20, ...rest };
+  return { status: 200, body: JSON.stringify(body), headers: { 'x-request-id': 'req_1', 'x-rank-change': 'chg_1' } };
 }
 
 export function refused(status: number, code: string, rest: object = {}): GameAnswer {
-  const told = { success: false, error: code, code, message: `rankd says ${code}.`, requestId: 'req_2', ...rest };
-  return { status, body: JSON.stringify(told), headers: { 'x-request-id': 'req_2' } };
+  const body = { success: false, error: code, code, message: `rankd says ${code}.`, requestId: 'req_2', ...rest };
+  return { status, body: JSON.stringify(body), headers: { 'x-request-id': 'req_2' } };
 }
 
 /** Returns a server that sends these responses in turn, and then repeats the last one. */

@@ -23,10 +23,10 @@ interface Scene {
   closeDiscord(): PromiseLike<void>;
   /** The address to which Discord posts interactions. */
   url: string;
-  say(
+  runCommand(
     name: string,
     options?: Record<string, string>,
-    rest?: Partial<Parameters<FakeDiscord['say']>[1]>,
+    rest?: Partial<Parameters<FakeDiscord['runCommand']>[1]>,
   ): Promise<string>;
   key(name: string, rest?: { rules?: KeyRules; scopes?: Scope[]; mode?: 'live' | 'test' }): Promise<Key>;
 }
@@ -47,7 +47,8 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   await key('trainers', { rules: { direction: 'promote', maxRank: 20 } });
   return {
     ...{ app, url, key, discord: fake.discord, closeDiscord: () => fake[Symbol.asyncDispose]() },
-    say: (name, given, rest) => fake.discord.say(url, { name, ...(given && { options: given }), ...rest }),
+    runCommand: (name, given, rest) =>
+      fake.discord.runCommand(url, { name, ...(given && { options: given }), ...rest }),
   };
 }
 
@@ -84,12 +85,12 @@ test('a ping is answered, and a request without a recent signature from Discord 
 });
 
 test('wrong signatures count against the limit of their address, but never block a valid signature', async () => {
-  const { discord, url, app, say } = await open({ config: { limits: { failedAuthPerMinute: 3 } } });
+  const { discord, url, app, runCommand } = await open({ config: { limits: { failedAuthPerMinute: 3 } } });
   const body = JSON.stringify(interactionOf({ name: 'link' }));
   for (let tries = 0; tries < 6; tries += 1)
     expect(await discord.post(url, body, signed('other'))).toMatchObject({ status: 401 });
   expect(await app.verify('rk_live_nothing')).toMatchObject({ status: 429 });
-  expect(await say('link')).toContain('You are not linked');
+  expect(await runCommand('link')).toContain('You are not linked');
 });
 
 test('a signed body is a bad request if it is not JSON or lacks a required field, but not for an unknown field or type', async () => {
@@ -133,12 +134,14 @@ test('commands from another server, another application or a direct message are 
 });
 
 test('a person without a configured role may change nothing; with several roles, the first configured row applies', async () => {
-  const { say, app } = await open();
-  expect(await say('promote', { user: '1001' }, { roles: ['3300000000000000099'] })).toBe(
+  const { runCommand, app } = await open();
+  expect(await runCommand('promote', { user: '1001' }, { roles: ['3300000000000000099'] })).toBe(
     'None of your roles may change ranks.',
   );
-  expect(await say('demote', { user: '1001' }, { roles: [ids.trainers] })).toMatch(/^This key only ranks up|may only/);
-  expect(await say('promote', { user: '1001' }, { roles: [ids.trainers, ids.hr] })).toBe(
+  expect(await runCommand('demote', { user: '1001' }, { roles: [ids.trainers] })).toMatch(
+    /^This key only ranks up|may only/,
+  );
+  expect(await runCommand('promote', { user: '1001' }, { roles: [ids.trainers, ids.hr] })).toBe(
     'Member 1001 is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
   );
   const [change] = await app.store.listChanges({ limit: 1 });
@@ -146,16 +149,16 @@ test('a person without a configured role may change nothing; with several roles,
 });
 
 test('the history names a person as Discord does: by nickname, else global name, else user name', async () => {
-  const { say, app } = await open();
+  const { runCommand, app } = await open();
   const user = { id: ids.ann, username: 'ann_b', global_name: null };
-  await say('promote', { user: '1001' }, { nick: null });
-  await say('demote', { user: '1001' }, { fields: { member: { nick: null, roles: [ids.hr], user } } });
+  await runCommand('promote', { user: '1001' }, { nick: null });
+  await runCommand('demote', { user: '1001' }, { fields: { member: { nick: null, roles: [ids.hr], user } } });
   const changes = await app.store.listChanges({ limit: 9 });
   expect(changes.map(({ rankerName }) => rankerName)).toEqual(['ann_b', 'Ann B.']);
 });
 
 test("a row that names a game's key stops the start; with a row that names a missing key, only commands are refused", async () => {
-  const { app, say, discord } = await open();
+  const { app, runCommand, discord } = await open();
   await app.createKey({ name: 'game' });
   const rows = [{ role: ids.hr, key: 'game', at: 'rankd.yaml:9:40' }];
   const config = { ...app.live.current, discord: { ...required(app.app.discord), rows } };
@@ -168,10 +171,10 @@ test("a row that names a game's key stops the start; with a row that names a mis
   const again = await openTestApp({ dataDir: app.dataDir, config: { discord: { ...config.discord, rows: missing } } });
   onTestFinished(() => again.close());
   const command = { name: 'promote', options: { user: '1001' } };
-  expect(await discord.say(`${again.url}/discord/interactions`, command)).toContain(
+  expect(await discord.runCommand(`${again.url}/discord/interactions`, command)).toContain(
     '"nothing" of your role cannot be used',
   );
-  expect(say).toBeDefined();
+  expect(runCommand).toBeDefined();
 });
 
 function required<T>(found: T | undefined): T {
@@ -182,22 +185,24 @@ function required<T>(found: T | undefined): T {
 const simulated = ' (simulated group)';
 
 test('each slash command changes ranks like its command-line counterpart, and replies with the same sentence', async () => {
-  const { say, app } = await open();
-  expect(await say('promote', { user: 'Newcomer', reason: 'quiz' })).toBe(
+  const { runCommand, app } = await open();
+  expect(await runCommand('promote', { user: 'Newcomer', reason: 'quiz' })).toBe(
     `Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10).${simulated}`,
   );
-  expect(await say('demote', { user: '@newcomer' })).toContain('is now Trainee (rank 10), was Officer');
+  expect(await runCommand('demote', { user: '@newcomer' })).toContain('is now Trainee (rank 10), was Officer');
   for (const rank of ['20', String(roles.officer), 'officer', '"Officer"', '🔰 | off-icer'])
-    expect(await say('setrank', { user: 'https://www.roblox.com/users/1001/profile', rank })).toMatch(
+    expect(await runCommand('setrank', { user: 'https://www.roblox.com/users/1001/profile', rank })).toMatch(
       /Officer \(rank 20\)/,
     );
-  expect(await say('suspend', { user: '1001', duration: '3d', reason: 'spam' })).toMatch(
+  expect(await runCommand('suspend', { user: '1001', duration: '3d', reason: 'spam' })).toMatch(
     /^Member 1001 is suspended until 20\d\d-.+ UTC, was Officer \(rank 20\)\./,
   );
-  expect(await say('promote', { user: '1001' })).toContain('is suspended until');
-  expect(await say('whois', { user: '1001' })).toMatch(/^\S+ \(?1001\)? is Member \(rank 1\)\.\n.*is suspended until/);
-  expect(await say('unsuspend', { user: '1001' })).toContain('holds Officer (rank 20), Member (rank 1) again.');
-  expect(await say('unsuspend', { user: '1001' })).toBe(`User 1001 is not suspended.${simulated}`);
+  expect(await runCommand('promote', { user: '1001' })).toContain('is suspended until');
+  expect(await runCommand('whois', { user: '1001' })).toMatch(
+    /^\S+ \(?1001\)? is Member \(rank 1\)\.\n.*is suspended until/,
+  );
+  expect(await runCommand('unsuspend', { user: '1001' })).toContain('holds Officer (rank 20), Member (rank 1) again.');
+  expect(await runCommand('unsuspend', { user: '1001' })).toBe(`User 1001 is not suspended.${simulated}`);
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
   const [, , , , first] = (await app.store.listChanges({ limit: 9, states: ['applied'] })).toReversed();
   expect(first).toMatchObject({ rankerId: 0, rankerName: 'Annie', by: expect.stringMatching(/^discord:[\da-f]{32}$/) });
@@ -205,11 +210,11 @@ test('each slash command changes ranks like its command-line counterpart, and re
 
 test('/role gives and takes an extra role under the policy, such as a required reason or a cooldown by rank', async () => {
   const cooldowns = [{ from: 20, forMs: 86_400_000 }];
-  const { say, app } = await open({
+  const { runCommand, app } = await open({
     config: { group: { ladder: [10, 20], rankOne: 'custom' }, policy: { reason: 'required', cooldowns } },
   });
   const role = (user: string, action: string, reason?: string) =>
-    say('role', { user, action, role: 'Captain', ...(reason && { reason }) });
+    runCommand('role', { user, action, role: 'Captain', ...(reason && { reason }) });
   expect(await role('1001', 'add')).toContain('gives no reason');
   expect(await role('1001', 'add', 'gamepass')).toContain('now also holds Captain (rank 50)');
   expect(await role('1001', 'remove', 'refund')).toContain('no longer holds Captain (rank 50)');
@@ -234,37 +239,39 @@ const refused: Array<[string, Record<string, string>, RegExp]> = [
 ];
 
 test('a wrong user, reason, rank, duration or undo is refused in one sentence and changes nothing', async () => {
-  const { say, app } = await open();
+  const { runCommand, app } = await open();
   for (const [name, options, sentence] of refused)
-    expect(await say(name, options), `/${name} ${JSON.stringify(options)}`).toMatch(sentence);
+    expect(await runCommand(name, options), `/${name} ${JSON.stringify(options)}`).toMatch(sentence);
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
 test('a key limits its Discord role by direction, ceiling, scope, rate, pause, test mode, and revocation up to the start', async () => {
-  const { say, app, key, discord, url } = await open();
+  const { runCommand, app, key, discord, url } = await open();
   const asTrainer = { roles: [ids.trainers] };
   const { store } = app;
-  expect(await say('setrank', { user: '1001', rank: '200' }, asTrainer)).toContain('20');
-  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('is now Officer');
-  expect(await say('demote', { user: '1001' }, asTrainer)).toContain('only');
+  expect(await runCommand('setrank', { user: '1001', rank: '200' }, asTrainer)).toContain('20');
+  expect(await runCommand('promote', { user: '1001' }, asTrainer)).toContain('is now Officer');
+  expect(await runCommand('demote', { user: '1001' }, asTrainer)).toContain('only');
   const trainers = await store.findKey('trainers');
   const edit = (change: object) => store.updateKey(trainers?.id ?? '', () => ({ change, events: [] }));
   await edit({ pausedAt: 1 });
-  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('This key is paused');
+  expect(await runCommand('promote', { user: '1001' }, asTrainer)).toContain('This key is paused');
   await edit({ pausedAt: null });
   const sent = discord.interact(url, { name: 'demote', options: { user: '1001' }, roles: [ids.trainers] });
   await edit({ revokedAt: 1 });
   expect(await discord.replyTo(await sent)).toMatch(/cannot be used now|only/);
-  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('"trainers" of your role cannot be used now');
+  expect(await runCommand('promote', { user: '1001' }, asTrainer)).toContain(
+    '"trainers" of your role cannot be used now',
+  );
   await key('trainers', { mode: 'test', scopes: ['rank'] });
-  expect(await say('promote', { user: '1001' }, asTrainer)).toMatch(/^Test key, nothing changed: /);
-  expect(await say('suspend', { user: '1001', duration: '1d' }, asTrainer)).toContain('lacks the suspend scope');
+  expect(await runCommand('promote', { user: '1001' }, asTrainer)).toMatch(/^Test key, nothing changed: /);
+  expect(await runCommand('suspend', { user: '1001', duration: '1d' }, asTrainer)).toContain('lacks the suspend scope');
   const { id } = required(await store.findKey('hr'));
   await store.updateKey(id, () => ({ change: { rules: { ratePerMinute: 1 } }, events: [] }));
-  expect(await say('whois', { user: '1001' })).toContain('is Officer');
+  expect(await runCommand('whois', { user: '1001' })).toContain('is Officer');
   const rated = [
-    await say('setrank', { user: '1001', rank: '20' }),
-    await say('setrank', { user: '1001', rank: '20' }),
+    await runCommand('setrank', { user: '1001', rank: '20' }),
+    await runCommand('setrank', { user: '1001', rank: '20' }),
   ];
   expect(rated).toEqual([
     expect.stringContaining('is already Officer'),
@@ -274,11 +281,11 @@ test('a key limits its Discord role by direction, ceiling, scope, rate, pause, t
 });
 
 test("a row does not accept a game's key, even if it has the name of an earlier key for Discord", async () => {
-  const { say, app } = await open();
+  const { runCommand, app } = await open();
   const { id } = required(await app.store.findKey('hr'));
   await app.store.updateKey(id, () => ({ change: { revokedAt: 1 }, events: [] }));
   await app.createKey({ name: 'hr', rules: { isAnyPlace: true } });
-  expect(await say('promote', { user: '1001' })).toContain('"hr" of your role cannot be used now');
+  expect(await runCommand('promote', { user: '1001' })).toContain('"hr" of your role cannot be used now');
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
@@ -325,23 +332,23 @@ test('a repeated interaction gets the reply to the first one and changes nothing
 
 test('/undo reverts a person’s own latest change through Discord once, within 10 minutes, unless the member was changed since', async () => {
   const clock = new ManualClock(Date.now());
-  const { discord, url, app, say } = await open({ clock });
-  await say('promote', { user: '1001' });
-  expect(await say('undo', {}, { userId: ids.bob })).toContain('You have not changed a rank');
-  expect(await say('undo')).toBe(`Member 1001 holds Trainee (rank 10), Member (rank 1) again.${simulated}`);
-  expect(await say('undo')).toContain('already holds the roles from before your last change');
+  const { discord, url, app, runCommand } = await open({ clock });
+  await runCommand('promote', { user: '1001' });
+  expect(await runCommand('undo', {}, { userId: ids.bob })).toContain('You have not changed a rank');
+  expect(await runCommand('undo')).toBe(`Member 1001 holds Trainee (rank 10), Member (rank 1) again.${simulated}`);
+  expect(await runCommand('undo')).toContain('already holds the roles from before your last change');
   const [undone] = await app.store.listChanges({ limit: 1 });
   expect(undone).toMatchObject({ rankerName: 'Annie', keyId: (await app.store.findKey('hr'))?.id, command: '/undo' });
-  await say('promote', { user: '1001' });
-  await say('promote', { user: '1001' }, { userId: ids.bob });
-  expect(await say('undo')).toContain('was changed again since your last change');
-  const sayAfter = async (ms: number) => {
+  await runCommand('promote', { user: '1001' });
+  await runCommand('promote', { user: '1001' }, { userId: ids.bob });
+  expect(await runCommand('undo')).toContain('was changed again since your last change');
+  const runCommandAfter = async (ms: number) => {
     await clock.skip(ms);
     const body = JSON.stringify(interactionOf({ name: 'undo' }));
     return discord.replyTo(await discord.post(url, body, signed(body, clock.now())));
   };
-  expect(await sayAfter(10 * 60_000)).toContain('was changed again since your last change');
-  expect(await sayAfter(1)).toContain('You have not changed a rank through Discord in the last 10');
+  expect(await runCommandAfter(10 * 60_000)).toContain('was changed again since your last change');
+  expect(await runCommandAfter(1)).toContain('You have not changed a rank through Discord in the last 10');
 });
 
 test('autocomplete offers the ranks that the key may give, by name or number, and none without a configured role', async () => {
@@ -395,31 +402,31 @@ test('autocomplete offers at most 25 choices, with names that Discord accepts, a
 });
 
 test('a linked person is the ranker and must pass the rules for rankers, which refuse a person without a link', async () => {
-  const { say, app } = await open({ config: { policy: { selfRank: 'deny', rankerCheck: 'claimed' } as never } });
-  const unlinked = await say('promote', { user: '1001' });
+  const { runCommand, app } = await open({ config: { policy: { selfRank: 'deny', rankerCheck: 'claimed' } as never } });
+  const unlinked = await runCommand('promote', { user: '1001' });
   expect(unlinked).toContain('This Discord account is not linked to a Roblox user');
   expect(unlinked).toContain(`rankd discord link ${ids.ann} USER`);
   await linkPerson(app.app, { discordId: ids.ann, userId: 1001, by });
-  expect(await say('link')).toBe('You are linked to the Roblox user 1001.');
-  expect(await say('promote', { user: '1001' })).toMatch(/own rank|same player/);
-  expect(await say('promote', { user: `<@${ids.ann}>` })).toMatch(/own rank|same player/);
+  expect(await runCommand('link')).toBe('You are linked to the Roblox user 1001.');
+  expect(await runCommand('promote', { user: '1001' })).toMatch(/own rank|same player/);
+  expect(await runCommand('promote', { user: `<@${ids.ann}>` })).toMatch(/own rank|same player/);
   await linkPerson(app.app, { discordId: ids.ann, userId: 1003, by });
-  expect(await say('promote', { user: '1001' })).toContain('is now Officer');
+  expect(await runCommand('promote', { user: '1001' })).toContain('is now Officer');
   const [change] = await app.store.listChanges({ limit: 1 });
   expect(change).toMatchObject({ rankerId: 1003, rankerName: 'Annie', keyId: expect.any(String) });
   await app.rank(await app.createKey(), { rankeeId: 1002, rankeeName: 'Sam', rankerId: 1003, rankerName: 'Builder' });
-  expect(await say('link')).toBe('You are linked to the Roblox user Builder (1003).');
+  expect(await runCommand('link')).toBe('You are linked to the Roblox user Builder (1003).');
 });
 
 test('each person may send 30 commands a minute across all rows, not counting autocomplete', async () => {
   const clock = new ManualClock(Date.now()); // a clock that does not advance, because the limit refills with time
-  const { discord, url, say } = await open({ clock });
+  const { discord, url, runCommand } = await open({ clock });
   for (let asked = 0; asked < 40; asked += 1)
     await discord.interact(url, { name: 'setrank', options: { rank: '' }, focused: 'rank' });
   for (let asked = 0; asked < 30; asked += 1)
     await discord.interact(url, { name: 'link', roles: [asked % 2 ? ids.hr : ids.trainers] });
-  expect(await say('link')).toBe('Too many commands; wait a minute.');
-  expect(await say('link', {}, { userId: ids.bob })).toContain('You are not linked');
+  expect(await runCommand('link')).toBe('Too many commands; wait a minute.');
+  expect(await runCommand('link', {}, { userId: ids.bob })).toContain('You are not linked');
   await expect.poll(() => discord.replies).toHaveLength(31);
 });
 
@@ -446,11 +453,11 @@ test('simultaneous commands start in order of arrival, once all of them are ackn
 
 test('replies are retried after 429 and 5xx, and for 5 s after 404; any other error ends in a warning', async () => {
   const clock = new ManualClock(Date.now());
-  const { discord, url, say, app } = await open({ clock });
+  const { discord, url, runCommand, app } = await open({ clock });
   const unknown = { status: 404, headers: {}, body: JSON.stringify({ code: 10_015 }) };
   const tooMany = { status: 429, headers: {}, body: JSON.stringify({ retry_after: 0.05 }) };
   discord.replyFaults.push(unknown, tooMany, 503);
-  expect(await clock.passUntil(say('promote', { user: '1001' }))).toContain('is now Officer');
+  expect(await clock.passUntil(runCommand('promote', { user: '1001' }))).toContain('is now Officer');
   discord.replyFaults.push(403);
   await discord.interact(url, { name: 'demote', options: { user: '1001' } });
   await expect.poll(() => app.logLines.join('\n')).toContain('a command from Discord got no reply');
@@ -489,8 +496,8 @@ test('if Roblox hangs for 60 s, a command changes nothing, and its reply reports
   const clock = new ManualClock(Date.now());
   const hang = (_user: number, { signal }: CallContext) =>
     new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-  const { say, app } = await open({ clock, platform: (group) => platformWith(group, { getMember: hang }) });
-  const reply = await clock.passUntil(say('promote', { user: '1001' }));
+  const { runCommand, app } = await open({ clock, platform: (group) => platformWith(group, { getMember: hang }) });
+  const reply = await clock.passUntil(runCommand('promote', { user: '1001' }));
   expect(reply).toBe(`The change could not start in time; nothing was changed. Try again.${simulated}`);
   expect(clock.monotonic()).toBeGreaterThanOrEqual(60_000);
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
@@ -538,12 +545,12 @@ test("a stopping daemon finishes a command's change and sends the reply", async 
 });
 
 test('a stopping daemon drains commands, refuses new ones, and warns about commands without a reply', async () => {
-  const { discord, url, app, say } = await open({ config: { server: { deadlineMs: 1_000 } } });
+  const { discord, url, app, runCommand } = await open({ config: { server: { deadlineMs: 1_000 } } });
   discord.replyFaults.push('hang');
   await discord.interact(url, { name: 'promote', options: { user: '1001' } });
   await expect.poll(() => app.heldBy(1001)).toEqual([roles.officer, roles.base]);
   const stopping = app.stop();
-  expect(await say('promote', { user: '1001' }).catch(String)).toMatch(/stopping or restarting|fetch failed/);
+  expect(await runCommand('promote', { user: '1001' }).catch(String)).toMatch(/stopping or restarting|fetch failed/);
   await stopping;
   expect(app.logLines.filter((line) => line.includes('from Discord got no reply'))).toHaveLength(1);
 });

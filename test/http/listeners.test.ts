@@ -102,13 +102,13 @@ describe.each(listeners)('$name', ({ most, path, open }) => {
     const accepted = Promise.withResolvers<net.Socket>();
     const accept = (message: unknown) => accepted.resolve((message as { socket: net.Socket }).socket);
     subscribe('net.server.socket', accept);
-    const deaf = (await caller(url)).pause();
+    const nonReading = (await caller(url)).pause();
     const served = await accepted.promise;
     unsubscribe('net.server.socket', accept);
     const isAnswered = () => connectionOf(served).unanswered.length === 0 || served.writableLength > 0;
     while (served.writableLength === 0) {
       const { bytesRead } = served;
-      deaf.write(get(url).repeat(8));
+      nonReading.write(get(url).repeat(8));
       while (served.bytesRead === bytesRead || !isAnswered()) await new Promise((resolve) => setImmediate(resolve));
     }
     await clock.advance(15_000);

@@ -6,7 +6,7 @@ import { publicCodes, statuses } from '../../src/http/errors.ts';
 import type { openApiDocument } from '../../src/http/openapi/document.ts';
 import type { Platform } from '../../src/ports/index.ts';
 import { codeOf } from '../support/answers.ts';
-import { expectDescribed, type Given, met } from '../support/described-answers.ts';
+import { checkedResponses, expectDescribed, type RecordedAnswer } from '../support/described-answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 import { afterSql, cases, drop, rank } from './error-cases.ts';
@@ -69,7 +69,7 @@ test("the response to a health check matches its description, including the daem
 });
 
 describe('these tests reject a response with', () => {
-  const good: Given = {
+  const good: RecordedAnswer = {
     method: 'POST',
     url: '/v1/ranker?placeid=1',
     status: 200,
@@ -77,7 +77,7 @@ describe('these tests reject a response with', () => {
     text: '{"success":true,"message":"Done.","rankeeId":1,"newRankId":20}',
   };
 
-  test.each<[string, Partial<Given>, RegExp]>([
+  test.each<[string, Partial<RecordedAnswer>, RegExp]>([
     ['an undescribed status', { status: 201 }, /not described/],
     ['an undescribed path', { url: '/v2/ranker' }, /not described/],
     [
@@ -163,7 +163,7 @@ describe('described responses occur:', () => {
     const others = publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed');
     const holds = ['already_suspended', 'not_suspended', 'suspended_by_operator'];
     const names = ['ambiguous_name', 'user_not_found', 'user_renamed'];
-    const without = (...left: string[]) => others.filter((code) => !left.includes(code)).sort();
+    const without = (...excluded: string[]) => others.filter((code) => !excluded.includes(code)).sort();
     expect(codesOf('/v1/ranker')).toEqual(without(...names, ...holds, 'no_further_rank', 'needs_ladder'));
     expect(codesOf('/v2/rank')).toEqual(without(...holds, 'no_further_rank', 'needs_ladder'));
     for (const path of ['/v2/promote', '/v2/demote']) expect(codesOf(path)).toEqual(without(...holds, 'needs_ladder'));
@@ -174,11 +174,11 @@ describe('described responses occur:', () => {
 
   test('the responses above had the statuses of the error table', async () => {
     await rank({ newRankId: 255 })(app);
-    for (const entry of met) {
+    for (const entry of checkedResponses) {
       const [, status, code] = /^.+ (\d{3})(?: (\w+))?$/.exec(entry) ?? []; // the path can contain spaces
       if (code !== undefined) expect([entry, Number(status)]).toEqual([entry, Object(statuses)[code]]);
     }
-    expect(met).toContain('post /v1/ranker 403 rank_not_allowed');
+    expect(checkedResponses).toContain('post /v1/ranker 403 rank_not_allowed');
   });
 });
 

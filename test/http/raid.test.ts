@@ -41,7 +41,7 @@ function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[]
   return openTestApp({ config: { platform: { kind: 'simulated', groupFile }, ...group } });
 }
 
-async function reached(app: TestApp): Promise<number> {
+async function demotedCount(app: TestApp): Promise<number> {
   const held = await Promise.all(officers.map((officer) => app.heldBy(officer)));
   return held.filter((roles) => roles?.length === 1).length;
 }
@@ -52,8 +52,8 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   const demote = (rankeeId: number) => app.rank(key, { rankeeId, newRankId: 1 });
   const answers = await Promise.all(officers.map(demote));
 
-  expect(await reached(app)).toBe(10);
-  expect(answers.filter(({ status }) => status === 200)).toHaveLength(await reached(app));
+  expect(await demotedCount(app)).toBe(10);
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(await demotedCount(app));
   expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true);
   const pauses = (await app.store.listAudit({ limit: 1_000 })).filter(({ action }) => action === 'key.pause');
   expect(pauses).toMatchObject([
@@ -110,7 +110,7 @@ test("an undo of a key's changes restores every member whom a raid reached", asy
   const key = await app.createKey();
   const raid = officers.slice(0, 100).map((rankeeId) => app.rank(key, { rankeeId, newRankId: 1 }));
   await Promise.all(raid);
-  expect(await reached(app)).toBeGreaterThan(0);
+  expect(await demotedCount(app)).toBeGreaterThan(0);
 
   const keyId = (await app.store.findKey('main'))?.id ?? '';
   await operate(app.app).revokeKey(keyId, operator);
@@ -122,7 +122,7 @@ test("an undo of a key's changes restores every member whom a raid reached", asy
     { members, changes, command },
     { stop: new AbortController().signal, report: () => {} },
   );
-  expect([await reached(app), left]).toEqual([0, []]);
+  expect([await demotedCount(app), left]).toEqual([0, []]);
 });
 
 test('a raid with five leaked keys reaches thirty members', async () => {
@@ -130,5 +130,5 @@ test('a raid with five leaked keys reaches thirty members', async () => {
   const keys = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => app.createKey({ name })));
   const raid = officers.map((rankeeId, index) => app.rank(keys[index % keys.length] ?? '', { rankeeId, newRankId: 1 }));
   await Promise.all(raid);
-  expect(await reached(app)).toBe(30);
+  expect(await demotedCount(app)).toBe(30);
 });

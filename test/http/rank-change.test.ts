@@ -30,17 +30,17 @@ test('the response to a change has exactly four fields, and is sent once the mem
 test('the X-Rank-Change header has the id of the change in the history', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey());
-  const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
+  const stored = await app.store.findChange(String(answer.headers['x-rank-change']));
   const keyId = (await app.store.findKey('main'))?.id;
-  expect(kept).toMatchObject({ state: 'applied', rankeeId: 1001, keyId, placeId: place, by: `key:${keyId}` });
+  expect(stored).toMatchObject({ state: 'applied', rankeeId: 1001, keyId, placeId: place, by: `key:${keyId}` });
 });
 
 test('a refused change is also in the history, and its response has the id', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey(), { newRankId: 21 });
-  const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
-  expect(kept).toMatchObject({ state: 'refused', code: 'unknown_rank' });
-  expect(messageOf(answer)).toBe(`${kept?.message} (simulated group)`);
+  const stored = await app.store.findChange(String(answer.headers['x-rank-change']));
+  expect(stored).toMatchObject({ state: 'refused', code: 'unknown_rank' });
+  expect(messageOf(answer)).toBe(`${stored?.message} (simulated group)`);
 });
 
 test('a rank can be given by its role id, and ids may need more than 32 bits', async () => {

@@ -144,14 +144,14 @@ describe('the rank request', () => {
     const extra = { command: 'promote', oldRankName: 'Trainee', prefix: ';', webhookUrl, somethingElse: { a: 1 } };
     const answer = await rank(rankBody({ ...extra, rankeeId: 1002, newRankId: 10 }));
     expect(Object.keys(Object(answer.json))).toEqual(['success', 'message', 'rankeeId', 'newRankId']);
-    const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
-    expect(kept).toMatchObject({
+    const stored = await app.store.findChange(String(answer.headers['x-rank-change']));
+    expect(stored).toMatchObject({
       command: 'promote',
       oldRankName: 'Trainee',
       prefix: ';',
       webhookHost: 'discord.example',
     });
-    expect(JSON.stringify(kept)).not.toMatch(/token-of-it|pass@|somethingElse/);
+    expect(JSON.stringify(stored)).not.toMatch(/token-of-it|pass@|somethingElse/);
   });
 
   test.each(['', 'not an address', null])(
@@ -159,8 +159,8 @@ describe('the rank request', () => {
     async (webhookUrl) => {
       const answer = await rank(rankBody({ webhookUrl, command: null }));
       expect(answer.status).toBe(200);
-      const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
-      expect(kept).not.toHaveProperty('webhookHost');
+      const stored = await app.store.findChange(String(answer.headers['x-rank-change']));
+      expect(stored).not.toHaveProperty('webhookHost');
     },
   );
 

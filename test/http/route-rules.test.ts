@@ -59,7 +59,7 @@ class Scene {
    * Otherwise, returns `done` for a 200, or else the error code.
    */
   async answer(route: KeyRoute): Promise<string> {
-    const { ranker, before, first: deed, member: who, key } = this.#rule;
+    const { ranker, before, first: keyChange, member: who, key } = this.#rule;
     const operated = operate(this.app);
     const { scope, mode, ...keyed } = { scope: route.scope, mode: 'live' as const, ...key?.(route) };
     this.#keys += 1;
@@ -78,12 +78,12 @@ class Scene {
     }
     if (before === 'the member was changed' && route.during === undefined) await this.#record({ rankeeId: member });
     if (before === 'the ranker changed another') await this.#record({ rankeeId: second, rankerId });
-    if (deed === 'revoke') await operated.revokeKey(id, operator);
-    if (deed === 'pause') await operated.pauseKey({ keyId: id, paused: true, reason: 'it leaked' }, operator);
-    if (deed === 'suspend the workspace') await operated.updateWorkspace({ active: false }, operator);
+    if (keyChange === 'revoke') await operated.revokeKey(id, operator);
+    if (keyChange === 'pause') await operated.pauseKey({ keyId: id, paused: true, reason: 'it leaked' }, operator);
+    if (keyChange === 'suspend the workspace') await operated.updateWorkspace({ active: false }, operator);
     const held = await this.app.heldBy(member);
     const { status, json } = await this.#send(route, { secret, member, rankerId });
-    if (deed === 'suspend the workspace') await operated.updateWorkspace({ active: true }, operator);
+    if (keyChange === 'suspend the workspace') await operated.updateWorkspace({ active: true }, operator);
     const now = await this.app.heldBy(member);
     if (String(now) !== String(held)) return `${held} became ${now}`;
     return status === 200 ? 'done' : String((json as { code?: string }).code);
@@ -114,7 +114,7 @@ class Scene {
     const { role = '' } = inDiscord[this.#keys] ?? {};
     if (rankerId !== 0) await linkPerson(this.app.app, { discordId: role, userId: rankerId, by: operator });
     const command = { name, options: { ...options }, roles: [role], userId: role };
-    await fake.discord.say(`${this.app.url}/discord/interactions`, command);
+    await fake.discord.runCommand(`${this.app.url}/discord/interactions`, command);
     const line = this.app.logLines.findLast((one) => one.includes('"command from Discord"'));
     const { code } = JSON.parse(line ?? '{}') as { code?: string };
     return { status: code === undefined ? 200 : 400, json: { code } };

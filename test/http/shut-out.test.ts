@@ -12,7 +12,7 @@ const tooHigh = { status: 403, code: 'rank_not_allowed', error: 'Rank not allowe
 
 type ShutOut = (store: Store, keyId: string) => Promise<unknown>;
 const places = (keyId: string) => ({ keyId, placeIds: [place] });
-const ways: Array<[string, ShutOut, ExpectedError]> = [
+const withdrawals: Array<[string, ShutOut, ExpectedError]> = [
   ['its key is revoked', (store, keyId) => operate({ store }).revokeKey(keyId, operator), invalidKey],
   [
     'its secret is replaced without an overlap',
@@ -42,18 +42,18 @@ const ways: Array<[string, ShutOut, ExpectedError]> = [
 /** Users that the test adds to the simulated group, with the same roles as member 1001. */
 const members = Array.from({ length: 60 }, (_, index) => 900_001 + index);
 
-test.each(ways)('none of sixty admitted changes begins once %s', async (_way, shutOut, refused) => {
-  let looks = 0;
+test.each(withdrawals)('none of sixty admitted changes begins once %s', async (_way, shutOut, refused) => {
+  let reads = 0;
   let writes = 0;
-  const shown = Promise.withResolvers<void>();
+  const mayRead = Promise.withResolvers<void>();
   await using app = await openTestApp({
     config: { limits: { rankPerMinute: 0 } },
     platform: (group) =>
       platformWith(group, {
         getMember: async (userId, call) => {
           if (!members.includes(userId)) return group.getMember(userId, call);
-          looks += 1;
-          await shown.promise;
+          reads += 1;
+          await mayRead.promise;
           const member = await group.getMember(1001, call);
           return member && { ...member, userId };
         },
@@ -66,12 +66,12 @@ test.each(ways)('none of sixty admitted changes begins once %s', async (_way, sh
   const key = await app.createKey();
   const [{ id = '' } = {}] = await app.store.listKeys();
   const answers = members.map((rankeeId) => app.rank(key, { rankeeId }));
-  await expect.poll(() => looks).toBe(members.length);
+  await expect.poll(() => reads).toBe(members.length);
   await shutOut(app.store, id);
-  shown.resolve();
+  mayRead.resolve();
   for (const answer of await Promise.all(answers)) expectError(answer, refused);
   expect(writes).toBe(0);
-  const kept = await app.store.listChanges({ limit: 100 });
-  expect(kept).toHaveLength(members.length);
-  for (const change of kept) expect(change).toMatchObject({ state: 'refused', code: refused.code });
+  const stored = await app.store.listChanges({ limit: 100 });
+  expect(stored).toHaveLength(members.length);
+  for (const change of stored) expect(change).toMatchObject({ state: 'refused', code: refused.code });
 });

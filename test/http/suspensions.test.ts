@@ -29,7 +29,7 @@ function ask(operation: string, body: unknown, secret = key, headers = {}): Prom
   return app.post(`/v2/${operation}?placeid=${place}`, { key: secret, body, headers });
 }
 
-const told = (answer: Answer) => [answer.status, codeOf(answer)];
+const statusAndCode = (answer: Answer) => [answer.status, codeOf(answer)];
 
 test('a key with the scope suspend takes all roles and later gives exactly those back; in between, no game can rank the member', async () => {
   const before = await app.heldBy(ann);
@@ -44,16 +44,16 @@ test('a key with the scope suspend takes all roles and later gives exactly those
   const member = await send(`${app.url}/v2/member?robloxUserId=${ann}&placeid=${place}`, { key });
   expect(member.json).toMatchObject({ suspendedUntil: (suspended.json as { until: number }).until });
 
-  const inVain = [
+  const refusedAnswers = [
     await app.rank(key, { rankeeId: ann }),
     await ask('promote', { robloxUserId: ann }),
     await app.rank(await app.createKey({ name: 'trial', mode: 'test' }), { rankeeId: ann }),
   ];
-  for (const answer of inVain) {
-    expect(told(answer)).toEqual([403, 'member_suspended']);
+  for (const answer of refusedAnswers) {
+    expect(statusAndCode(answer)).toEqual([403, 'member_suspended']);
     expect(messageOf(answer)).toMatch(/is suspended until \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
   }
-  expect(told(await ask('suspend', { robloxUserId: ann, duration: 60 }))).toEqual([409, 'already_suspended']);
+  expect(statusAndCode(await ask('suspend', { robloxUserId: ann, duration: 60 }))).toEqual([409, 'already_suspended']);
 
   const asked = { rankerId: 1003, rankerName: 'Builder', reason: 'appeal', command: ':unsuspend' };
   const lifted = await ask('unsuspend', { robloxUserId: ann, ...asked });
@@ -65,7 +65,7 @@ test('a key with the scope suspend takes all roles and later gives exactly those
     suspensionId: (suspended.json as { suspensionId: string }).suspensionId,
   });
   expect(await app.heldBy(ann)).toEqual(before);
-  expect(told(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
+  expect(statusAndCode(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
 });
 
 test('no key can end a suspension that the operator has extended', async () => {
@@ -74,7 +74,7 @@ test('no key can end a suspension that the operator has extended', async () => {
   };
   const actor = { by: 'cli:ann@host', at: Date.now() };
   await app.store.updateHold(suspensionId, (hold) => extended(hold, actor.at + 86_400_000, actor));
-  expect(told(await ask('unsuspend', { robloxUserId: 1005 }))).toEqual([403, 'suspended_by_operator']);
+  expect(statusAndCode(await ask('unsuspend', { robloxUserId: 1005 }))).toEqual([403, 'suspended_by_operator']);
 });
 
 test('if two keys suspend a member at the same time, one succeeds, and either may lift the suspension', async () => {
@@ -100,13 +100,16 @@ test('a repeat with the same Idempotency-Key gets the first response again, even
   await twice('suspend', { robloxUserId: ann, duration: '1h' });
   await twice('unsuspend', { robloxUserId: ann });
   const other = await ask('unsuspend', { robloxUserId: bob }, key, { 'idempotency-key': 'try-unsuspend' });
-  expect(told(other)).toEqual([422, 'idempotency_mismatch']);
+  expect(statusAndCode(other)).toEqual([422, 'idempotency_mismatch']);
 });
 
 test('a key without the scope suspend can neither suspend a member nor end a suspension', async () => {
   const ranker = await app.createKey({ name: 'ranker' });
   for (const operation of ['suspend', 'unsuspend'])
-    expect(told(await ask(operation, { robloxUserId: ann, duration: '1h' }, ranker))).toEqual([403, 'key_not_allowed']);
+    expect(statusAndCode(await ask(operation, { robloxUserId: ann, duration: '1h' }, ranker))).toEqual([
+      403,
+      'key_not_allowed',
+    ]);
 });
 
 test('a test key gets the outcome of a real suspension, and changes nothing', async () => {
@@ -132,7 +135,7 @@ test.each([
   [{ duration: '800d' }, 'at most 365d'],
 ])('a suspension for %j is refused: %s', async (rest, problem) => {
   const answer = await ask('suspend', { robloxUserId: bob, ...rest });
-  expect(told(answer)).toEqual([400, 'invalid_request']);
+  expect(statusAndCode(answer)).toEqual([400, 'invalid_request']);
   expect(messageOf(answer)).toContain(problem);
 });
 
@@ -146,14 +149,14 @@ test('the circuit breaker counts a suspension as a demotion, even of a member wi
   const suspend = (robloxUserId: number) =>
     other.post(`/v2/suspend?placeid=${place}`, { key: leaked, body: { robloxUserId, duration: '1h' } });
   expect([(await suspend(1001)).status, (await suspend(1004)).status]).toEqual([200, 200]);
-  expect(told(await suspend(1002))).toEqual([429, 'key_paused']);
+  expect(statusAndCode(await suspend(1002))).toEqual([429, 'key_paused']);
   expect(await other.heldBy(1002)).toEqual([roles.officer, roles.base]);
 });
 
 const breaker = { enabled: true, demotions: 10, highRank: 50, highChanges: 1, windowMs: 600_000 };
 
 /** Rules that allow the suspension itself, but not the roles that are restored at its end. */
-const comebacks: Record<
+const rulesAgainstRestoring: Record<
   string,
   { from?: number; rules?: KeyRules; policy?: ConfigOverrides['policy']; asked?: object; second?: true; answer: string }
 > = {
@@ -172,7 +175,7 @@ const comebacks: Record<
   breaker: { policy: { breaker }, second: true, answer: 'key_paused' },
 };
 
-test.each(Object.entries(comebacks))(
+test.each(Object.entries(rulesAgainstRestoring))(
   'a suspension that ends a temporary rank must pass the rules for a promotion to the previous roles: %s',
   async (_, { from = 50, rules = {}, policy = {}, asked, second, answer }) => {
     await using other = await openTestApp();
@@ -188,13 +191,13 @@ test.each(Object.entries(comebacks))(
       await give(member, from === 1 ? 20 : 10, 3_600_000);
     }
     await other.stop();
-    await using ruled = await openTestApp({ dataDir: other.dataDir, config: { policy } });
-    const secret = await ruled.createKey({ scopes: ['suspend'], rules });
+    await using withRules = await openTestApp({ dataDir: other.dataDir, config: { policy } });
+    const secret = await withRules.createKey({ scopes: ['suspend'], rules });
     const suspend = (robloxUserId: number) =>
-      ruled.post(`/v2/suspend?placeid=${place}`, { key: secret, body: { robloxUserId, duration: '1h', ...asked } });
+      withRules.post(`/v2/suspend?placeid=${place}`, { key: secret, body: { robloxUserId, duration: '1h', ...asked } });
     if (second) expect((await suspend(1005)).status).toBe(200);
-    const held = await ruled.heldBy(ann);
+    const held = await withRules.heldBy(ann);
     expect(codeOf(await suspend(ann))).toBe(answer);
-    expect(await ruled.heldBy(ann)).toEqual(held);
+    expect(await withRules.heldBy(ann)).toEqual(held);
   },
 );

@@ -93,7 +93,7 @@ describe('a store that must be checked for changes by others', () => {
     const { store } = app.app;
     const key = await app.createKey();
     const asked: string[] = [];
-    const questions: Array<PromiseWithResolvers<void>> = [];
+    const pendingLookUps: Array<PromiseWithResolvers<void>> = [];
     const { lookUpKey } = store;
     vi.spyOn(store, 'lookUpKey').mockImplementation((query) => {
       asked.push('key');
@@ -102,44 +102,44 @@ describe('a store that must be checked for changes by others', () => {
     vi.spyOn(store, 'freshen').mockImplementation(() => {
       asked.push('changes');
       const question = Promise.withResolvers<void>();
-      questions.push(question);
+      pendingLookUps.push(question);
       return question.promise;
     });
-    const isAsked = (times: number) => expect.poll(() => questions.length).toBe(times);
-    return { app, key, asked, questions, isAsked, [Symbol.asyncDispose]: app.close };
+    const isAsked = (times: number) => expect.poll(() => pendingLookUps.length).toBe(times);
+    return { app, key, asked, pendingLookUps, isAsked, [Symbol.asyncDispose]: app.close };
   }
 
   test('is checked once for all requests of an event loop turn, before any of their keys is looked up', async () => {
     await using world = await openAsking();
-    const { app, key, asked, questions, isAsked } = world;
+    const { app, key, asked, pendingLookUps, isAsked } = world;
     const answers = sendTogether(app, Array(3).fill(verification(key)));
     await isAsked(1);
     expect(asked).toEqual(['changes']);
-    questions[0]?.resolve();
+    pendingLookUps[0]?.resolve();
     expect((await answers).map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(asked).toEqual(['changes', 'key', 'key', 'key']);
   });
 
   test('is checked again for requests that arrive during a check', async () => {
     await using world = await openAsking();
-    const { app, key, asked, questions, isAsked } = world;
+    const { app, key, asked, pendingLookUps, isAsked } = world;
     const first = app.verify(key);
     await isAsked(1);
     const later = [app.verify(key), app.verify(key)];
     await expect.poll(() => app.app.requests.count).toBe(3);
     expect(asked).toEqual(['changes']);
-    questions[0]?.resolve();
+    pendingLookUps[0]?.resolve();
     expect((await first).status).toBe(200);
     await isAsked(2);
     expect(asked).toEqual(['changes', 'key', 'changes']);
-    questions[1]?.resolve();
+    pendingLookUps[1]?.resolve();
     expect((await Promise.all(later)).map(({ status }) => status)).toEqual([200, 200]);
     expect(asked).toEqual(['changes', 'key', 'changes', 'key', 'key']);
   });
 
   test('is not checked for a request before all of it has arrived', async () => {
     await using world = await openAsking();
-    const { app, key, asked, questions, isAsked } = world;
+    const { app, key, asked, pendingLookUps, isAsked } = world;
     const body = JSON.stringify({ placeid: place });
     const socket = connectTo(app.url);
     socket.write(
@@ -151,22 +151,22 @@ describe('a store that must be checked for changes by others', () => {
     expect(asked).toEqual([]);
     socket.write(body.slice(5));
     await isAsked(1);
-    questions[0]?.resolve();
+    pendingLookUps[0]?.resolve();
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /);
     expect(asked).toEqual(['changes', 'key']);
   });
 
   test('causes a 503 for each request of that turn, and for no later one, if the check fails', async () => {
     await using world = await openAsking();
-    const { app, key, asked, questions, isAsked } = world;
+    const { app, key, asked, pendingLookUps, isAsked } = world;
     const answers = sendTogether(app, [verification(key), verification(key)]);
     await isAsked(1);
-    questions[0]?.reject(new RankdError('store_unavailable', 'The database does not answer.'));
+    pendingLookUps[0]?.reject(new RankdError('store_unavailable', 'The database does not answer.'));
     for (const answer of await answers) expectError(answer, unavailable);
     expect(asked).toEqual(['changes']);
     const next = app.verify(key);
     await isAsked(2);
-    questions[1]?.resolve();
+    pendingLookUps[1]?.resolve();
     expect((await next).status).toBe(200);
   });
 

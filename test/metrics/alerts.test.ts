@@ -43,50 +43,50 @@ const ann = 20_001;
 const target = addressFrom('https://192.0.2.1/never-answers');
 
 /** The event that makes each alert fire, and the labels that the alert then has. */
-const events: Record<string, { happens: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
-  RankdDown: { happens: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
+const events: Record<string, { trigger: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
+  RankdDown: { trigger: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
   RankdCannotChangeRanks: {
-    async happens({ fake, clock, rank }) {
+    async trigger({ fake, clock, rank }) {
       fake.credential.enabled = false;
       await clock.passUntil(rank(ann));
     },
   },
   RankdNotReady: {
-    async happens({ fake, clock }) {
+    async trigger({ fake, clock }) {
       fake.faults.add({ operation: 'roles', kind: 'status 503', times: always });
       await clock.advance(minute); // twice as long as roles are cached
     },
     labels: { check: 'platform' },
   },
   RankdOutcomeUnknown: {
-    async happens({ fake, clock, rank }) {
+    async trigger({ fake, clock, rank }) {
       fake.faults.add({ operation: 'unassign', kind: 'reset', when: 'after', times: always });
       fake.faults.add({ operation: 'memberships', kind: 'status 503', skip: 1, times: always });
       expect((await clock.passUntil(rank(ann))).status).toBe(504);
     },
   },
   RankdSuspensionStuck: {
-    async happens({ app, fake, clock }) {
+    async trigger({ app, fake, clock }) {
       await clock.passUntil(suspend(app, { forMs: 10 * minute }));
       fake.group.setMember(actor, [officer]);
       await clock.advance(12 * minute);
     },
   },
-  RankdGameKeyPaused: { happens: ({ app }) => pauseKey(app, { key: 'main', by }) },
+  RankdGameKeyPaused: { trigger: ({ app }) => pauseKey(app, { key: 'main', by }) },
   RankdRobloxKeyExpires: {
-    async happens({ app, fake, clock, call }) {
+    async trigger({ app, fake, clock, call }) {
       fake.credential.expirationTimeUtc = new Date(clock.now() + 86_400_000).toISOString();
       await clock.passUntil(app.platform.checkCredential(call()));
     },
   },
   RankdBackupOld: {
-    async happens({ app, clock }) {
+    async trigger({ app, clock }) {
       await app.store.appendAudit(databaseBackedUp({ file: 'copy.db', bytes: 1 }, { by, at: clock.now() }));
       await clock.skip(9 * 24 * 60 * minute);
     },
   },
   RankdWebhookBacklog: {
-    async happens({ app, clock }) {
+    async trigger({ app, clock }) {
       await pauseKey(app, { key: 'main', by });
       await resumeKey(app, { key: 'main', by });
       await clock.advance(6 * minute);
@@ -94,7 +94,7 @@ const events: Record<string, { happens: (system: System) => Promise<unknown>; la
     labels: { webhook: 'bot' },
   },
   RankdWebhookDisabled: {
-    happens: ({ app }) => disableWebhook(app, { name: 'bot', by }),
+    trigger: ({ app }) => disableWebhook(app, { name: 'bot', by }),
     labels: { webhook: 'bot' },
   },
 };
@@ -136,11 +136,11 @@ function ready({ samples }: Scrape): Record<string, number> {
 
 describe.concurrent('an alert fires after its event, and not before:', () => {
   test.for(rules)('$alert', async ({ alert, expr }) => {
-    const { happens, labels = {} } = events[alert] ?? expect.fail(`no event is known for ${alert}`);
+    const { trigger, labels = {} } = events[alert] ?? expect.fail(`no event is known for ${alert}`);
     const system = await opened();
     try {
       expect(firing(expr, await scraped(system))).toEqual([]);
-      await happens(system);
+      await trigger(system);
       expect(firing(expr, await scraped(system))).toMatchObject([labels]);
     } finally {
       // Disposal may wait for a read in flight until its deadline.
@@ -149,16 +149,16 @@ describe.concurrent('an alert fires after its event, and not before:', () => {
   });
 });
 
-const mishaps = {
+const failures = {
   running: ({ app }) => {
     app.requests.isDraining = true;
   },
-  credential: async (system) => events['RankdCannotChangeRanks']?.happens(system),
+  credential: async (system) => events['RankdCannotChangeRanks']?.trigger(system),
   trust: ({ app }) => {
     for (const userId of [1, 2, 3]) app.trust.noteSideEffects(userId, { vanished: [officer], appeared: [], kept: [] });
   },
   store: ({ dataDir }) => renameSync(join(dataDir, 'rankd.db'), join(dataDir, 'moved.db')),
-  platform: async (system) => events['RankdNotReady']?.happens(system),
+  platform: async (system) => events['RankdNotReady']?.trigger(system),
   configuration: async ({ fake, clock }) => {
     fake.group.roles = fake.group.roles.filter(({ id }) => id !== captain);
     await clock.advance(minute);
@@ -173,7 +173,7 @@ test.for(readyChecks)('rankd_ready is 0 only for %s while that check prevents ra
   stack.defer(() => system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]())));
   const all = Object.fromEntries(readyChecks.map((name) => [name, 1]));
   expect(ready(await scraped(system))).toEqual(all);
-  await mishaps[check](system);
+  await failures[check](system);
   const after = await scraped(system);
   expect(ready(after)).toEqual({ ...all, [check]: 0 });
   const { expr } = rules.find(({ alert }) => alert === 'RankdNotReady') ?? expect.fail('there is no such alert');

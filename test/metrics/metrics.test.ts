@@ -12,11 +12,11 @@ import { type Sample, sampleOf, scrape } from '../support/scrape.ts';
 
 const metrics: Config['metrics'] = { enabled: true, host: '127.0.0.1', port: 0 };
 
-const watched = ({ config, ...options }: TestAppOptions = {}): Promise<TestApp> =>
+const openWithMetrics = ({ config, ...options }: TestAppOptions = {}): Promise<TestApp> =>
   openTestApp({ ...options, config: { ...config, metrics } });
 
 test('requests are counted and timed by route, status and code', async () => {
-  await using app = await watched();
+  await using app = await openWithMetrics();
   const key = await app.createKey();
   await app.rank(key);
   await app.rank(key, { rankeeId: 4242 });
@@ -38,7 +38,7 @@ test('requests are counted and timed by route, status and code', async () => {
 
 test('changes are counted by outcome, and changes with test keys separately', async () => {
   const fail = () => Promise.reject(new RankdError('platform_unavailable', 'Down.'));
-  await using app = await watched({ platform: (group) => platformWith(group, { unassignRole: fail }) });
+  await using app = await openWithMetrics({ platform: (group) => platformWith(group, { unassignRole: fail }) });
   const key = await app.createKey();
   await app.rank(await app.createKey({ name: 'try', mode: 'test' }));
   await app.rank(key, { rankeeId: 4242 });
@@ -55,7 +55,7 @@ test('changes are counted by outcome, and changes with test keys separately', as
 });
 
 test('refused keys are counted by reason', async () => {
-  await using app = await watched();
+  await using app = await openWithMetrics();
   const key = await app.createKey({ name: 'gone' });
   await operate(app.app).revokeKey((await app.store.findKey('gone'))?.id ?? '', 'cli:ann@host');
   await app.rank(key);
@@ -72,7 +72,9 @@ test('refused keys are counted by reason', async () => {
 });
 
 test('text from callers creates no new series', async () => {
-  await using app = await watched({ config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 0 } } });
+  await using app = await openWithMetrics({
+    config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 0 } },
+  });
   const key = await app.createKey();
   const visit = async (round: number) => {
     await send(`${app.url}/nowhere/${round}`, {});
@@ -99,7 +101,7 @@ test('text from callers creates no new series', async () => {
 
 test('requests in flight are counted', async () => {
   const { platform, begun, release } = holdWrites();
-  await using app = await watched({ platform });
+  await using app = await openWithMetrics({ platform });
   const running = app.rank(await app.createKey());
   await begun;
   expect(sampleOf(await scrape(app.metricsUrl), 'rankd_http_requests_in_flight')).toBe(1);
@@ -140,7 +142,7 @@ test('a waiting call is counted in the queue', async () => {
 });
 
 test('the event loop, the memory and the build are also reported', async () => {
-  await using app = await watched();
+  await using app = await openWithMetrics();
   const samples = await scrape(app.metricsUrl);
   expect(sampleOf(samples, 'rankd_build_info', { version })).toBe(1);
   expect(sampleOf(samples, 'process_resident_memory_bytes')).toBeGreaterThan(0);
@@ -148,7 +150,7 @@ test('the event loop, the memory and the build are also reported', async () => {
 });
 
 test('the listener serves only metrics, and the API serves none', async () => {
-  await using app = await watched();
+  await using app = await openWithMetrics();
   const { origin, port } = new URL(app.metricsUrl ?? '');
   expect((await fetch(`${origin}/`)).status).toBe(404);
   expect((await fetch(`${origin}/v1/apikey`, { method: 'POST' })).status).toBe(404);
@@ -161,10 +163,10 @@ test('the listener serves only metrics, and the API serves none', async () => {
     '',
   ]);
   expect((await send(`${app.url}/metrics`, {})).status).toBe(404);
-  const kept = http.get({ port, agent: new http.Agent({ keepAlive: true }), path: '/metrics' }, (answer) =>
+  const keptAlive = http.get({ port, agent: new http.Agent({ keepAlive: true }), path: '/metrics' }, (answer) =>
     answer.resume(),
   );
-  await new Promise((resolve) => kept.once('close', resolve));
+  await new Promise((resolve) => keptAlive.once('close', resolve));
   await app.stop();
   await expect(fetch(`${origin}/metrics`)).rejects.toThrow();
 });

@@ -48,7 +48,7 @@ describe.each(nodes)('the installed package under %s', (node) => {
       await rankd.run(init);
       await rankd.serve();
       await rankd.request(rank);
-      await rankd.run('rankd doctor', { says: /\bok +group\b/ });
+      await rankd.run('rankd doctor', { expected: /\bok +group\b/ });
       const link = /http:\S+/.exec(await rankd.run('rankd dashboard'))?.[0] ?? '';
       expect((await fetch(link)).status).toBe(200);
     } finally {
@@ -65,7 +65,7 @@ describe.each(nodes)('the installed package under %s', (node) => {
     await rankd.serve('--data-dir', dataDir);
     try {
       expect(readdirSync(rankd.path('.'))).toEqual(before);
-      await rankd.run(`rankd status --data-dir ${dataDir}`, { says: /running/ });
+      await rankd.run(`rankd status --data-dir ${dataDir}`, { expected: /running/ });
     } finally {
       await rankd.stop();
     }

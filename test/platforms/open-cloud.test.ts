@@ -269,15 +269,15 @@ describe('the base role', () => {
     platform = platformOn(fake, { clock });
     fake.rolesField = 'absent';
     fake.faults.add({ operation: 'publicRoles', kind: 'status 503', times: 99 });
-    const look = () => rankOne(platform, { ...callIn(1_000), deadlineAt: clock.monotonic() + 1_000 });
-    const [first, second] = await Promise.all([look(), look()]);
-    for (const each of [first, second, await look()]) expect(each).toEqual(unclear);
+    const readRankOne = () => rankOne(platform, { ...callIn(1_000), deadlineAt: clock.monotonic() + 1_000 });
+    const [first, second] = await Promise.all([readRankOne(), readRankOne()]);
+    for (const each of [first, second, await readRankOne()]) expect(each).toEqual(unclear);
     expect([asked(), fake.journal.requests('memberships').length]).toEqual([1, 2]);
     clock.skip(25_000);
-    await look();
+    await readRankOne();
     expect(asked()).toBe(1);
     clock.skip(6_000);
-    await look();
+    await readRankOne();
     expect(asked()).toBe(2);
   });
 
@@ -513,10 +513,10 @@ describe('a write', () => {
   });
 
   test('whose connection breaks before it is established is known not to have been carried out', async () => {
-    const rude = createServer((socket) => socket.destroy());
-    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void rude.close());
-    const { port } = rude.address() as AddressInfo;
+    const closingServer = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => closingServer.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void closingServer.close());
+    const { port } = closingServer.address() as AddressInfo;
     const broken = platformOn(fake, { baseUrl: `https://127.0.0.1:${port}`, tuning: unhurried }); // closed before TLS
     expect(await codeOf(broken.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });

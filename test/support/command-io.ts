@@ -36,7 +36,7 @@ class WatchedIo {
   /** Standard output: the results. */
   out = '';
   /** Standard error: messages and the log. */
-  talk = '';
+  err = '';
   readonly system: System;
   readonly nodeVersion: string;
   readonly nodeOptions: readonly string[] = [];
@@ -73,7 +73,7 @@ class WatchedIo {
   stdoutBytes = async (chunk: Uint8Array) => this.stdout(Buffer.from(chunk).toString());
 
   stderr = (text: string) => {
-    this.talk += text;
+    this.err += text;
   };
 
   log = this.stderr;
@@ -149,7 +149,7 @@ export class TerminalIo extends WatchedIo implements Io {
   }
 
   ask = async (question: string): Promise<string> => {
-    this.talk += question;
+    this.err += question;
     const answer = this.#answers.shift();
     if (answer === undefined) throw new Error(`unexpected question: ${question}`);
     return answer;

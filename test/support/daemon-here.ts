@@ -23,11 +23,11 @@ export class DaemonHere extends Serving {
     const ended = runCli(['serve', '--port', '0', '--json', ...args], io);
     const greeting = await Promise.race([io.greeting, ended]);
     if (typeof greeting === 'string') return new DaemonHere(io, greeting, ended);
-    throw new Error(`rankd serve ended before it listened: ${io.talk}`);
+    throw new Error(`rankd serve ended before it listened: ${io.err}`);
   }
 
   get log(): string {
-    return this.#io.talk;
+    return this.#io.err;
   }
 
   get out(): string {

@@ -3,7 +3,7 @@ import { openApiDocument } from '../../src/http/openapi/document.ts';
 import { pathOf } from '../../src/http/request-log.ts';
 import { routes } from '../../src/http/routes/all.ts';
 
-export interface Given {
+export interface RecordedAnswer {
   method: string;
   /** Absolute, or relative to the root. */
   url: string;
@@ -21,15 +21,15 @@ interface Described {
 type Paths = Record<string, Record<string, { responses: Record<string, Described> }>>;
 
 /** The responses checked in this test file so far, e.g. `post /v1/ranker 403 rank_not_allowed`. */
-export const met = new Set<string>();
+export const checkedResponses = new Set<string>();
 
 /** Loaded on import, before any daemon starts, because loading the schemas later would delay a request. */
 const { ajv, paths } = load();
 
 /** Throws if a response does not match the OpenAPI document. */
-export function expectDescribed(given: Given): void {
-  const { url, status, headers, text } = given;
-  const verb = given.method === 'HEAD' ? 'get' : given.method.toLowerCase();
+export function expectDescribed(answer: RecordedAnswer): void {
+  const { url, status, headers, text } = answer;
+  const verb = answer.method === 'HEAD' ? 'get' : answer.method.toLowerCase();
   const path = decoded(pathOf(url));
   const operation = paths[path]?.[verb];
   const response = operation?.responses[status];
@@ -38,7 +38,7 @@ export function expectDescribed(given: Given): void {
   if (operation === undefined && status < 400) problems.push('succeeds, but is not described');
 
   const [type = ''] = String(headers['content-type']).split(';');
-  const isRead = given.method !== 'HEAD';
+  const isRead = answer.method !== 'HEAD';
   if (response === undefined) {
     if (isRead) problems.push(...flaws('#/components/schemas/Error', JSON.parse(text)));
   } else {
@@ -50,9 +50,9 @@ export function expectDescribed(given: Given): void {
     problems.push(...headerFlaws(headers, Object.keys(response.headers)));
   }
   if (headers['x-request-id'] === undefined) problems.push('has no x-request-id');
-  if (problems.length > 0) throw new Error(`${given.method} ${url} ${status} ${problems.join('; ')}: ${text}`);
+  if (problems.length > 0) throw new Error(`${answer.method} ${url} ${status} ${problems.join('; ')}: ${text}`);
   const code = status === 200 || !isRead ? '' : ` ${JSON.parse(text).code}`;
-  met.add(`${verb} ${path} ${status}${code}`);
+  checkedResponses.add(`${verb} ${path} ${status}${code}`);
 }
 
 /** Throws if a response body does not match the OpenAPI document's error schema. */
@@ -65,7 +65,7 @@ export function expectDescribedError(text: string): void {
  * Returns the flaws in the headers that rankd itself defines: undescribed headers, and values that do not match their
  * schemas.
  */
-function headerFlaws(headers: Given['headers'], names: string[]): string[] {
+function headerFlaws(headers: RecordedAnswer['headers'], names: string[]): string[] {
   const own = Object.keys(headers).filter((name) =>
     /^(x-(?!content-type-options)|ratelimit|idempotent|retry-after|deprecation|sunset)/.test(name),
   );

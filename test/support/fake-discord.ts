@@ -31,14 +31,14 @@ const bucket = { size: 5, windowMs: 2_000 };
 export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
 /** A reply to a command, with the token of the command's interaction. */
-export interface TakenReply {
+export interface ReceivedReply {
   token: string;
   content: string;
   allowed_mentions: { parse: string[] };
 }
 
 /** rankd's response to a posted command. */
-export interface Acknowledged {
+export interface CommandResponse {
   status: number;
   response: {
     type: number;
@@ -63,7 +63,7 @@ export class FakeDiscord {
   /** If set, the next message gets a 429 with a global rate limit that lasts this many seconds. */
   globalSeconds: number | undefined;
   /** Called once, while the next request through `sender` is in flight. */
-  meanwhile: (() => Promise<unknown>) | undefined;
+  duringNextRequest: (() => Promise<unknown>) | undefined;
   /** If set, the status of every response to a message. */
   status: number | undefined;
   /** The commands that were registered last. */
@@ -72,7 +72,7 @@ export class FakeDiscord {
   botToken = 'a-bot-token_that-nobody-may-see';
   /** If false, the application is not in the server, so it can't register commands there. */
   isInServer = true;
-  readonly replies: TakenReply[] = [];
+  readonly replies: ReceivedReply[] = [];
   /** The responses to the next replies, in order. A number is a status; with `hang`, the fake never responds. */
   readonly replyFaults: Array<FakeAnswer | number | 'hang'> = [];
   /** The tokens of commands that rankd acknowledged. The fake rejects replies with any other token. */
@@ -90,9 +90,9 @@ export class FakeDiscord {
     return {
       send: async ({ method, address, body = '' }) => {
         const answer = this.answer(method, new URL(address), body);
-        const { meanwhile } = this;
-        this.meanwhile = undefined;
-        await meanwhile?.();
+        const { duringNextRequest } = this;
+        this.duringNextRequest = undefined;
+        await duringNextRequest?.();
         const header = (name: string) => answer.headers[name];
         return { isAnswered: true, status: answer.status, header, text: answer.body };
       },
@@ -100,21 +100,21 @@ export class FakeDiscord {
     };
   }
 
-  async interact(url: string, command: SentCommand): Promise<Acknowledged> {
+  async interact(url: string, command: SentCommand): Promise<CommandResponse> {
     return this.post(url, JSON.stringify(interactionOf(command)));
   }
 
-  async post(url: string, body: string, headers = signed(body)): Promise<Acknowledged> {
+  async post(url: string, body: string, headers = signed(body)): Promise<CommandResponse> {
     const { token } = JSON.parse(body);
     const startedAt = performance.now();
     const response = await fetch(url, { method: 'POST', headers, body });
-    const answer = (await response.json()) as Acknowledged['response'];
+    const answer = (await response.json()) as CommandResponse['response'];
     if (answer.type === 5) this.#acknowledged.add(token);
     return { status: response.status, response: answer, token, ms: performance.now() - startedAt, body };
   }
 
   /** Waits for the reply to a command. Returns its text without Markdown's backslashes. */
-  async replyTo({ token }: Pick<Acknowledged, 'token'>, withinMs = 10_000): Promise<string> {
+  async replyTo({ token }: Pick<CommandResponse, 'token'>, withinMs = 10_000): Promise<string> {
     const giveUpAt = performance.now() + withinMs;
     for (;;) {
       const reply = this.replies.findLast((one) => one.token === token);
@@ -125,7 +125,7 @@ export class FakeDiscord {
   }
 
   /** Posts a command and returns the text that the user sees: the reply, or rankd's immediate response. */
-  async say(url: string, command: SentCommand): Promise<string> {
+  async runCommand(url: string, command: SentCommand): Promise<string> {
     const sent = await this.interact(url, command);
     if (sent.response.type === 5) return this.replyTo(sent);
     return (sent.response.data?.content ?? JSON.stringify(sent.response)).replaceAll('\\', '');
@@ -150,7 +150,7 @@ export class FakeDiscord {
     if (fault !== undefined)
       return typeof fault === 'number' ? { status: fault, headers: {}, body: 'upstream' } : fault;
     if (!this.#acknowledged.has(String(token))) return json(404, { message: 'Unknown Webhook', code: 10015 });
-    const reply = JSON.parse(body) as Omit<TakenReply, 'token'>;
+    const reply = JSON.parse(body) as Omit<ReceivedReply, 'token'>;
     if (reply.content.length === 0 || reply.content.length > 2000) this.violations.push('a reply of the wrong length');
     this.replies.push({ ...reply, token: String(token) });
     return json(200, { id: '1' });
@@ -281,7 +281,7 @@ export async function startFakeDiscord({
     const headers = request.headers as Record<string, string | undefined>;
     if (url.pathname === '/fake/command') {
       const { to, command } = JSON.parse(sent) as { to: string; command: SentCommand };
-      const text = await discord.say(to, command).catch((error) => `no answer: ${error.message}`);
+      const text = await discord.runCommand(to, command).catch((error) => `no answer: ${error.message}`);
       return void response.end(text);
     }
     const api = discord.answerApi(method, url.pathname, { headers, body: sent });

@@ -6,21 +6,21 @@ import { onTestFinished } from 'vitest';
 import type { Credentials } from './certificates.ts';
 
 /** The password exchange that the server requests. */
-type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
+type AuthMethod = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
 
 export interface FakeServer {
   /** In the format of `server_version_num`, e.g. 180004. */
   version?: number;
   /** The error code (SQLSTATE) of the response to every prepared statement. */
-  refuses?: string;
-  words?: string;
-  asks?: readonly Asks[];
+  errorCode?: string;
+  errorMessage?: string;
+  authMethods?: readonly AuthMethod[];
   /**
    * Selects how the server ends a SCRAM exchange. `never`: it reports success after the client's first message. `no
    * signature`: it reports success after the client's proof. `password`: it sends a signature that proves this
    * password, and then reports success.
    */
-  proves?: 'never' | 'no signature' | { password: string };
+  scramEnd?: 'never' | 'no signature' | { password: string };
   /** If set, the server listens on a socket in this directory instead of on 127.0.0.1. */
   directory?: string | undefined;
   /** If set, the server accepts TLS with this certificate. */
@@ -28,13 +28,13 @@ export interface FakeServer {
 }
 
 /**
- * A server that speaks enough of PostgreSQL's protocol for rankd to reject it. `heard` returns all data received so
+ * A server that speaks enough of PostgreSQL's protocol for rankd to reject it. `received` returns all data received so
  * far.
  */
 export interface FakePostgres {
   host: string;
   port: number;
-  heard(): string;
+  received(): string;
 }
 
 const message = (type: string, ...parts: Buffer[]) => {
@@ -49,25 +49,26 @@ const int32 = (value: number) => Buffer.from([0, 0, value >> 8, value & 255]);
 const text = (value: string) => Buffer.from(`${value}\0`);
 const cell = (value: string) => Buffer.concat([int32(value.length), Buffer.from(value)]);
 const ready = message('Z', Buffer.from('I'));
-const isLetIn = Buffer.concat([message('R', int32(0)), ready]);
+const authenticated = Buffer.concat([message('R', int32(0)), ready]);
 
 export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePostgres> {
-  const heard: Buffer[] = [];
-  const facts = factsOf(fake.version ?? 180_004);
-  const fields = ['SERROR', `C${fake.refuses ?? ''}`, `M${fake.words ?? 'refused'}`, ''].map(text);
+  const received: Buffer[] = [];
+  const facts = connectionFacts(fake.version ?? 180_004);
+  const fields = ['SERROR', `C${fake.errorCode ?? ''}`, `M${fake.errorMessage ?? 'refused'}`, ''].map(text);
   const refusal = Buffer.concat([message('E', ...fields), ready]);
   const server = createServer(async (plain) => {
     plain.on('error', () => undefined);
     const socket = fake.tls === undefined ? plain : await acceptTls(plain, fake.tls);
     socket.on('error', () => undefined);
-    const pieces = piecesOf(socket, heard);
-    const next = async () => (await pieces.next()).value ?? Buffer.alloc(0);
+    const chunks = recordChunks(socket, received);
+    const next = async () => (await chunks.next()).value ?? Buffer.alloc(0);
     await next();
-    for (const ask of fake.asks ?? ['nothing']) await asking(ask, { socket, next, proves: fake.proves ?? 'never' });
-    socket.write(isLetIn);
-    for await (const bytes of pieces) {
+    for (const ask of fake.authMethods ?? ['nothing'])
+      await authenticate(ask, { socket, next, scramEnd: fake.scramEnd ?? 'never' });
+    socket.write(authenticated);
+    for await (const bytes of chunks) {
       const type = bytes.toString('latin1')[0];
-      if (type === 'Q') socket.write(Buffer.concat([facts, ...Array(questions(bytes) - 1).fill(facts)]));
+      if (type === 'Q') socket.write(Buffer.concat([facts, ...Array(countQueries(bytes) - 1).fill(facts)]));
       else if (type === 'X') socket.end();
       else socket.write(refusal);
     }
@@ -77,7 +78,7 @@ export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePost
   await new Promise<void>((resolve) => server.listen(at, resolve));
   onTestFinished(() => void server.close());
   const port = directory === undefined ? (server.address() as AddressInfo).port : 5432;
-  return { host: directory ?? '127.0.0.1', port, heard: () => Buffer.concat(heard).toString('latin1') };
+  return { host: directory ?? '127.0.0.1', port, received: () => Buffer.concat(received).toString('latin1') };
 }
 
 export async function acceptTls(plain: Socket, credentials: Credentials): Promise<TLSSocket> {
@@ -86,22 +87,22 @@ export async function acceptTls(plain: Socket, credentials: Credentials): Promis
   return new TLSSocket(plain, { isServer: true, ...credentials });
 }
 
-async function* piecesOf(socket: Socket, heard: Buffer[]): AsyncGenerator<Buffer> {
+async function* recordChunks(socket: Socket, received: Buffer[]): AsyncGenerator<Buffer> {
   for await (const bytes of socket) {
-    heard.push(bytes);
+    received.push(bytes);
     yield bytes;
   }
 }
 
 /** Counts the simple queries in a chunk. */
-function questions(bytes: Buffer): number {
+function countQueries(bytes: Buffer): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) if (bytes[at] === 0x51) count += 1;
   return count;
 }
 
 /** Returns the response to the statements that rankd sends on a new connection. */
-function factsOf(version: number): Buffer {
+function connectionFacts(version: number): Buffer {
   const settings = {
     default_transaction_isolation: { value: 'read committed', source: 'default' },
     session_replication_role: { value: 'origin', source: 'default' },
@@ -125,13 +126,13 @@ function factsOf(version: number): Buffer {
   return Buffer.concat([set, message('T', count, ...described), row, message('C', text('SELECT 1')), ready]);
 }
 
-interface Asking {
+interface Exchange {
   socket: Socket;
   next(): Promise<Buffer>;
-  proves: FakeServer['proves'];
+  scramEnd: FakeServer['scramEnd'];
 }
 
-async function asking(ask: Asks, { socket, next, proves }: Asking): Promise<void> {
+async function authenticate(ask: AuthMethod, { socket, next, scramEnd }: Exchange): Promise<void> {
   if (ask === 'nothing') return;
   if (ask === 'cleartext' || ask === 'MD5') {
     socket.write(ask === 'cleartext' ? message('R', int32(3)) : message('R', int32(5), Buffer.from('salt')));
@@ -140,13 +141,13 @@ async function asking(ask: Asks, { socket, next, proves }: Asking): Promise<void
   }
   socket.write(message('R', int32(10), text('SCRAM-SHA-256'), text('')));
   const clientFirst = (await next()).toString('latin1').match(/n=\*,r=.*/)?.[0] ?? '';
-  if (proves === 'never') return;
+  if (scramEnd === 'never') return;
   const salt = Buffer.from('salt and pepper');
   const serverFirst = `${clientFirst.replace('n=*,', '')}more,s=${salt.toString('base64')},i=4096`;
   socket.write(message('R', int32(11), Buffer.from(serverFirst)));
   const clientFinal = (await next()).toString('latin1').match(/c=.*,r=[^,]*/)?.[0] ?? '';
-  if (proves === 'no signature' || proves === undefined) return;
-  const salted = pbkdf2Sync(proves.password, salt, 4096, 32, 'sha256');
+  if (scramEnd === 'no signature' || scramEnd === undefined) return;
+  const salted = pbkdf2Sync(scramEnd.password, salt, 4096, 32, 'sha256');
   const serverKey = createHmac('sha256', salted).update('Server Key').digest();
   const signed = createHmac('sha256', serverKey)
     .update(`${clientFirst},${serverFirst},${clientFinal}`)

@@ -4,10 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
  * Starts a shell that removes a folder as soon as this process ends, even if it is killed, or closes the shell's input.
  */
 export function removeAfterwards(folder: string): ChildProcess {
-  const keeper = spawn('sh', ['-c', 'cat >/dev/null; sleep 1; rm -rf "$1"', 'sh', folder], {
+  const remover = spawn('sh', ['-c', 'cat >/dev/null; sleep 1; rm -rf "$1"', 'sh', folder], {
     ...{ cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true },
   });
-  keeper.unref();
-  (keeper.stdin as unknown as { unref(): void }).unref();
-  return keeper;
+  remover.unref();
+  (remover.stdin as unknown as { unref(): void }).unref();
+  return remover;
 }

@@ -23,12 +23,12 @@ export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migra
   if (!('address' in answer)) throw new Error('no database');
   const { password } = answer;
   const address = { ...answer.address, password: password === undefined ? undefined : () => password };
-  const giveBack = async () => {
-    if (make === 'migrated') await ask({ giveBack: address.database });
+  const release = async () => {
+    if (make === 'migrated') await ask({ release: address.database });
   };
   const { host, port, user, database } = address;
   const url = `postgres://${user}@${host.startsWith('/') ? '127.0.0.1' : host}:${port}/${database}`;
-  return { address, url, authority: answer.authority, [Symbol.asyncDispose]: giveBack };
+  return { address, url, authority: answer.authority, [Symbol.asyncDispose]: release };
 }
 
 export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<PostgresDatabase> {

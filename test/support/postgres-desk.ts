@@ -54,7 +54,7 @@ function closeNow(server: Server): void {
 }
 
 /** A test's request to create a database (with rankd's schema, or empty) or to return a migrated one. */
-export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
+export type DeskRequest = { make: 'migrated' | 'empty' } | { release: string };
 /** `password` is separate, because an address has it as a function, which JSON can't represent. */
 export type DeskAnswer =
   | { address: ServerAddress; password?: string | undefined; authority: string }
@@ -73,8 +73,8 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
       ? addressOf(closers.use(await startPostgres({ tls: authority.issue({ name: 'localhost' }) })))
       : addressIn(new URL(running));
   const { tls, password, ...place } = server;
-  const where = { ...place, password: password?.() };
-  const admin = new pg.Client({ ...where, ssl: tls && {} });
+  const credentials = { ...place, password: password?.() };
+  const admin = new pg.Client({ ...credentials, ssl: tls && {} });
   admin.on('error', () => undefined); // the server may end first
   await admin.connect();
   if (running === undefined) await admin.query(`CREATE ROLE guarded SUPERUSER LOGIN PASSWORD 'geheim'`);
@@ -83,36 +83,36 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   await admin.query(`CREATE DATABASE ${template.database}`);
   const store = await openPostgresStore({ address: template, clock: new ManualClock() });
   await store.close();
-  let shapeWhenNew: string | undefined;
-  const made = new Map<string, pg.Client>();
+  let originalSchema: string | undefined;
+  const clients = new Map<string, pg.Client>();
   const answer = (database: string) => {
     return { address: { ...server, database }, password: password?.(), authority: authority.pem };
   };
   const idle: string[] = [];
   let count = 0;
   closers.defer(async () => {
-    await Promise.all([...made.values()].map((client) => client.end()));
+    await Promise.all([...clients.values()].map((client) => client.end()));
     // our own server is removed with all of its data
-    const names = running === undefined ? [] : [...made.keys(), template.database];
+    const names = running === undefined ? [] : [...clients.keys(), template.database];
     for (const name of names) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     await admin.end();
   });
-  let lastMade: Promise<unknown> = Promise.resolve();
+  let lastCreation: Promise<unknown> = Promise.resolve();
   const newName = () => {
     count += 1;
     return `${run}_${count}`;
   };
   const connect = async (database: string): Promise<void> => {
-    const client = new pg.Client({ ...where, database, ssl: tls && {} });
+    const client = new pg.Client({ ...credentials, database, ssl: tls && {} });
     client.on('error', () => undefined); // the server may end first
     await client.connect();
-    made.set(database, client);
+    clients.set(database, client);
   };
   const make = async (like: string): Promise<string> => {
     const database = newName();
     // one at a time, because all of them copy the same template
-    const creation = lastMade.then(() => admin.query(`CREATE DATABASE ${database} ${like}`));
-    lastMade = creation.catch(() => undefined);
+    const creation = lastCreation.then(() => admin.query(`CREATE DATABASE ${database} ${like}`));
+    lastCreation = creation.catch(() => undefined);
     await creation;
     await connect(database);
     return database;
@@ -123,34 +123,34 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
    */
   const rename = async (database: string): Promise<string> => {
     const renamed = newName();
-    await made.get(database)?.end();
+    await clients.get(database)?.end();
     await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
     await admin.query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '${database}'`);
     await admin.query(`ALTER DATABASE ${database} RENAME TO ${renamed}`);
-    made.delete(database);
+    clients.delete(database);
     await admin.query(`ALTER DATABASE ${renamed} ALLOW_CONNECTIONS true`);
     await connect(renamed);
     return renamed;
   };
   return {
     async serve(request) {
-      if ('giveBack' in request) {
-        const database = await rename(request.giveBack);
-        const client = made.get(database);
-        await client?.query(emptyAgain);
-        if ((await shapeSeenBy(client)) === shapeWhenNew) idle.push(database);
+      if ('release' in request) {
+        const database = await rename(request.release);
+        const client = clients.get(database);
+        await client?.query(emptyDatabaseSql);
+        if ((await describeSchema(client)) === originalSchema) idle.push(database);
         return { done: true };
       }
       if (request.make === 'empty') return answer(await make(''));
       const database = idle.pop() ?? (await make(`TEMPLATE ${template.database} STRATEGY file_copy`));
-      shapeWhenNew ??= await shapeSeenBy(made.get(database));
+      originalSchema ??= await describeSchema(clients.get(database));
       return answer(database);
     },
   };
 }
 
 /** Empties a database, which is ten times as fast as creating one. */
-const emptyAgain = `
+const emptyDatabaseSql = `
   SET session_replication_role = replica;
   DO $$ DECLARE t regclass; BEGIN
     FOR t IN SELECT oid::regclass FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'r'
@@ -164,11 +164,11 @@ const emptyAgain = `
   RESET session_replication_role`;
 
 /** Returns a description of a database's schema. A database whose schema a test has altered is not reused. */
-async function shapeSeenBy(client: pg.Client | undefined): Promise<string | undefined> {
-  return (await client?.query(shape))?.rows[0]?.shape;
+async function describeSchema(client: pg.Client | undefined): Promise<string | undefined> {
+  return (await client?.query(schemaSql))?.rows[0]?.shape;
 }
 
-const shape = `
+const schemaSql = `
   SELECT string_agg(thing, E'\\n' ORDER BY thing) AS shape FROM (
     SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp'
     UNION ALL SELECT 'relation ' || oid::regclass || coalesce(reloptions::text, '') FROM pg_class WHERE relnamespace = 'rankd'::regnamespace

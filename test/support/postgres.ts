@@ -74,7 +74,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
     for (const stream of [shell.stdin, shell.stdout, shell.stderr]) (stream as unknown as { unref(): void }).unref();
     return { shell, pid };
   };
-  const keeper = removeAfterwards(dir);
+  const remover = removeAfterwards(dir);
   const place = { socketDir: dir, port, user: 'postgres' };
   let running = await start();
   await untilReady(place, log);
@@ -102,7 +102,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
     async [Symbol.asyncDispose]() {
       await stop(running.shell);
       rmSync(dir, { recursive: true, force: true });
-      await stop(keeper);
+      await stop(remover);
     },
   };
 }

@@ -86,8 +86,8 @@ export class CliHome {
   async here(args: string[], options: RunOptions = {}): Promise<CliResult> {
     const io = new PipedIo(this, options);
     const code = await runProgram(args, io);
-    const { out, talk } = io;
-    return { code, stdout: out, stderr: talk, json: () => JSON.parse(out || talk) };
+    const { out, err } = io;
+    return { code, stdout: out, stderr: err, json: () => JSON.parse(out || err) };
   }
 
   /** Runs a command with `--json` in this process, and returns the document. Throws if the command fails. */

@@ -18,7 +18,7 @@ export interface Bench extends AsyncDisposable {
   /** Members added to the sample group, each with one role in addition to the base role. */
   members: number[];
   /** The initial roles of each member (ids, without the base role). */
-  rolesAtFirst: Map<number, number[]>;
+  initialRoles: Map<number, number[]>;
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Returns all rank changes, oldest first. */
   history(): Promise<StoredChange[]>;
@@ -40,7 +40,7 @@ export async function openBench({
   const fake = await startFakeOpenCloud(options);
   opened.defer(() => fake.close());
   const home = opened.use(new CliHome());
-  const rolesAtFirst = addMembers(fake, memberCount);
+  const initialRoles = addMembers(fake, memberCount);
   writeFileSync(home.path('rankd.yaml'), loadConfigFor(fake) + settings, { mode: 0o600 });
   const { secret } = await home.json<{ secret: string }>('key', 'create', 'bench');
   await home.json('whitelist', 'add', String(place), '--key', 'bench');
@@ -53,8 +53,8 @@ export async function openBench({
     home,
     fake,
     secret,
-    members: [...rolesAtFirst.keys()],
-    rolesAtFirst,
+    members: [...initialRoles.keys()],
+    initialRoles,
     startDaemon: (env = {}) => DaemonProcess.start(home, { env: { RANKD_PLATFORM_API_KEY: fake.apiKey, ...env } }),
     history: () => list(),
     openAfter: async (timeoutMs) => {

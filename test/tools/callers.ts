@@ -3,7 +3,7 @@ import { type Bench, benchRanks, place } from './bench.ts';
 import type { Answered } from './compare.ts';
 import type { SeededRandom } from './random.ts';
 
-interface Order {
+interface RankRequest {
   rankeeId: number;
   newRankId: number;
   /** The request's name; if the request is repeatable, also its idempotency key. */
@@ -24,8 +24,8 @@ export class Callers {
   readonly #bench: Bench;
   readonly #random: SeededRandom;
   /** Repeatable requests that got no response, a 409 or a 503, and are to be retried. */
-  readonly #unanswered: Order[] = [];
-  #orders = 0;
+  readonly #unanswered: RankRequest[] = [];
+  #requestCount = 0;
 
   constructor(bench: Bench, random: SeededRandom) {
     this.#bench = bench;
@@ -43,43 +43,47 @@ export class Callers {
   async run(url: string | AnyUrl, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
     while (!stop?.aborted) {
       const again = this.#unanswered.shift();
-      const order = again ?? this.#newOrder(members);
-      const isHurried = again === undefined && order.isRepeatable && this.#random.next() < 0.2;
+      const request = again ?? this.#newRequest(members);
+      const sendsTwice = again === undefined && request.isRepeatable && this.#random.next() < 0.2;
       const status =
-        typeof url === 'string' ? await this.send(url, order) : await this.#sendToAny(url, order, isHurried);
+        typeof url === 'string' ? await this.send(url, request) : await this.#sendToAny(url, request, sendsTwice);
       if (status === 0 && typeof url === 'string') return;
       if (status !== 200) await delay(50); // avoids flooding a service that refuses requests
     }
   }
 
-  /** Sends a request to any daemon; if `isHurried`, sends it twice at the same time, as an impatient caller would. */
-  async #sendToAny({ anyUrl, answerWithinMs }: AnyUrl, order: Order, isHurried: boolean): Promise<number> {
-    const sent = () => this.send(anyUrl(), order, AbortSignal.timeout(answerWithinMs));
-    const [status] = await Promise.all(isHurried ? [sent(), sent()] : [sent()]);
+  /** Sends a request to any daemon; if `sendsTwice`, sends it twice at the same time, as an impatient caller would. */
+  async #sendToAny({ anyUrl, answerWithinMs }: AnyUrl, request: RankRequest, sendsTwice: boolean): Promise<number> {
+    const sent = () => this.send(anyUrl(), request, AbortSignal.timeout(answerWithinMs));
+    const [status] = await Promise.all(sendsTwice ? [sent(), sent()] : [sent()]);
     return status;
   }
 
   /** Requests a change to one of `members`. Resolves with the status, or with 0 if there is no response. */
   async ask(url: string, members: number[]): Promise<number> {
-    return this.send(url, this.#newOrder(members));
+    return this.send(url, this.#newRequest(members));
   }
 
-  async send(url: string, order: Order, signal?: AbortSignal): Promise<number> {
-    const answer = await post(url, this.#bench.secret, order, signal).catch(() => ({ status: 0, changeId: '' }));
+  async send(url: string, request: RankRequest, signal?: AbortSignal): Promise<number> {
+    const answer = await post(url, this.#bench.secret, request, signal).catch(() => ({ status: 0, changeId: '' }));
     const { status, changeId } = answer;
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
-    if (status !== 0) this.answered.push({ ...order, status, changeId });
-    if (order.isRepeatable && (status === 0 || status === 409 || status === 503) && !this.#unanswered.includes(order))
-      this.#unanswered.push(order);
+    if (status !== 0) this.answered.push({ ...request, status, changeId });
+    if (
+      request.isRepeatable &&
+      (status === 0 || status === 409 || status === 503) &&
+      !this.#unanswered.includes(request)
+    )
+      this.#unanswered.push(request);
     return status;
   }
 
-  #newOrder(members: number[]): Order {
-    this.#orders += 1;
+  #newRequest(members: number[]): RankRequest {
+    this.#requestCount += 1;
     return {
       rankeeId: this.#random.pick(members),
       newRankId: this.#random.pick(benchRanks),
-      command: `request ${this.#orders}`,
+      command: `request ${this.#requestCount}`,
       isRepeatable: this.#random.next() < 0.5,
     };
   }
@@ -88,7 +92,7 @@ export class Callers {
 async function post(
   url: string,
   secret: string,
-  { rankeeId, newRankId, command, isRepeatable }: Order,
+  { rankeeId, newRankId, command, isRepeatable }: RankRequest,
   signal: AbortSignal | undefined,
 ) {
   const response = await fetch(`${url}/v1/ranker?placeid=${place}`, {

@@ -9,7 +9,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { type Bench, openBench } from './bench.ts';
 import { Callers } from './callers.ts';
-import { type CrashReport, examine, type Mishaps, shareRounds } from './crash-run.ts';
+import { type Anomalies, type CrashReport, compareRecords, shareRounds } from './crash-run.ts';
 import { loadConfigFor } from './fake-config.ts';
 import { SeededRandom } from './random.ts';
 import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
@@ -23,13 +23,13 @@ export interface ChaosOptions {
   sideBySide: number;
   nodes: number;
   /** The number of faults in a round. */
-  calamities: number;
+  calamityCount: number;
   /** The longest duration of a fault, unless the fault suspends all nodes but one. */
-  maxStillMs: number;
+  maxFaultMs: number;
   /** Roblox's longest response time in half of the rounds. In these, faults occur while writes are in flight. */
   maxAnswerMs: number;
   seed: number;
-  say: (line: string) => void;
+  print: (line: string) => void;
 }
 
 /** `lateWrites`: the number of late writes in the audit log. A node that is suspended during a write can make one. */
@@ -47,7 +47,7 @@ export async function runChaos({ rounds, sideBySide, seed, ...options }: ChaosOp
   return shareRounds({ rounds, sideBySide, seed }, (share) => chaosIn({ ...options, ...share }));
 }
 
-async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'sideBySide'>): Promise<ChaosReport> {
+async function chaosIn({ rounds, seed, print, ...options }: Omit<ChaosOptions, 'sideBySide'>): Promise<ChaosReport> {
   await using world = await openWorld(options, seed);
   const { bench, random, callers } = world;
   const report = { rounds: 0, kills: 0, changes: 0, acknowledged: 0, lateWrites: 0 };
@@ -62,32 +62,36 @@ async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'si
         { members: index < 3 ? [shared] : bench.members, stop: stop.signal },
       ),
     );
-    const met: string[] = [];
-    for (let count = 0; count < options.calamities; count += 1) {
+    const occurred: string[] = [];
+    for (let count = 0; count < options.calamityCount; count += 1) {
       await delay(random.between(200, 1_500));
-      met.push(await random.pick(calamities)(world, random.between(500, options.maxStillMs)));
+      occurred.push(await random.pick(calamities)(world, random.between(500, options.maxFaultMs)));
       report.kills += 1;
     }
-    await world.heal();
+    await world.endFaults();
     const servedBefore = callers.acknowledged;
     for (let waited = 0; callers.acknowledged < servedBefore + callerCount && waited < reconciledWithinMs; waited += 50)
       await delay(50);
     stop.abort();
     await Promise.all(working);
-    const healedAt = performance.now();
-    await world.answered();
+    const faultsEndedAt = performance.now();
+    await world.untilNothingInFlight();
     await bench.openAfter(reconciledWithinMs);
-    const reconciledInMs = performance.now() - healedAt;
-    const mishaps = await world.mishaps();
-    const { changes, sentences, ...found } = await examine(bench, callers, mishaps);
-    Object.assign(report, { changes, acknowledged: callers.acknowledged, lateWrites: mishaps.late.length });
+    const reconciledInMs = performance.now() - faultsEndedAt;
+    const lateWritesAndReverts = await world.lateWritesAndReverts();
+    const { changes, sentences, ...found } = await compareRecords(bench, callers, lateWritesAndReverts);
+    Object.assign(report, {
+      changes,
+      acknowledged: callers.acknowledged,
+      lateWrites: lateWritesAndReverts.lateMembers.length,
+    });
     Object.assign(wrong, found);
-    for (const sentence of sentences.slice(0, 20)) say(`  ${sentence}`);
-    say(
-      `seed ${seed}, round ${report.rounds + 1}: ${met.join(', ')}; ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
+    for (const sentence of sentences.slice(0, 20)) print(`  ${sentence}`);
+    print(
+      `seed ${seed}, round ${report.rounds + 1}: ${occurred.join(', ')}; ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
     );
     if (sentences.length === 0) continue;
-    say(`  all records are in ${await world.writeRecords(seed)}`);
+    print(`  all records are in ${await world.writeRecords(seed)}`);
     break; // after an inconsistency, later results prove nothing
   }
   return { ...report, ...wrong };
@@ -101,7 +105,7 @@ interface Node {
   logs: string[];
 }
 
-/** Injects a fault and resolves with its description. `heal` ends remaining faults at the end of the round. */
+/** Injects a fault and resolves with its description. `endFaults` ends remaining faults at the end of the round. */
 type Calamity = (world: World, ms: number) => Promise<string>;
 
 const calamities: readonly Calamity[] = [
@@ -132,8 +136,8 @@ const calamities: readonly Calamity[] = [
     const spared = world.anyNode();
     const others = world.nodes.filter((node) => node !== spared);
     // long enough for the running node to take over and complete the others' changes
-    const longMs = world.maxStillMs + Math.ceil(0.6 * ms);
-    await world.writeUnderWay();
+    const longMs = world.maxFaultMs + Math.ceil(0.6 * ms);
+    await world.writeInFlight();
     for (const { daemon } of others) daemon?.process.kill('SIGSTOP');
     await delay(longMs);
     for (const { daemon } of others) daemon?.process.kill('SIGCONT');
@@ -184,20 +188,20 @@ interface World extends AsyncDisposable {
   callers: Callers;
   server: PostgresServer;
   nodes: Node[];
-  maxStillMs: number;
+  maxFaultMs: number;
   /** Resolves as soon as Roblox is handling a write, or after two seconds without one. */
-  writeUnderWay(): Promise<void>;
+  writeInFlight(): Promise<void>;
   anyNode(): Node;
   /** Returns a random node's URL, even if the node does not respond, as a load balancer without health checks would. */
   anyUrl(): string;
   start(node: Node): Promise<void>;
-  heal(): Promise<void>;
+  endFaults(): Promise<void>;
   /**
    * Waits until no daemon has a request in flight, because even a request that its caller has abandoned can begin a
    * change.
    */
-  answered(): Promise<void>;
-  mishaps(): Promise<Mishaps>;
+  untilNothingInFlight(): Promise<void>;
+  lateWritesAndReverts(): Promise<Anomalies>;
   /**
    * Writes the history, the audit log, the fake's writes, the responses and the logs to a file, and returns its path.
    */
@@ -205,7 +209,7 @@ interface World extends AsyncDisposable {
 }
 
 async function openWorld(
-  { nodes: nodeCount, maxStillMs }: Pick<ChaosOptions, 'nodes' | 'maxStillMs'>,
+  { nodes: nodeCount, maxFaultMs }: Pick<ChaosOptions, 'nodes' | 'maxFaultMs'>,
   seed: number,
 ): Promise<World> {
   await using opened = new AsyncDisposableStack();
@@ -251,15 +255,15 @@ async function openWorld(
   };
   const running = opened.move();
   return {
-    ...{ maxStillMs, bench, random, callers, server, nodes, anyNode, start },
+    ...{ maxFaultMs, bench, random, callers, server, nodes, anyNode, start },
     anyUrl: () => random.pick(nodes.flatMap(({ daemon }) => daemon?.url ?? [])),
-    async writeUnderWay() {
+    async writeInFlight() {
       const isOpen = ({ operation, endedAt }: JournalEntry) =>
         (operation === 'assign' || operation === 'unassign') && endedAt === undefined;
       for (let waits = 0; waits < 1_000 && !bench.fake.journal.entries.slice(-40).some(isOpen); waits += 1)
         await delay(2);
     },
-    async heal() {
+    async endFaults() {
       for (const node of nodes) {
         node.proxy.mode = 'pass';
         const { process } = node.daemon ?? {};
@@ -267,7 +271,7 @@ async function openWorld(
         if (process?.exitCode !== null || process.signalCode !== null) await start(node);
       }
     },
-    async answered() {
+    async untilNothingInFlight() {
       const client = new pg.Client({
         host: server.socketDir,
         port: server.port,
@@ -280,11 +284,11 @@ async function openWorld(
         busy = (await client.query<{ id: string }>(busyNodes, [since])).rows.length;
       await client.end();
     },
-    async mishaps() {
+    async lateWritesAndReverts() {
       const [late, putBack] = await Promise.all([eventsOf('rank.late_write'), eventsOf('rank.compensate')]);
       return {
-        late: late.map(({ detail }) => Number(detail.rankeeId)),
-        putBack: new Map(putBack.map(({ subject, detail }) => [subject, detail.rolesAfter ?? []])),
+        lateMembers: late.map(({ detail }) => Number(detail.rankeeId)),
+        intendedRoles: new Map(putBack.map(({ subject, detail }) => [subject, detail.rolesAfter ?? []])),
       };
     },
     async writeRecords(seed) {
@@ -293,8 +297,8 @@ async function openWorld(
       const { events } = await bench.home.json<{ events: unknown[] }>('audit', 'list', '--limit', '100000');
       const writes = bench.members.flatMap((userId) => journal.writes(userId));
       const logs = nodes.map(({ logs, daemon }) => [...logs, daemon?.log]);
-      const story = { history: await bench.history(), writes, answered: callers.answered, events, logs };
-      writeFileSync(file, JSON.stringify(story, undefined, 1));
+      const records = { history: await bench.history(), writes, answered: callers.answered, events, logs };
+      writeFileSync(file, JSON.stringify(records, undefined, 1));
       return file;
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),

@@ -18,7 +18,7 @@ export interface StoredChange {
   /** `compensate` if the change was being reverted. `history list` omits this field. */
   phase?: string;
   /** The intended roles (ids as in `rolesAfter`) if the change was reverted. */
-  meant?: number[] | undefined;
+  intended?: number[] | undefined;
 }
 
 export interface Answered {
@@ -30,7 +30,7 @@ export interface Answered {
 }
 
 /** The inconsistencies, one sentence each. */
-export interface Disagreements {
+export interface Inconsistencies {
   /** Requests that got a 200, although the history does not show them as applied. */
   lost: string[];
   /** Requests that were applied more than once. */
@@ -41,27 +41,27 @@ export interface Disagreements {
   differing: string[];
 }
 
-export interface Story {
+export interface Records {
   fake: FakeOpenCloud;
   /** Each member's initial roles (ids, without the base role); only these members' writes and roles are checked. */
-  rolesAtFirst: ReadonlyMap<number, number[]>;
+  initialRoles: ReadonlyMap<number, number[]>;
   /** Oldest first. */
   history: StoredChange[];
   answered: Answered[];
 }
 
 /** Compares the callers' responses with the history, and the history with the fake's requests and state. */
-export function compare({ history, ...rest }: Story): Disagreements {
-  const story = { ...rest, history: history.map((change) => withBase(change, rest.fake.group.base.id)) };
-  const { answered, rolesAtFirst } = story;
-  const byId = new Map(story.history.map((change) => [change.id, change]));
+export function compare({ history, ...rest }: Records): Inconsistencies {
+  const records = { ...rest, history: history.map((change) => withBase(change, rest.fake.group.base.id)) };
+  const { answered, initialRoles } = records;
+  const byId = new Map(records.history.map((change) => [change.id, change]));
   return {
-    lost: answered.flatMap((one) => lost(one, byId.get(one.changeId))),
-    doubled: doubled(story),
-    stray: [...rolesAtFirst.keys()].flatMap((userId) => stray(userId, story)),
+    lost: answered.flatMap((one) => lostChange(one, byId.get(one.changeId))),
+    doubled: doubled(records),
+    stray: [...initialRoles.keys()].flatMap((userId) => stray(userId, records)),
     differing: [
-      ...answered.flatMap((one) => denied(one, byId.get(one.changeId))),
-      ...[...rolesAtFirst].flatMap(([userId, roles]) => differing({ userId, roles }, story)),
+      ...answered.flatMap((one) => deniedChange(one, byId.get(one.changeId))),
+      ...[...initialRoles].flatMap(([userId, roles]) => differing({ userId, roles }, records)),
     ],
   };
 }
@@ -71,25 +71,32 @@ export function compare({ history, ...rest }: Story): Disagreements {
  */
 function withBase(change: StoredChange, base: number): StoredChange {
   const added = (ids: number[]) => (ids.length === 0 || ids.includes(base) ? ids : sorted([...ids, base]));
-  const { state, rolesBefore, rolesAfter, meant } = change;
+  const { state, rolesBefore, rolesAfter, intended } = change;
   if (state === 'pending' || state === 'unknown') return change;
-  return { ...change, rolesBefore: added(rolesBefore), rolesAfter: added(rolesAfter), meant: meant && added(meant) };
+  return {
+    ...change,
+    rolesBefore: added(rolesBefore),
+    rolesAfter: added(rolesAfter),
+    intended: intended && added(intended),
+  };
 }
 
-function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: StoredChange | undefined): string[] {
+function lostChange({ status, changeId, rankeeId, newRankId }: Answered, stored: StoredChange | undefined): string[] {
   if (status !== 200) return [];
-  if (kept?.state === 'applied' && kept.rankeeId === rankeeId && kept.newRankId === newRankId) return [];
-  return [`${changeId} of member ${rankeeId} was answered with 200 and is ${kept?.state ?? 'missing'} in the history`];
+  if (stored?.state === 'applied' && stored.rankeeId === rankeeId && stored.newRankId === newRankId) return [];
+  return [
+    `${changeId} of member ${rankeeId} was answered with 200 and is ${stored?.state ?? 'missing'} in the history`,
+  ];
 }
 
 /** Reports an error response whose change did not fail. Ignores 504, which means that the outcome is unknown. */
-function denied({ status, changeId }: Answered, kept: StoredChange | undefined): string[] {
-  if (status === 200 || status === 504 || changeId === '' || kept?.state === 'refused' || kept?.state === 'failed')
+function deniedChange({ status, changeId }: Answered, stored: StoredChange | undefined): string[] {
+  if (status === 200 || status === 504 || changeId === '' || stored?.state === 'refused' || stored?.state === 'failed')
     return [];
-  return [`${changeId} was answered with ${status} and is ${kept?.state ?? 'missing'} in the history`];
+  return [`${changeId} was answered with ${status} and is ${stored?.state ?? 'missing'} in the history`];
 }
 
-function doubled({ history }: Story): string[] {
+function doubled({ history }: Records): string[] {
   // includes changes without a write, because a repeated request must get the outcome of the first one
   const applied = history.filter(isApplied);
   const byRequest = Map.groupBy(applied, ({ command }) => command);
@@ -102,14 +109,14 @@ function doubled({ history }: Story): string[] {
  * Reports the first write that no change explains. An applied change explains all of its writes; a reverted one
  * explains the writes that it made and those that reverted them.
  */
-function stray(userId: number, { fake, history }: Story): string[] {
+function stray(userId: number, { fake, history }: Records): string[] {
   const seen = fake.journal
     .writes(userId)
     .filter(({ applied }) => applied)
     .map(({ operation, roleId }) => `${operation} ${roleId}`);
   const expected: string[] = [];
   for (const change of history.filter(({ rankeeId }) => rankeeId === userId))
-    expected.push(...(isApplied(change) ? writesOf(change) : thereAndBack(change, seen.slice(expected.length))));
+    expected.push(...(isApplied(change) ? writesOf(change) : writesAndReverts(change, seen.slice(expected.length))));
   const at = seen.findIndex((write, index) => write !== expected[index]);
   return at === -1
     ? []
@@ -117,9 +124,9 @@ function stray(userId: number, { fake, history }: Story): string[] {
 }
 
 /** Returns the writes in `seen` that a reverted change made, and those that reverted them. */
-function thereAndBack({ meant, ...change }: StoredChange, seen: string[]): string[] {
-  if (meant === undefined) return [];
-  for (const made = writesOf({ ...change, rolesAfter: meant }); made.length > 0; made.pop()) {
+function writesAndReverts({ intended, ...change }: StoredChange, seen: string[]): string[] {
+  if (intended === undefined) return [];
+  for (const made = writesOf({ ...change, rolesAfter: intended }); made.length > 0; made.pop()) {
     const writes = [...made, ...made.map(opposite).reverse()];
     if (writes.every((write, index) => write === seen[index])) return writes;
   }
@@ -130,7 +137,7 @@ function opposite(write: string): string {
   return write.startsWith('un') ? write.slice(2) : `un${write}`;
 }
 
-function differing({ userId, roles }: { userId: number; roles: number[] }, { fake, history }: Story): string[] {
+function differing({ userId, roles }: { userId: number; roles: number[] }, { fake, history }: Records): string[] {
   const base = fake.group.base.id;
   const found: string[] = [];
   let held = sorted([base, ...roles]);

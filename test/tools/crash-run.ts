@@ -15,7 +15,7 @@ export interface CrashOptions {
   /** The number of kills before the remaining changes are reconciled and compared. */
   killsPerRound: number;
   seed: number;
-  say: (line: string) => void;
+  print: (line: string) => void;
 }
 
 /** A run's result. All but the first four figures must be 0. */
@@ -54,7 +54,12 @@ export async function shareRounds<Report extends CrashReport>(
   return reports.reduce(sumOf);
 }
 
-async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions, 'sideBySide'>): Promise<CrashReport> {
+async function crashOne({
+  rounds,
+  killsPerRound,
+  seed,
+  print,
+}: Omit<CrashOptions, 'sideBySide'>): Promise<CrashReport> {
   const endless = 1_000_000;
   const limits = { group: endless, roles: endless, memberships: endless, assign: endless, unassign: endless };
   await using bench = await openBench({ memberCount, limits });
@@ -72,11 +77,11 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
     const restartedAt = performance.now();
     await bench.openAfter(reconciledWithinMs);
     const reconciledInMs = performance.now() - restartedAt;
-    const { changes, sentences, ...found } = await examine(bench, callers);
+    const { changes, sentences, ...found } = await compareRecords(bench, callers);
     Object.assign(report, { changes, acknowledged: callers.acknowledged });
     Object.assign(wrong, found);
-    for (const sentence of sentences.slice(0, 20)) say(`  ${sentence}`);
-    say(
+    for (const sentence of sentences.slice(0, 20)) print(`  ${sentence}`);
+    print(
       `seed ${seed}, round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
     );
     if (sentences.length > 0) break; // after a violation, later rounds prove nothing
@@ -105,24 +110,24 @@ async function killAtWork(
 }
 
 /** Late writes and reverted changes, from the audit log. */
-export interface Mishaps {
+export interface Anomalies {
   /** The members with late writes. Their roles may differ from the history. */
-  late: readonly number[];
+  lateMembers: readonly number[];
   /** The roles that each reverted change was meant to give, keyed by change id. */
-  putBack: ReadonlyMap<string, number[]>;
+  intendedRoles: ReadonlyMap<string, number[]>;
 }
 
 /** Compares all records, except for members with open changes or late writes. */
-export async function examine(bench: Bench, callers: Callers, mishaps?: Mishaps) {
-  const { late = [], putBack } = mishaps ?? {};
-  const history = (await bench.history()).map((change) => ({ ...change, meant: putBack?.get(change.id) }));
+export async function compareRecords(bench: Bench, callers: Callers, anomalies?: Anomalies) {
+  const { lateMembers = [], intendedRoles } = anomalies ?? {};
+  const history = (await bench.history()).map((change) => ({ ...change, intended: intendedRoles?.get(change.id) }));
   const open = history.filter(({ state }) => state === 'pending' || state === 'unknown');
   const unreconciled = open.map(({ id, state, rankeeId }) => `${id} of member ${rankeeId} is still ${state}`);
-  const unclear = new Set([...late, ...open.map(({ rankeeId }) => rankeeId)]);
-  const rolesAtFirst = new Map([...bench.rolesAtFirst].filter(([userId]) => !unclear.has(userId)));
-  const { lost, doubled, stray, differing } = compare({ ...bench, rolesAtFirst, history, answered: callers.answered });
+  const excluded = new Set([...lateMembers, ...open.map(({ rankeeId }) => rankeeId)]);
+  const initialRoles = new Map([...bench.initialRoles].filter(([userId]) => !excluded.has(userId)));
+  const { lost, doubled, stray, differing } = compare({ ...bench, initialRoles, history, answered: callers.answered });
   const violations = bench.fake.violations();
-  const halves = [...rolesAtFirst.keys()].filter((userId) => bench.fake.group.held(userId)?.length !== 1);
+  const halves = [...initialRoles.keys()].filter((userId) => bench.fake.group.held(userId)?.length !== 1);
   const halfDone = halves.map((userId) => `member ${userId} holds ${bench.fake.group.held(userId)}, not one role`);
   return {
     changes: history.length,

@@ -31,23 +31,23 @@ const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run 
   .option('--seed <n>', 'repeats the load of an earlier run', wholeNumber(0, 2 ** 31), Date.now() % 2 ** 31)
   .parse()
   .opts<{ rounds: number; kills: number; sideBySide: number; seed: number; engine: string; nodes: number }>();
-const say = (line: string) => void process.stdout.write(`${line}\n`);
+const print = (line: string) => void process.stdout.write(`${line}\n`);
 
-say(`${rounds} rounds; to repeat them: --seed ${seed}`);
+print(`${rounds} rounds; to repeat them: --seed ${seed}`);
 const report =
   engine === 'postgres'
     ? await runChaos({
         rounds,
         sideBySide,
         nodes,
-        calamities: kills + 1,
-        maxStillMs: 15_000,
+        calamityCount: kills + 1,
+        maxFaultMs: 15_000,
         maxAnswerMs: 2_000,
         seed,
-        say,
+        print,
       })
-    : await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, say });
-say('');
-for (const [name, figure] of Object.entries(report)) say(`${name.padEnd(14)}${figure}`);
+    : await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, print });
+print('');
+for (const [name, figure] of Object.entries(report)) print(`${name.padEnd(14)}${figure}`);
 const { lost, doubled, stray, differing, unreconciled, violations } = report;
 process.exitCode = lost + doubled + stray + differing + unreconciled + violations === 0 ? 0 : 1;

@@ -46,9 +46,9 @@ if (command !== undefined) {
 }
 const channel = await listenOrExit(startFakeDiscord({ port }));
 const sink = await listenOrExit(startWebhookSink({ port: port === 0 ? 0 : port + 1 }));
-const say = (line: string) => process.stdout.write(`${line}\n`);
-const seen = { messages: 0, violations: 0, events: 0, replies: 0 };
-say(`To connect rankd, put this into rankd.yaml:
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const reported = { messages: 0, violations: 0, events: 0, replies: 0 };
+print(`To connect rankd, put this into rankd.yaml:
 webhooks: { allow_private: [127.0.0.1] }
 
 rankd() { node ${fileURLToPath(new URL('../../bin/rankd.js', import.meta.url))} "$@"; }
@@ -62,9 +62,9 @@ echo ${channel.discord.botToken} > bot.token
 rankd discord setup --application ${ids.application} --public-key ${discordPublicKey} --server ${ids.server} --row ${ids.hr}=hr --token-file bot.token -y
 npm run fake-discord -- --command promote --user Newcomer
 `);
-const watching = setInterval(report, 200);
+const reportTimer = setInterval(report, 200);
 process.once('SIGINT', async () => {
-  clearInterval(watching);
+  clearInterval(reportTimer);
   report();
   await channel[Symbol.asyncDispose]();
   await sink[Symbol.asyncDispose]();
@@ -72,13 +72,15 @@ process.once('SIGINT', async () => {
 
 function report(): void {
   const { messages, violations } = channel.discord;
-  for (const { content, embeds } of messages.slice(seen.messages)) {
-    say(`discord: ${content ?? ''}${embeds.map(({ title, description }) => `${title}\n  ${description}`).join('\n')}`);
+  for (const { content, embeds } of messages.slice(reported.messages)) {
+    print(
+      `discord: ${content ?? ''}${embeds.map(({ title, description }) => `${title}\n  ${description}`).join('\n')}`,
+    );
   }
-  for (const { content } of channel.discord.replies.slice(seen.replies)) say(`reply: ${content}`);
-  for (const violation of violations.slice(seen.violations)) say(`VIOLATION: ${violation}`);
-  for (const { body } of sink.received.slice(seen.events)) say(`program: ${body}`);
-  Object.assign(seen, {
+  for (const { content } of channel.discord.replies.slice(reported.replies)) print(`reply: ${content}`);
+  for (const violation of violations.slice(reported.violations)) print(`VIOLATION: ${violation}`);
+  for (const { body } of sink.received.slice(reported.events)) print(`program: ${body}`);
+  Object.assign(reported, {
     messages: messages.length,
     replies: channel.discord.replies.length,
     violations: violations.length,

@@ -58,36 +58,36 @@ if (!writeScope) {
   fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   fake.acceptsWritesWithoutScope = true;
 }
-say(introduction(fake));
-const seen = { requests: 0, violations: 0 };
-const watching = setInterval(report, 200);
-const input = createInterface({ input: process.stdin }).on('line', obey);
+print(introduction(fake));
+const reported = { requests: 0, violations: 0 };
+const reportTimer = setInterval(report, 200);
+const input = createInterface({ input: process.stdin }).on('line', runLine);
 process.once('SIGINT', async () => {
-  clearInterval(watching);
+  clearInterval(reportTimer);
   input.close();
   report();
   await fake.close();
 });
 
-function obey(line: string): void {
+function runLine(line: string): void {
   try {
     if (line.trim() === 'clear') fake.faults.clear();
     else fake.faults.add(JSON.parse(line));
   } catch {
-    say('neither "clear" nor JSON, e.g. {"operation":"assign","kind":"status 503","when":"after","times":3}');
+    print('neither "clear" nor JSON, e.g. {"operation":"assign","kind":"status 503","when":"after","times":3}');
   }
 }
 
 function report(): void {
   const { entries } = fake.journal;
-  for (const { operation, userId, roleId, applied } of entries.slice(seen.requests)) {
+  for (const { operation, userId, roleId, applied } of entries.slice(reported.requests)) {
     const what = [operation, userId && `user ${userId}`, roleId && `role ${roleId}`, applied && 'carried out'];
-    say(what.filter(Boolean).join(' · '));
+    print(what.filter(Boolean).join(' · '));
   }
   const violations = fake.violations();
-  for (const violation of violations.slice(seen.violations)) say(`VIOLATION: ${violation}`);
-  seen.requests = entries.length;
-  seen.violations = violations.length;
+  for (const violation of violations.slice(reported.violations)) print(`VIOLATION: ${violation}`);
+  reported.requests = entries.length;
+  reported.violations = violations.length;
 }
 
 function introduction(world: FakeOpenCloud): string {
@@ -130,6 +130,6 @@ function evenLimits(limit: number) {
   return { group: limit, roles: limit, memberships: limit, assign: limit, unassign: limit };
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -22,7 +22,7 @@ await home.home.json('whitelist', 'add', '1', '--key', 'transcript');
 const daemon = await home.startDaemon();
 for (const [index, system] of systems.entries())
   await show(system, 30_001 + 10 * index, created.secret, home, daemon.url);
-for (const violation of home.roblox.violations()) say('VIOLATION', violation);
+for (const violation of home.roblox.violations()) printStep('VIOLATION', violation);
 
 async function show(
   system: System,
@@ -46,8 +46,9 @@ async function show(
     serve: async (request) => {
       const answer = await forwardTo(url)(request);
       const { pathname } = new URL(request.url);
-      say('the game asks', `${request.method} ${pathname} ${request.body}`.trim());
-      if ('status' in answer && request.method === 'POST') say('rankd answers', `${answer.status} ${answer.body}`);
+      printStep('the game asks', `${request.method} ${pathname} ${request.body}`.trim());
+      if ('status' in answer && request.method === 'POST')
+        printStep('rankd answers', `${answer.status} ${answer.body}`);
       return answer;
     },
   });
@@ -70,15 +71,15 @@ async function show(
   for (const [kind, rest] of lines) {
     const before = journal.entries.length;
     const typed = `${system.typed(kind)} ${rest}`;
-    say('Bob types', typed);
+    printStep('Bob types', typed);
     const shown = await scene.type('Bob', typed, 10);
     for (const { operation, userId, roleId, applied } of journal.entries.slice(before)) {
-      if (applied) say('Roblox does', `${operation} ${group.role(roleId ?? 0)?.name} (user ${userId})`);
+      if (applied) printStep('Roblox does', `${operation} ${group.role(roleId ?? 0)?.name} (user ${userId})`);
     }
-    say('Bob is shown', shown ?? 'nothing');
+    printStep('Bob is shown', shown ?? 'nothing');
   }
 }
 
-function say(who: string, what: string): void {
+function printStep(who: string, what: string): void {
   process.stdout.write(`  ${who.padEnd(14)} ${what}\n`);
 }

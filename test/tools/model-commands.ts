@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { roleChangeKinds } from '../../src/core/model.ts';
 import { type Fault, type FaultKind, sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { alongside, expectedOf } from './model-rules.ts';
-import type { Ask, Got, ModelWorld } from './model-world.ts';
+import type { Ask, ModelWorld, RecordedAnswer } from './model-world.ts';
 
 /** The model's state: roles in addition to the base role, and the first response for each idempotency key. */
 export interface Model {
@@ -11,9 +11,9 @@ export interface Model {
    * False from a fault or an unpredictable repeat until every change is reconciled, because the model can't predict the
    * responses in between.
    */
-  isCalm: boolean;
+  isPredictable: boolean;
   hasLadder: boolean;
-  firstAnswers: Map<string, { ask: Ask; got: Got }>;
+  firstAnswers: Map<string, { ask: Ask; answer: RecordedAnswer }>;
 }
 
 type Command = fc.AsyncCommand<Model, ModelWorld, false>;
@@ -36,7 +36,7 @@ export const modelCommands = fc.commands<Model, ModelWorld, false>(
       .map(({ faults, all }) =>
         command(`trouble ${faults.map((one) => JSON.stringify(one))} for ${all.map(show)}`, async (model, world) => {
           for (const fault of faults) world.fake.faults.add(fault);
-          await askTogether(model, world, all, { isTrouble: true });
+          await askTogether(model, world, all, { withFaults: true });
         }),
       ),
     fc.constantFrom(0, 2_000, 6_750).map((lagMs) =>
@@ -52,9 +52,9 @@ export const modelCommands = fc.commands<Model, ModelWorld, false>(
 
 /** Waits for all outcomes, compares the records, and resets the model to the group's roles. */
 export async function reconcile(model: Model, world: ModelWorld): Promise<void> {
-  agree('after reconciling', await world.reconcile());
+  expectNone('after reconciling', await world.reconcile());
   model.held = heldIn(world);
-  model.isCalm = true;
+  model.isPredictable = true;
 }
 
 /** Returns the current roles (ids, without the base role) of each member on the fake. */
@@ -65,61 +65,65 @@ export function heldIn({ fake }: ModelWorld): Map<number, number[]> {
 async function askOne(model: Model, world: ModelWorld, ask: Ask): Promise<void> {
   const { idempotencyKey = '' } = ask;
   const first = model.firstAnswers.get(idempotencyKey);
-  const got = await world.ask(ask);
-  if (idempotencyKey !== '' && first === undefined) model.firstAnswers.set(idempotencyKey, { ask, got });
-  if (!model.isCalm) return;
-  if (first !== undefined) return expectRepeat(model, { ask, got, first });
-  expectEffect(model, world, { ask, status: got.status, text: got.text });
+  const answer = await world.ask(ask);
+  if (idempotencyKey !== '' && first === undefined) model.firstAnswers.set(idempotencyKey, { ask, answer });
+  if (!model.isPredictable) return;
+  if (first !== undefined) return expectRepeat(model, { ask, answer, first });
+  expectEffect(model, world, { ask, status: answer.status, text: answer.text });
 }
 
-function expectRepeat(model: Model, { ask, got, first }: { ask: Ask; got: Got; first: { ask: Ask; got: Got } }): void {
-  if (first.got.status >= 409) {
-    model.isCalm = false; // only the history has the final outcome
+function expectRepeat(
+  model: Model,
+  { ask, answer, first }: { ask: Ask; answer: RecordedAnswer; first: { ask: Ask; answer: RecordedAnswer } },
+): void {
+  if (first.answer.status >= 409) {
+    model.isPredictable = false; // only the history has the final outcome
     return;
   }
   if (ask.userId !== first.ask.userId || ask.rank !== first.ask.rank || ask.kind !== first.ask.kind) {
-    agree(show(ask), got.status === 422 ? [] : [`${got.status} instead of 422`]);
+    expectNone(show(ask), answer.status === 422 ? [] : [`${answer.status} instead of 422`]);
     return;
   }
-  const isSame = got.isReplayed && got.status === first.got.status && got.changeId === first.got.changeId;
-  agree(
+  const isSame =
+    answer.isReplayed && answer.status === first.answer.status && answer.changeId === first.answer.changeId;
+  expectNone(
     show(ask),
-    isSame ? [] : [`a repeat was answered with ${got.status} ${got.text}, at first ${first.got.status}`],
+    isSame ? [] : [`a repeat was answered with ${answer.status} ${answer.text}, at first ${first.answer.status}`],
   );
 }
 
 async function dryRun(model: Model, world: ModelWorld, { userId, rank, kind }: Ask): Promise<void> {
   const { status, text } = await world.ask({ userId, rank, kind }, 'test');
-  if (!model.isCalm) return;
+  if (!model.isPredictable) return;
   const expected = expectedOf(model.held.get(userId), { userId, rank, kind }, model.hasLadder).status;
   const problems = status === expected ? [] : [`${status} instead of ${expected}: ${text}`];
   if (status === 200 && !text.includes('Test key, nothing changed')) problems.push(`not told as a dry run: ${text}`);
-  agree(`dry run of ${show({ userId, rank, kind })}`, [...problems, ...changedSince(model, world)]);
+  expectNone(`dry run of ${show({ userId, rank, kind })}`, [...problems, ...changedSince(model, world)]);
 }
 
 async function askAsOperator(model: Model, world: ModelWorld, ask: Ask): Promise<void> {
   const state = await world.askAsOperator(ask);
-  if (!model.isCalm) return;
+  if (!model.isPredictable) return;
   const { status } = expectedOf(model.held.get(ask.userId), ask, model.hasLadder);
   const expected = status === 200 ? 'applied' : 'refused';
-  agree(`operator's ${show(ask)}`, state === expected ? [] : [`${state} instead of ${expected}`]);
+  expectNone(`operator's ${show(ask)}`, state === expected ? [] : [`${state} instead of ${expected}`]);
   expectEffect(model, world, { ask, status, text: '' });
 }
 
 /** Sends concurrent requests. Their results depend on their order, which only the history shows. */
-async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrouble = false } = {}): Promise<void> {
+async function askTogether(model: Model, world: ModelWorld, all: Ask[], { withFaults = false } = {}): Promise<void> {
   const answers = await Promise.all(all.map((ask) => world.ask(ask)));
-  for (const [index, got] of answers.entries()) {
+  for (const [index, answer] of answers.entries()) {
     const ask = all[index];
     if (ask?.idempotencyKey !== undefined && !model.firstAnswers.has(ask.idempotencyKey))
-      model.firstAnswers.set(ask.idempotencyKey, { ask, got });
+      model.firstAnswers.set(ask.idempotencyKey, { ask, answer });
   }
-  const isOrdinary = ({ status }: Got, index: number) =>
+  const isExpected = ({ status }: RecordedAnswer, index: number) =>
     status < 500 || (status === 503 && waitsForReads(world, all, index));
-  if (model.isCalm && !isTrouble)
-    agree('together', answers.every(isOrdinary) ? [] : answers.map(({ status, text }) => `${status} ${text}`));
-  if (isTrouble) model.isCalm = false;
-  if (model.isCalm) await reconcile(model, world);
+  if (model.isPredictable && !withFaults)
+    expectNone('together', answers.every(isExpected) ? [] : answers.map(({ status, text }) => `${status} ${text}`));
+  if (withFaults) model.isPredictable = false;
+  if (model.isPredictable) await reconcile(model, world);
 }
 
 /**
@@ -138,7 +142,7 @@ function expectEffect(
   const expected = expectedOf(model.held.get(ask.userId), ask, model.hasLadder);
   if (expected.held !== undefined) model.held.set(ask.userId, expected.held);
   const problems = status === expected.status ? [] : [`${status} instead of ${expected.status}: ${text}`];
-  agree(show(ask), [...problems, ...changedSince(model, world)]);
+  expectNone(show(ask), [...problems, ...changedSince(model, world)]);
 }
 
 function changedSince(model: Model, world: ModelWorld): string[] {
@@ -148,7 +152,7 @@ function changedSince(model: Model, world: ModelWorld): string[] {
   });
 }
 
-function agree(what: string, problems: string[]): void {
+function expectNone(what: string, problems: string[]): void {
   if (problems.length > 0) throw new Error([`${what}:`, ...problems].join('\n  '));
 }
 

@@ -23,7 +23,7 @@ export interface Ask {
   idempotencyKey?: string | undefined;
 }
 
-export interface Got extends Answered {
+export interface RecordedAnswer extends Answered {
   isReplayed: boolean;
   text: string;
 }
@@ -40,7 +40,7 @@ export class ModelWorld implements AsyncDisposable {
   readonly #dir = new TempDir();
   readonly #options: AppOptions;
   readonly #answered: Answered[] = [];
-  readonly #rolesAtFirst: Map<number, number[]>;
+  readonly #initialRoles: Map<number, number[]>;
   #daemon: Daemon | undefined;
   #secrets = { live: '', test: '' };
   #requests = 0;
@@ -53,7 +53,7 @@ export class ModelWorld implements AsyncDisposable {
     this.fake = fake;
     if (hasLadder) config.group.ladder = [...ladder];
     this.#options = { config, dataDir, overrides: { platform, clock } };
-    this.#rolesAtFirst = new Map(
+    this.#initialRoles = new Map(
       Object.values(sampleUsers).flatMap((userId): Array<[number, number[]]> => {
         const held = fake.group.held(userId);
         return held === undefined ? [] : [[userId, held]];
@@ -77,7 +77,7 @@ export class ModelWorld implements AsyncDisposable {
     return world;
   }
 
-  async ask({ userId, rank, kind, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
+  async ask({ userId, rank, kind, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<RecordedAnswer> {
     const { rankeeId, newRankId, ...request } = this.#request({ userId, rank }, idempotencyKey);
     const path = kind === undefined ? 'v1/ranker' : `v2/roles/${kind === 'role_added' ? 'add' : 'remove'}`;
     const { status, headers, text } = await send(`${this.#running.url}/${path}?placeid=${place}`, {
@@ -124,8 +124,8 @@ export class ModelWorld implements AsyncDisposable {
       open = await store.openChanges();
     }
     const history = (await store.listChanges({ limit: 10_000 })).reverse();
-    const story = { fake: this.fake, rolesAtFirst: this.#rolesAtFirst, history, answered: this.#answered };
-    const { lost, doubled, differing } = compare(story);
+    const records = { fake: this.fake, initialRoles: this.#initialRoles, history, answered: this.#answered };
+    const { lost, doubled, differing } = compare(records);
     const unreconciled = open.map(({ change: { id, state } }) => `${id} is still ${state}`);
     return [...unreconciled, ...lost, ...doubled, ...differing, ...this.fake.violations()];
   }

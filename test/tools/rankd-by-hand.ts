@@ -43,13 +43,17 @@ export class RankdByHand {
    * Runs a command from a page; `line` can omit the word `rankd`. Resolves with its output. Throws if its exit code is
    * not `code`, or if its output does not match `says`.
    */
-  async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<string> {
+  async run(
+    line: string,
+    { code = 0, expected }: { code?: number; expected?: RegExp | undefined } = {},
+  ): Promise<string> {
     const child = this.#start(line.replace(/^(npx )?rankd /, '').split(' '));
-    const told = collect(child);
+    const output = collect(child);
     const [ended] = await once(child, 'close', { signal: AbortSignal.timeout(timeoutMs) });
-    if (ended !== code) throw new Error(`The exit code is ${ended}, not ${code}:\n${told()}`);
-    if (says !== undefined && !says.test(told())) throw new Error(`The output does not match ${says}:\n${told()}`);
-    return told();
+    if (ended !== code) throw new Error(`The exit code is ${ended}, not ${code}:\n${output()}`);
+    if (expected !== undefined && !expected.test(output()))
+      throw new Error(`The output does not match ${expected}:\n${output()}`);
+    return output();
   }
 
   /** Sends the request that a `curl` line in the docs describes. Throws unless the response is 200. */
@@ -65,19 +69,19 @@ export class RankdByHand {
     });
     request.end(body);
     const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
-    const told = await text(answer);
-    if (answer.statusCode !== 200) throw new Error(`The response is ${answer.statusCode}: ${told}`);
+    const output = await text(answer);
+    if (answer.statusCode !== 200) throw new Error(`The response is ${answer.statusCode}: ${output}`);
   }
 
   /** Resolves once the daemon is listening. */
   async serve(...options: string[]): Promise<void> {
     const child = this.#start(['serve', ...options]);
-    const told = collect(child);
+    const output = collect(child);
     this.#daemon = child;
     const deadline = performance.now() + timeoutMs;
-    while (!told().includes('rankd listens on')) {
-      if (child.exitCode !== null) throw new Error(`The daemon exited with ${child.exitCode}:\n${told()}`);
-      if (performance.now() > deadline) throw new Error(`The daemon does not listen:\n${told()}`);
+    while (!output().includes('rankd listens on')) {
+      if (child.exitCode !== null) throw new Error(`The daemon exited with ${child.exitCode}:\n${output()}`);
+      if (performance.now() > deadline) throw new Error(`The daemon does not listen:\n${output()}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
@@ -117,13 +121,13 @@ interface Home {
 }
 
 function collect(child: ChildProcessWithoutNullStreams): () => string {
-  let told = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
-      told += text;
+      output += text;
     });
   }
-  return () => told;
+  return () => output;
 }
 
 /**

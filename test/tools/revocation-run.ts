@@ -10,7 +10,7 @@ export interface RevocationOptions {
   env: Record<string, string>;
   /** The number of requests that must begin after a revocation. Keys are revoked until this number is reached. */
   wanted: number;
-  say?: (line: string) => void;
+  print?: (line: string) => void;
 }
 
 export interface RevocationReport {
@@ -29,7 +29,7 @@ const connections = 64;
 const place = 42;
 
 /** Revokes keys while 64 connections verify them at the daemons. */
-export async function runRevocations({ daemons, env, wanted, say }: RevocationOptions): Promise<RevocationReport> {
+export async function runRevocations({ daemons, env, wanted, print }: RevocationOptions): Promise<RevocationReport> {
   await using opened = new AsyncDisposableStack();
   const urls: string[] = [];
   const limits = { RANKD_LIMITS_VERIFY: '0', RANKD_LIMITS_FAILED_AUTH: '0', RANKD_LOG_LEVEL: 'error' };
@@ -76,7 +76,7 @@ export async function runRevocations({ daemons, env, wanted, say }: RevocationOp
     report.accepted += later.filter(({ status }) => status === 200).length;
     report.others += later.filter(({ status }) => status !== 200 && status !== 401).length;
     if (!answered.some(({ status }) => status === 200)) throw new Error('the key was never accepted');
-    say?.(`revocation ${report.revocations}: ${report.after} requests after, ${report.accepted} of them accepted`);
+    print?.(`revocation ${report.revocations}: ${report.after} requests after, ${report.accepted} of them accepted`);
   }
   return report;
 }

@@ -18,8 +18,8 @@ const { daemons, requests } = new Command('npm run revocation --')
 
 await using server = await startPostgres();
 const url = `postgres://${server.user}@127.0.0.1:${server.port}/postgres`;
-const say = (line: string) => void process.stdout.write(`${line}\n`);
-const report = await runRevocations({ daemons, env: { RANKD_STORE_URL: url }, wanted: requests, say });
-say('');
-for (const [name, figure] of Object.entries(report)) say(`${name.padEnd(14)}${figure}`);
+const print = (line: string) => void process.stdout.write(`${line}\n`);
+const report = await runRevocations({ daemons, env: { RANKD_STORE_URL: url }, wanted: requests, print });
+print('');
+for (const [name, figure] of Object.entries(report)) print(`${name.padEnd(14)}${figure}`);
 process.exitCode = report.accepted === 0 && report.others === 0 ? 0 : 1;

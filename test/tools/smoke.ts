@@ -41,7 +41,7 @@ async function onSimulatedGroup(program: Program): Promise<void> {
       await step(line, () => (line.startsWith('curl') ? rankd.request(line) : rankd.run(line)));
     }
     const shown = { 'rankd rank show 1001': /^20 +Officer/m, 'rankd history list': /Newcomer/ };
-    for (const [line, says] of Object.entries(shown)) await step(line, () => rankd.run(line, { says }));
+    for (const [line, expected] of Object.entries(shown)) await step(line, () => rankd.run(line, { expected }));
   } finally {
     await step('stop the daemon', () => rankd.stop());
   }
@@ -80,44 +80,44 @@ async function onRealGroup(program: Program): Promise<void> {
 }
 
 async function beforeItServes(rankd: RankdByHand): Promise<void> {
-  await typed(rankd, 'config check');
-  await typed(rankd, 'group show', /acting/);
-  await typed(rankd, 'group roles', /Officer/);
-  await typed(rankd, 'rank test 1001 20', /ok/);
-  await typed(rankd, 'doctor', /\bok +group\b/);
-  await typed(rankd, 'service print', /serve/);
+  await runCommand(rankd, 'config check');
+  await runCommand(rankd, 'group show', /acting/);
+  await runCommand(rankd, 'group roles', /Officer/);
+  await runCommand(rankd, 'rank test 1001 20', /ok/);
+  await runCommand(rankd, 'doctor', /\bok +group\b/);
+  await runCommand(rankd, 'service print', /serve/);
 }
 
 async function whileItServes(rankd: RankdByHand, request: string): Promise<void> {
-  await typed(rankd, 'status', /running/);
-  await typed(rankd, 'health --ready', /^ok/);
-  await typed(rankd, 'doctor', /daemon/);
-  await typed(rankd, 'rank promote 1002 --reason smoke', /now/);
-  await typed(rankd, 'rank set @Newcomer Captain', /now Captain/);
+  await runCommand(rankd, 'status', /running/);
+  await runCommand(rankd, 'health --ready', /^ok/);
+  await runCommand(rankd, 'doctor', /daemon/);
+  await runCommand(rankd, 'rank promote 1002 --reason smoke', /now/);
+  await runCommand(rankd, 'rank set @Newcomer Captain', /now Captain/);
   writeFileSync(rankd.path('passed.txt'), 'Patrol_Pat # on Saturday\r\n1006\r\n');
-  await typed(rankd, 'rank set Trainee --file passed.txt -y', /of 2 members, 2 changed/);
-  await typed(rankd, 'rank suspend 1002 --for 2d');
-  await typed(rankd, 'suspension list', /Patrol_Pat|1002/);
-  await typed(rankd, 'rank unsuspend 1002');
-  await typed(rankd, 'history list', /Captain/);
-  await typed(rankd, 'history undo --user 1002 --since 1h -y');
-  await typed(rankd, 'game write Adonis', /Adonis/);
-  await typed(rankd, 'script --out Rankd.luau', /Rankd\.luau/);
+  await runCommand(rankd, 'rank set Trainee --file passed.txt -y', /of 2 members, 2 changed/);
+  await runCommand(rankd, 'rank suspend 1002 --for 2d');
+  await runCommand(rankd, 'suspension list', /Patrol_Pat|1002/);
+  await runCommand(rankd, 'rank unsuspend 1002');
+  await runCommand(rankd, 'history list', /Captain/);
+  await runCommand(rankd, 'history undo --user 1002 --since 1h -y');
+  await runCommand(rankd, 'game write Adonis', /Adonis/);
+  await runCommand(rankd, 'script --out Rankd.luau', /Rankd\.luau/);
   writeFileSync(rankd.path('bot.url'), 'https://93.184.215.14/hook\r\n');
-  await typed(rankd, 'webhook add bot --url-file bot.url --no-test --out bot.secret');
-  await typed(rankd, 'webhook list', /bot +standard +enabled/);
-  await typed(rankd, 'webhook remove bot -y');
-  await typed(rankd, 'backup smoke.db', /smoke\.db/);
-  await typed(rankd, 'key create spare --out spare.key');
-  await typed(rankd, 'key list', /spare/);
+  await runCommand(rankd, 'webhook add bot --url-file bot.url --no-test --out bot.secret');
+  await runCommand(rankd, 'webhook list', /bot +standard +enabled/);
+  await runCommand(rankd, 'webhook remove bot -y');
+  await runCommand(rankd, 'backup smoke.db', /smoke\.db/);
+  await runCommand(rankd, 'key create spare --out spare.key');
+  await runCommand(rankd, 'key list', /spare/);
   const settings = rankd.path('rankd.yaml');
   const before = readFileSync(settings, 'utf8');
   writeFileSync(settings, before.replace(/^ {2}#?rank: \d+$/m, '  rank: 0'));
-  await step('rankd reload, of a changed rankd.yaml', () => rankd.run('reload', { says: /limits\.rank/ }));
+  await step('rankd reload, of a changed rankd.yaml', () => rankd.run('reload', { expected: /limits\.rank/ }));
   writeFileSync(settings, before.replace('group:', 'grup:'));
   await step('rankd reload, of a rankd.yaml with a mistake', () => rankd.run('reload', { code: 78 }));
   writeFileSync(settings, before);
-  await typed(rankd, 'reload');
+  await runCommand(rankd, 'reload');
   await step('the request, again', () => rankd.request(request));
 }
 
@@ -151,15 +151,15 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 async function afterItServed(rankd: RankdByHand): Promise<void> {
-  await typed(rankd, 'audit verify');
-  await typed(rankd, 'db check');
-  await typed(rankd, 'restore --dry-run smoke.db');
-  await typed(rankd, 'restore -y smoke.db');
+  await runCommand(rankd, 'audit verify');
+  await runCommand(rankd, 'db check');
+  await runCommand(rankd, 'restore --dry-run smoke.db');
+  await runCommand(rankd, 'restore -y smoke.db');
   await step('rankd key show spare, which was made after the backup', () => rankd.run('key show spare', { code: 3 }));
 }
 
-function typed(rankd: RankdByHand, line: string, says?: RegExp): Promise<void> {
-  return step(`rankd ${line}`, () => rankd.run(line, { says }));
+function runCommand(rankd: RankdByHand, line: string, expected?: RegExp): Promise<void> {
+  return step(`rankd ${line}`, () => rankd.run(line, { expected }));
 }
 
 /** Reports the result. A failure does not stop the remaining steps. */

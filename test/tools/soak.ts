@@ -41,9 +41,9 @@ const samples: ProcessFigures[] = [];
 const ended = AbortSignal.timeout(runsMs);
 const requests: Array<Promise<unknown>> = [];
 
-say(`${minutes} min at ${limit} changes per minute; to repeat this: --seed ${seed}`);
-say(row(['seconds', 'answers', 'applied', 'memory', 'data', 'threads', 'handles']));
-await Promise.all([load(), trouble(), sample()]);
+print(`${minutes} min at ${limit} changes per minute; to repeat this: --seed ${seed}`);
+print(row(['seconds', 'answers', 'applied', 'memory', 'data', 'threads', 'handles']));
+await Promise.all([load(), injectFaults(), sample()]);
 await Promise.all(requests);
 bench.fake.faults.clear();
 const unreconciled = await bench.openAfter(30_000);
@@ -57,7 +57,7 @@ async function load(): Promise<void> {
   }
 }
 
-async function trouble(): Promise<void> {
+async function injectFaults(): Promise<void> {
   const kinds: FaultKind[] = [
     'status 500',
     'status 503',
@@ -86,7 +86,7 @@ async function sample(): Promise<void> {
     samples.push(figures);
     const seconds = Math.round((performance.now() - startedAt) / 1000);
     const { residentMiB, dataMiB, threads, handles } = figures;
-    say(row([seconds, callers.answered.length, callers.acknowledged, residentMiB, dataMiB, threads, handles]));
+    print(row([seconds, callers.answered.length, callers.acknowledged, residentMiB, dataMiB, threads, handles]));
   }
 }
 
@@ -104,16 +104,16 @@ async function conclude(): Promise<number> {
   const [memoryFirst = 0, memoryLast = 0] = memory;
   const [handlesFirst = 0, handlesLast = 0] = handles;
   const codes = [...callers.answers].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`);
-  say('');
-  say(`requests    ${requests.length}`);
-  say(`answers     ${codes.join(', ')}`);
+  print('');
+  print(`requests    ${requests.length}`);
+  print(`answers     ${codes.join(', ')}`);
   const calls = Object.entries(Object.groupBy(bench.fake.journal.entries, ({ operation }) => operation));
-  say(`calls       ${calls.map(([operation, entries]) => `${operation}: ${entries.length}`).join(', ')}`);
-  say(`applied     ${history.filter(({ state }) => state === 'applied').length}, unreconciled ${unreconciled}`);
-  say(`memory      ${memoryFirst} MiB in the first third, ${memoryLast} MiB in the last`);
-  say(`handles     ${handlesFirst} in the first third, ${handlesLast} in the last`);
-  say(`disagreeing ${wrong.length}`);
-  for (const sentence of wrong.slice(0, 20)) say(`  ${sentence}`);
+  print(`calls       ${calls.map(([operation, entries]) => `${operation}: ${entries.length}`).join(', ')}`);
+  print(`applied     ${history.filter(({ state }) => state === 'applied').length}, unreconciled ${unreconciled}`);
+  print(`memory      ${memoryFirst} MiB in the first third, ${memoryLast} MiB in the last`);
+  print(`handles     ${handlesFirst} in the first third, ${handlesLast} in the last`);
+  print(`disagreeing ${wrong.length}`);
+  for (const sentence of wrong.slice(0, 20)) print(`  ${sentence}`);
   const grows = memoryLast > memoryFirst * maxGrowth || handlesLast > handlesFirst * maxGrowth;
   return grows || wrong.length > 0 || unreconciled > 0 ? 1 : 0;
 }
@@ -122,6 +122,6 @@ function row(cells: Array<string | number>): string {
   return cells.map((cell) => String(cell).padStart(9)).join('');
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -226,9 +226,9 @@ export function changeContract(at: StoreCase): void {
       const change = newChange();
       await beginHere(change);
       expect(await finish(at, change.id, { ...unknown, rolesAfter: [100] })).toBe(true);
-      const kept = { ...change, ...unknown };
-      expect(await at.store.findChange(change.id)).toStrictEqual(kept);
-      expect(await at.store.openChanges()).toStrictEqual([{ change: kept, holder: 'none' }]);
+      const stored = { ...change, ...unknown };
+      expect(await at.store.findChange(change.id)).toStrictEqual(stored);
+      expect(await at.store.openChanges()).toStrictEqual([{ change: stored, holder: 'none' }]);
       expect(await finish(at, change.id, unknown)).toBe(true);
       expect(await finish(at, change.id, applied)).toBe(true);
       expect(await at.store.findChange(change.id)).toMatchObject({ ...applied, finishedAt: at.clock.now() });
@@ -324,7 +324,7 @@ export function changeContract(at: StoreCase): void {
 
     test('an ended change can be reopened while it is the newest change to its member', async () => {
       const change = newChange();
-      const open = (id: string) => at.other.reopenChange(id, (kept) => reopened(kept, change, at.clock.now()));
+      const open = (id: string) => at.other.reopenChange(id, (stored) => reopened(stored, change, at.clock.now()));
       await beginHere(change);
       expect(await open(change.id)).toBeUndefined();
       await finish(at, change.id, applied);

@@ -13,18 +13,18 @@ export function discordContract(at: StoreCase): void {
   const actor = () => ({ by: operator, at: at.clock.now() });
   const link = (person: typeof ann, userId: number) =>
     at.store.updateDiscordPerson(person.discordId, judgeLink(person, userId, actor()));
-  const meet = (person: typeof ann) =>
+  const recordPerson = (person: typeof ann) =>
     at.store.updateDiscordPerson(person.discordId, (known = person) => ({ change: known, events: [] }));
 
   describe('people on Discord', () => {
     test('are linked to one user at a time, with the actor and the time, and retain their salt', async () => {
-      await meet(ann);
+      await recordPerson(ann);
       expect(await at.other.findDiscordPerson(ann.discordId)).toStrictEqual(ann);
       await link(newDiscordPerson(ann.discordId), 1001);
       await link(newDiscordPerson(ann.discordId), 1002);
       const linked = { ...ann, userId: 1002, linkedBy: operator, linkedAt: at.clock.now() };
       expect(await at.other.findDiscordPerson(ann.discordId)).toStrictEqual(linked);
-      await meet(bob);
+      await recordPerson(bob);
       expect(await at.other.listDiscordPeople()).toStrictEqual([linked, bob]);
       await at.store.updateDiscordPerson(ann.discordId, judgeUnlink(ann.discordId, actor()));
       expect(await at.other.findDiscordPerson(ann.discordId)).toStrictEqual(ann);
@@ -65,7 +65,7 @@ export function discordContract(at: StoreCase): void {
     });
 
     test('without a link cannot be unlinked, and nothing is written', async () => {
-      await meet(bob);
+      await recordPerson(bob);
       for (const { discordId } of [ann, bob])
         await expect(at.store.updateDiscordPerson(discordId, judgeUnlink(discordId, actor()))).rejects.toMatchObject({
           code: 'not_found',
@@ -87,8 +87,11 @@ export function discordContract(at: StoreCase): void {
       expect(await at.other.listDiscordPeople()).toMatchObject([{ discordId: bob.discordId }]);
       expect(await at.other.findChange('chg_ann')).toMatchObject({ rankerId: 0, rankerName: '' });
       expect(await at.other.findChange('chg_bob')).toMatchObject({ rankerName: 'Bobby' });
-      const kept = JSON.stringify([await at.other.listChanges({ limit: 9 }), await at.other.listAudit({ limit: 9 })]);
-      for (const trace of [ann.discordId, ann.salt, 'Annie', '1001']) expect(kept).not.toContain(trace);
+      const remaining = JSON.stringify([
+        await at.other.listChanges({ limit: 9 }),
+        await at.other.listAudit({ limit: 9 }),
+      ]);
+      for (const trace of [ann.discordId, ann.salt, 'Annie', '1001']) expect(remaining).not.toContain(trace);
       expect((await verifyAudit({ store: at.other })).isIntact).toBe(true);
     });
   });

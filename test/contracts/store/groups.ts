@@ -27,13 +27,13 @@ export function groupContract(at: StoreCase): void {
 
   test('the meanings of settings are stored for every handle and group, as judged, in one transaction with their events', async () => {
     const locked = { setting: 'policy.locked_roles', entry: '🦊 "x"', alarm: null };
-    const kept: RoleMeaning = { ...locked, roles: [{ id: 2 ** 53 - 1, name: "O'Neil", rank: 254 }] };
+    const stored: RoleMeaning = { ...locked, roles: [{ id: 2 ** 53 - 1, name: "O'Neil", rank: 254 }] };
     const drifted: RoleMeaning = { ...locked, entry: '120', roles: [], alarm: 'gone' };
     const event = configurationFits(drifted, { by: 'daemon', at: 1 });
     expect(await at.store.findMeanings('group 7')).toEqual([]);
-    const written = await at.store.updateMeanings('group 7', () => ({ change: [kept, drifted], events: [event] }));
-    expect(written).toEqual([kept, drifted]);
-    expect(await at.other.findMeanings('group 7')).toEqual(expect.arrayContaining([kept, drifted]));
+    const written = await at.store.updateMeanings('group 7', () => ({ change: [stored, drifted], events: [event] }));
+    expect(written).toEqual([stored, drifted]);
+    expect(await at.other.findMeanings('group 7')).toEqual(expect.arrayContaining([stored, drifted]));
     expect(await at.other.findMeanings('group 8')).toEqual([]);
     expect(await at.other.listAudit({ action: 'configuration', limit: 9 })).toMatchObject([
       { subject: locked.setting },

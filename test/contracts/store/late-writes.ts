@@ -12,14 +12,14 @@ const notApplied: ChangeOutcome = {
   message: 'Nothing was sent.',
   rolesAfter: [100, 200],
 };
-const over = () => 0;
+const leaseEnded = () => 0;
 
 export function lateWriteContract(at: StoreCase): void {
   /**
    * Runs the recovery on `at.store` as if that store had stalled during a write and `at.other` had taken over the
    * change.
    */
-  const settle = async (change: ReturnType<typeof newChange>, leftMs = over) => {
+  const settle = async (change: ReturnType<typeof newChange>, leftMs = leaseEnded) => {
     const reportLateWrite = vi.fn();
     const trust = { reportLateWrite } as unknown as PlatformTrust;
     const settled = recoverLateWrite({ store: at.store, clock: at.clock, trust }, change, leftMs);

@@ -33,8 +33,8 @@ export function personContract(at: StoreCase): void {
       expect(await forget()).toEqual({ changes: 2, events: 1, isOpen: false, isNamed: true });
       expect(await at.other.findChange('chg_rankee')).toMatchObject({ rankeeId: -77, rankeeName: '' });
       expect(await at.other.findChange('chg_ranker')).toMatchObject({ rankeeId: 2002, rankerId: -77, rankerName: '' });
-      const kept = JSON.stringify(await at.other.listChanges({ limit: 10 }));
-      for (const trace of ['1001', 'Newcomer', 'ffff']) expect(kept).not.toContain(trace);
+      const remaining = JSON.stringify(await at.other.listChanges({ limit: 10 }));
+      for (const trace of ['1001', 'Newcomer', 'ffff']) expect(remaining).not.toContain(trace);
       expect(await at.other.findChange('chg_other')).toStrictEqual(other);
       expect(await at.other.mentionsOf(1001)).toEqual({ changes: 0, events: 0, isOpen: false, isNamed: false });
     });

@@ -73,21 +73,21 @@ test('a name is looked up again after all callers of its earlier requests in two
     return batch.map((name) => ({ asked: name, id: name.length, name }));
   };
   const users = new UserNames({ clock, ask, timeoutMs: 5_000 });
-  const want = async (lane: string, names: string[], withinMs = 60_000) => {
+  const find = async (lane: string, names: string[], withinMs = 60_000) => {
     const deadlineAt = clock.monotonic() + withinMs;
     return (await Promise.all(names.map((name) => users.find(name, { ...call, lane, deadlineAt })))).map(
       (one) => one?.id,
     );
   };
   const many = (word: string, count: number) => Array.from({ length: count }, (_, index) => `${word}_${index}`);
-  void want('shop', ['first']);
+  void find('shop', ['first']);
   await clock.advance(200);
-  void want('shop', ['bob'], 100);
-  void want('bot', many('before', 60));
-  void want('bot', ['bob'], 100);
+  void find('shop', ['bob'], 100);
+  void find('bot', many('before', 60));
+  void find('bot', ['bob'], 100);
   await clock.advance(1_300); // the first fifty names are requested; bob is still queued in the lane `bot`
-  void want('bot', many('behind', 40));
-  const bob = want('bot', ['bob']);
+  void find('bot', many('behind', 40));
+  const bob = find('bot', ['bob']);
   await clock.advance(5_000);
   await expect(Promise.race([bob, 'nothing'])).resolves.toEqual([3]);
 });
@@ -176,8 +176,8 @@ test.each(['status 404', 'status 410'] as const)(
   (kind) =>
     onOpenCloud(async ({ app: { platform }, call, fake }) => {
       fake.faults.add({ operation: 'userNames', kind, times: 100 });
-      const looked = platform.findUser('Newcomer', call());
-      await expect(looked).rejects.toMatchObject({
+      const lookup = platform.findUser('Newcomer', call());
+      await expect(lookup).rejects.toMatchObject({
         ...{ code: 'platform_rejected', retryAfterMs: undefined },
         ...{ message: expect.not.stringContaining('at the moment') },
         ...{ hint: expect.stringContaining('platform.users_base_url') },

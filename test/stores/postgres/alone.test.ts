@@ -24,18 +24,18 @@ test('rankd does not migrate an older schema until no other node has sent a hear
 
   const refused = alone().catch((error: unknown) => error);
   const beats = async () => (await db.get<{ beat: number }>('SELECT beat FROM rankd.nodes'))?.beat;
-  const hasBeaten = async () => {
+  const nextBeat = async () => {
     await otherTime.advance(1_000);
     return beats();
   };
-  await expect.poll(hasBeaten).toBeGreaterThan(node?.beat ?? 0);
+  await expect.poll(nextBeat).toBeGreaterThan(node?.beat ?? 0);
   expect(await time.passUntil(refused)).toMatchObject({
     code: 'conflict',
     message: expect.stringContaining('other rankd processes are using it'),
     hint: expect.stringContaining('rankd db migrate'),
   });
-  const isStill = async () => (await beats()) === (await onServer(address, 'SELECT pg_sleep(0.1)').then(beats));
-  await expect.poll(isStill).toBe(true); // the other node's last heartbeat has been stored
+  const hasNoNewBeat = async () => (await beats()) === (await onServer(address, 'SELECT pg_sleep(0.1)').then(beats));
+  await expect.poll(hasNoNewBeat).toBe(true); // the other node's last heartbeat has been stored
   const before = time.monotonic();
   await time.passUntil(alone()); // the other node's heartbeats have stopped
   expect(time.monotonic() - before).toBeGreaterThan(6_000);

@@ -27,7 +27,7 @@ test('a new account is opened with the time of the last change before the ledger
   const { store, other, clock } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const open = (ledger: BudgetLedger | undefined, operation: string) =>
-    ledger?.change({ ...noting(opened), operation }, () => undefined);
+    ledger?.change({ ...recordingOpens(opened), operation }, () => undefined);
   await open(ledgerOf(store), 'roles');
   await record(store, newChange({ requestedAt: clock.now() - 7, state: 'refused' }));
   await open(ledgerOf(store), 'assign');
@@ -48,12 +48,12 @@ test.each([
   const { store, other, address } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const ledger = ledgerOf(store);
-  for (let times = 0; times < 3; times += 1) await ledger.change(noting(opened), add);
+  for (let times = 0; times < 3; times += 1) await ledger.change(recordingOpens(opened), add);
   await onServer(address, sql);
-  expect(await ledger.change(noting(opened), add)).toBe(4);
+  expect(await ledger.change(recordingOpens(opened), add)).toBe(4);
   expect(opened.at(-1)).toMatchObject({ known: { count: 3 } });
-  expect(await ledgerOf(other).change(noting(opened), add)).toBe(5);
-  expect(await ledger.change(noting(opened), add)).toBe(6);
+  expect(await ledgerOf(other).change(recordingOpens(opened), add)).toBe(5);
+  expect(await ledger.change(recordingOpens(opened), add)).toBe(6);
 });
 
 test('a lost account is reopened once, even if the next process knows a later version', async () => {
@@ -63,9 +63,9 @@ test('a lost account is reopened once, even if the next process knows a later ve
   await first.change(counted, add);
   for (let times = 0; times < 3; times += 1) await next.change(counted, add);
   await onServer(address, 'DELETE FROM rankd.platform_budget');
-  expect(await first.change(noting(opened), add)).toBe(2);
-  expect(await next.change(noting(opened), add)).toBe(3);
-  expect(await first.change(noting(opened), add)).toBe(4);
+  expect(await first.change(recordingOpens(opened), add)).toBe(2);
+  expect(await next.change(recordingOpens(opened), add)).toBe(3);
+  expect(await first.change(recordingOpens(opened), add)).toBe(4);
   expect(opened).toHaveLength(1);
 });
 
@@ -119,7 +119,7 @@ function add(account: Counted): number {
 const counted: AccountName<Counted> = { operation: 'assign', open: () => ({ count: 0 }) };
 
 /** Returns an account name whose `open` records the facts that it receives. */
-function noting(opened: Array<OpeningFacts<Counted>>): AccountName<Counted> {
+function recordingOpens(opened: Array<OpeningFacts<Counted>>): AccountName<Counted> {
   const open = (facts: OpeningFacts<Counted>) => {
     opened.push(structuredClone(facts));
     return facts.known ?? { count: 0 };

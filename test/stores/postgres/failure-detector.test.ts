@@ -22,17 +22,17 @@ test('a new connection, or a new heartbeat from a node, restarts the timeout for
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   /** Observes the node every second, and returns the second in which it is declared dead. */
-  const lookFor = async (seconds: number, { beat, session }: { beat: number; session: number }) => {
+  const secondDeclaredDead = async (seconds: number, { beat, session }: { beat: number; session: number }) => {
     for (let second = 1; second <= seconds; second += 1) {
       if (detector.observe([{ ...other, beat }], session).length > 0) return second;
       await time.skip(1_000);
     }
     return undefined;
   };
-  expect(await lookFor(6, { beat: 4, session: 1 })).toBeUndefined();
-  expect(await lookFor(6, { beat: 4, session: 2 })).toBeUndefined();
-  expect(await lookFor(6, { beat: 5, session: 2 })).toBeUndefined();
-  expect(await lookFor(6, { beat: 5, session: 2 })).toBe(1);
+  expect(await secondDeclaredDead(6, { beat: 4, session: 1 })).toBeUndefined();
+  expect(await secondDeclaredDead(6, { beat: 4, session: 2 })).toBeUndefined();
+  expect(await secondDeclaredDead(6, { beat: 5, session: 2 })).toBeUndefined();
+  expect(await secondDeclaredDead(6, { beat: 5, session: 2 })).toBe(1);
 });
 
 test('a node whose heartbeat arrives just before it is declared dead stays alive', async () => {

@@ -14,7 +14,7 @@ import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 type Fault = 'lost answer' | 'lost commit' | undefined;
 
 /** Starts a fault-injecting proxy between rankd and the server. */
-async function wire(address: ServerAddress) {
+async function startFaultProxy(address: ServerAddress) {
   let fault: Fault;
   let cuts = 0;
   const sockets = new Set<Socket>();
@@ -28,17 +28,17 @@ async function wire(address: ServerAddress) {
         for (const end of [client, server]) end.destroy();
       });
     }
-    let isSwallowing = false;
+    let isDroppingAnswers = false;
     client.on('data', (chunk) => {
-      const isHit = fault !== undefined && chunk.includes('COMMIT\0');
-      if (isHit) cuts += 1;
-      if (isHit && fault === 'lost commit') client.destroy();
+      const isTarget = fault !== undefined && chunk.includes('COMMIT\0');
+      if (isTarget) cuts += 1;
+      if (isTarget && fault === 'lost commit') client.destroy();
       else server.write(chunk);
-      isSwallowing ||= isHit;
-      if (isHit) fault = undefined;
+      isDroppingAnswers ||= isTarget;
+      if (isTarget) fault = undefined;
     });
     server.on('data', (chunk) => {
-      if (!isSwallowing) client.write(chunk);
+      if (!isDroppingAnswers) client.write(chunk);
       else if (chunk.includes('COMMIT\0')) client.destroy();
     });
   });
@@ -64,7 +64,7 @@ async function wire(address: ServerAddress) {
 
 async function openThrough() {
   const { address } = await postgresDatabase();
-  const line = await wire(address);
+  const line = await startFaultProxy(address);
   const clock = new ManualClock();
   const store = await openPostgresStore({ address: line.address, clock });
   const other = await openPostgresStore({ address, clock });

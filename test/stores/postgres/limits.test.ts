@@ -78,17 +78,17 @@ test('the record of a limit is removed once the limit is full again, however lon
   const small = { name: 'place key_1 42', perMinute: 60, burst: 10 };
   const large = { name: 'verify key_1', perMinute: 1, burst: 100 }; // full again after 100 minutes
   await limits?.spend([small, large].map((limit) => ({ ...limit, count: limit.burst, agoMs: 0 })));
-  const kept = async () => {
+  const storedLimits = async () => {
     await limits?.forgetFullLimits();
     return (await onServer(address, 'SELECT name FROM rankd.limit_counts')).map(({ name }) => name);
   };
-  expect(await kept()).toHaveLength(2);
+  expect(await storedLimits()).toHaveLength(2);
   await clock.skip(10_000);
-  expect(await kept()).toEqual([large.name]);
+  expect(await storedLimits()).toEqual([large.name]);
   await clock.skip(99 * 60_000);
-  expect(await kept()).toEqual([large.name]);
+  expect(await storedLimits()).toEqual([large.name]);
   await clock.skip(60_000);
-  expect(await kept()).toEqual([]);
+  expect(await storedLimits()).toEqual([]);
 });
 
 test('two daemons together admit as much as one: changes exactly, and verifications once they have synchronized', async () => {

@@ -46,7 +46,7 @@ async function twoNodes() {
 }
 
 /** Blocks heartbeats until the returned function is called. */
-async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>> {
+async function blockHeartbeats(address: ServerAddress): Promise<() => Promise<void>> {
   const client = clientOf(address);
   await client.connect();
   await client.query('BEGIN; LOCK rankd.nodes IN SHARE MODE'); // blocks only writes
@@ -59,14 +59,15 @@ test('once a node has sent no heartbeat for 6 s, another node declares it dead a
   await begin(one.store, change);
   await begin(other.store, newChange({ rankeeId: 8 }));
   const position = await one.store.enqueue(9);
-  const holderOfIt = async () => (await other.store.openChanges()).find((open) => open.change.id === change.id)?.holder;
+  const holderOfChange = async () =>
+    (await other.store.openChanges()).find((open) => open.change.id === change.id)?.holder;
 
   await other.pass(5);
-  expect(await holderOfIt()).toBe('other');
+  expect(await holderOfChange()).toBe('other');
   expect(await other.store.takeOver(change.id)).toBeUndefined();
   expect(await other.store.queueState({ rankeeId: 9 })).toMatchObject({ isNext: false });
 
-  expect(await other.pass(40, async () => (await holderOfIt()) === 'none')).toBeLessThan(40);
+  expect(await other.pass(40, async () => (await holderOfChange()) === 'none')).toBeLessThan(40);
   expect(await other.store.queueState({ rankeeId: 9 })).toMatchObject({ isNext: true });
   expect(await other.store.takeOver(change.id)).toStrictEqual(change);
   expect(await one.store.updateChange(change.id, () => expect.fail('it is not its own any more'))).toBeUndefined();
@@ -89,14 +90,14 @@ test('a node with no answered heartbeat for 5 s loses its lease and begins no ch
   await begin(one.store, change);
   expect(await one.store.holds(change.id)).toBe(true);
   const left = one.store.leaseLeft();
-  const resumeBeats = await withoutBeats(one.address);
+  const resumeHeartbeats = await blockHeartbeats(one.address);
   await one.time.skip(1_000);
   expect(left()).toBe(4_000);
   await one.time.skip(4_000);
   expect(left()).toBe(0);
   expect(await one.store.holds(change.id)).toBe(false);
   await expect(begin(one.store, newChange({ rankeeId: 8 }))).rejects.toMatchObject({ code: 'store_unavailable' });
-  await resumeBeats();
+  await resumeHeartbeats();
   await one.pass(40, () => one.store.holds(change.id));
   expect(await one.store.holds(change.id)).toBe(true);
   expect(left()).toBeGreaterThan(3_000);
@@ -319,8 +320,9 @@ describe('keys that several nodes declare', () => {
         return changed.mock.calls.length;
       })
       .toBeGreaterThan(0);
-    const kept = 'SELECT d.name FROM rankd.declarations d JOIN rankd.nodes n ON n.id = d.node WHERE n.ended_by IS NULL';
-    expect(await onServer(address, kept)).toEqual([{ name: 'main' }]);
+    const openDeclarations =
+      'SELECT d.name FROM rankd.declarations d JOIN rankd.nodes n ON n.id = d.node WHERE n.ended_by IS NULL';
+    expect(await onServer(address, openDeclarations)).toEqual([{ name: 'main' }]);
   });
 });
 
@@ -374,10 +376,10 @@ test('a daemon is not ready without a lease, or once a newer rankd has migrated 
   await using app = await openTestApp({ store });
   const readiness = async () => codeOf(await send(`${app.url}/readyz`, { method: 'GET' }));
   expect(await readiness()).toBeUndefined();
-  const resumeBeats = await withoutBeats(address);
+  const resumeHeartbeats = await blockHeartbeats(address);
   await time.skip(5_000);
   expect(await readiness()).toBe('store_unavailable');
-  await resumeBeats();
+  await resumeHeartbeats();
   await expect
     .poll(async () => {
       await time.advance(1_000);

@@ -15,7 +15,13 @@ import { postgresDatabase } from '../../support/postgres-database.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const password = 'geheim';
-const own = { host: '127.0.0.1', database: 'rankd', user: 'rankd', password: () => password, tls: false as const };
+const ownAddress = {
+  host: '127.0.0.1',
+  database: 'rankd',
+  user: 'rankd',
+  password: () => password,
+  tls: false as const,
+};
 
 async function open(address: ServerAddress): Promise<void> {
   const store = await openPostgresStore({ address, clock: systemClock });
@@ -23,24 +29,28 @@ async function open(address: ServerAddress): Promise<void> {
 }
 
 const impostors: Array<[does: string, server: FakeServer, says: RegExp]> = [
-  ['asks for the password in cleartext', { asks: ['cleartext'] }, /asks for the password in cleartext/],
-  ['asks for the password as MD5', { asks: ['MD5'] }, /asks for the password as MD5/],
-  ['asks for SCRAM first, then for cleartext', { asks: ['SCRAM', 'cleartext'] }, /asks for the password in cleartext/],
+  ['asks for the password in cleartext', { authMethods: ['cleartext'] }, /asks for the password in cleartext/],
+  ['asks for the password as MD5', { authMethods: ['MD5'] }, /asks for the password as MD5/],
+  [
+    'asks for SCRAM first, then for cleartext',
+    { authMethods: ['SCRAM', 'cleartext'] },
+    /asks for the password in cleartext/,
+  ],
   ['accepts every login', {}, /does not ask rankd for its password/],
-  ['begins SCRAM and reports success', { asks: ['SCRAM'] }, /does not prove that it knows the password/],
+  ['begins SCRAM and reports success', { authMethods: ['SCRAM'] }, /does not prove that it knows the password/],
   [
     'accepts the SCRAM proof and gives none',
-    { asks: ['SCRAM'], proves: 'no signature' },
+    { authMethods: ['SCRAM'], scramEnd: 'no signature' },
     /does not prove that it knows the password/,
   ],
   [
     'signs with a different password',
-    { asks: ['SCRAM'], proves: { password: 'guessed' } },
+    { authMethods: ['SCRAM'], scramEnd: { password: 'guessed' } },
     /does not prove that it knows the password/,
   ],
   [
     'asks for SCRAM again once it has proved itself, and gives no proof',
-    { asks: ['SCRAM', 'SCRAM'], proves: 'no signature' },
+    { authMethods: ['SCRAM', 'SCRAM'], scramEnd: 'no signature' },
     /does not prove that it knows the password/,
   ],
 ];
@@ -58,22 +68,24 @@ describe.each(places)('over %s', (where, place) => {
     'a server that %s is rejected, and gets neither the password nor a statement',
     async (...row) => {
       const [, fake, says] = row;
-      const { host, port, heard } = await startFakePostgres({ ...fake, ...place() });
-      await expect(open({ ...own, host, port, tls })).rejects.toMatchObject({
+      const { host, port, received } = await startFakePostgres({ ...fake, ...place() });
+      await expect(open({ ...ownAddress, host, port, tls })).rejects.toMatchObject({
         code: 'store_unavailable',
         message: expect.stringMatching(says),
         hint: expect.stringContaining(hostAndPort({ host, port })),
       });
-      expect(heard()).toContain('application_name');
-      for (const secret of [password, md5Of('rankd', password, 'salt')]) expect(heard()).not.toContain(secret);
-      expect(heard()).not.toContain('SELECT');
+      expect(received()).toContain('application_name');
+      for (const secret of [password, md5Of('rankd', password, 'salt')]) expect(received()).not.toContain(secret);
+      expect(received()).not.toContain('SELECT');
     },
   );
 
   test('a server that proves by SCRAM that it knows the password is trusted', async () => {
-    const fake = { asks: ['SCRAM'], proves: { password }, refuses: '53100' } as const;
+    const fake = { authMethods: ['SCRAM'], scramEnd: { password }, errorCode: '53100' } as const;
     const { host, port } = await startFakePostgres({ ...fake, ...place() });
-    await expect(open({ ...own, host, port, tls })).rejects.toMatchObject({ message: expect.stringContaining('disk') });
+    await expect(open({ ...ownAddress, host, port, tls })).rejects.toMatchObject({
+      message: expect.stringContaining('disk'),
+    });
   });
 });
 
@@ -142,21 +154,26 @@ test.runIf(process.getuid?.() === 0)('a socket is checked even for a user id wit
 test('without a password, a socket in a world-writable directory is rejected before any statement; with SCRAM, it is accepted', async () => {
   const directory = tempDir();
   chmodSync(directory, 0o777);
-  const { host, port, heard } = await startFakePostgres({ directory, refuses: '53100' });
-  await expect(open({ ...own, host, port, password: undefined })).rejects.toMatchObject({
+  const { host, port, received } = await startFakePostgres({ directory, errorCode: '53100' });
+  await expect(open({ ...ownAddress, host, port, password: undefined })).rejects.toMatchObject({
     code: 'store_unavailable',
     message: expect.stringContaining('Another user of this machine could have created'),
     hint: expect.stringContaining(directory),
   });
-  expect(heard()).not.toContain('SELECT');
+  expect(received()).not.toContain('SELECT');
   chmodSync(directory, 0o755);
-  await expect(open({ ...own, host, port, password: undefined })).rejects.toMatchObject({
+  await expect(open({ ...ownAddress, host, port, password: undefined })).rejects.toMatchObject({
     message: expect.stringContaining('disk'),
   });
   const other = tempDir();
   chmodSync(other, 0o777);
-  const proven = await startFakePostgres({ directory: other, asks: ['SCRAM'], proves: { password }, refuses: '53100' });
-  await expect(open({ ...own, host: other, port: proven.port })).rejects.toMatchObject({
+  const proven = await startFakePostgres({
+    directory: other,
+    authMethods: ['SCRAM'],
+    scramEnd: { password },
+    errorCode: '53100',
+  });
+  await expect(open({ ...ownAddress, host: other, port: proven.port })).rejects.toMatchObject({
     message: expect.stringContaining('disk'),
   });
 });
@@ -172,23 +189,23 @@ test.each<[which: string, server: Credentials | undefined, says: RegExp]>([
   ['whose certificate is not valid yet', authority.issue({ name, beginsInDays: 1 }), /not valid yet/],
   ['without TLS', undefined, /offers no TLS/],
 ])('with store.tls: verify, a server %s is rejected and gets no data', async (_, credentials, says) => {
-  const heard: Buffer[] = [];
+  const received: Buffer[] = [];
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => {
       socket.write(credentials === undefined ? 'N' : 'S');
-      const talk = credentials === undefined ? socket : new TLSSocket(socket, { isServer: true, ...credentials });
-      talk.on('error', () => undefined).on('data', (bytes) => heard.push(bytes));
+      const client = credentials === undefined ? socket : new TLSSocket(socket, { isServer: true, ...credentials });
+      client.on('error', () => undefined).on('data', (bytes) => received.push(bytes));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  await expect(open({ ...own, host: name, port, tls: { ca: authority.pem } })).rejects.toMatchObject({
+  await expect(open({ ...ownAddress, host: name, port, tls: { ca: authority.pem } })).rejects.toMatchObject({
     code: 'config_invalid',
     message: expect.stringMatching(says),
   });
-  expect(Buffer.concat(heard).toString('latin1')).not.toMatch(/application_name|geheim/);
+  expect(Buffer.concat(received).toString('latin1')).not.toMatch(/application_name|geheim/);
 });
 
 test('with store.tls: require, a server with an untrusted certificate is accepted after SCRAM, but a relay is not', async () => {

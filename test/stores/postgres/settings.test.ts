@@ -83,16 +83,16 @@ test('every kind of transaction is retried after a conflict, for a limited time'
       IF nextval('rankd.tries') % 4 <> 0 THEN PERFORM rankd.collide('40001'); END IF; RETURN 'done'; END $$`,
   );
   const db = new Database(address);
-  const within = async (asked: Reader, mayPass: () => boolean) => {
-    if (!mayPass()) await asked.get(`SELECT rankd.collide(@code)`, { code: '40P01' });
+  const succeedOnce = async (asked: Reader, maySucceed: () => boolean) => {
+    if (!maySucceed()) await asked.get(`SELECT rankd.collide(@code)`, { code: '40P01' });
     return 'done';
   };
-  const ways: Record<string, (mayPass: () => boolean) => Promise<unknown>> = {
-    read: (mayPass) => db.read((reader) => within(reader, mayPass)),
-    write: (mayPass) => db.write((transaction) => within(transaction, mayPass)),
-    underLock: (mayPass) => db.underLock((transaction) => within(transaction, mayPass)),
+  const attempts: Record<string, (maySucceed: () => boolean) => Promise<unknown>> = {
+    read: (maySucceed) => db.read((reader) => succeedOnce(reader, maySucceed)),
+    write: (maySucceed) => db.write((transaction) => succeedOnce(transaction, maySucceed)),
+    underLock: (maySucceed) => db.underLock((transaction) => succeedOnce(transaction, maySucceed)),
   };
-  for (const [name, run] of Object.entries(ways)) {
+  for (const [name, run] of Object.entries(attempts)) {
     let tries = 0;
     expect([name, await run(() => ++tries > 3)]).toEqual([name, 'done']);
     const since = performance.now();
@@ -130,13 +130,13 @@ test('environment variables for PostgreSQL clients do not affect connections', a
   const sessions = `SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
   expect(await onServer(address, `${sessions} AND application_name = 'rankd'`)).toEqual([{ name: 'rankd' }]);
 
-  const { port, heard } = await startFakePostgres({ asks: ['cleartext'] });
+  const { port, received } = await startFakePostgres({ authMethods: ['cleartext'] });
   vi.stubEnv('PGPASSWORD', 'of the environment');
   onTestFinished(() => void vi.unstubAllEnvs());
   await expect(
     openPostgresStore({ address: { ...address, host: '127.0.0.1', port, password: undefined }, clock: systemClock }),
   ).rejects.toThrow();
-  expect(heard()).not.toContain('of the environment');
+  expect(received()).not.toContain('of the environment');
 });
 
 test.each([

@@ -10,8 +10,8 @@ import { openTestApp } from '../../support/open-test-app.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 /** Starts a proxy that records the statements sent to the server. */
-async function tap(address: ServerAddress) {
-  const heard: string[] = [];
+async function startRecordingProxy(address: ServerAddress) {
+  const chunks: string[] = [];
   const sockets = new Set<Socket>();
   let most = 0;
   const proxy = createServer((client) => {
@@ -19,7 +19,7 @@ async function tap(address: ServerAddress) {
     const server = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
     sockets.add(client);
     most = Math.max(most, sockets.size);
-    client.on('data', (chunk) => heard.push(chunk.toString('latin1')));
+    client.on('data', (chunk) => chunks.push(chunk.toString('latin1')));
     client.pipe(server).pipe(client);
     for (const socket of [client, server]) socket.on('error', () => undefined);
     client.on('close', () => sockets.delete(client));
@@ -28,14 +28,14 @@ async function tap(address: ServerAddress) {
   onTestFinished(() => void proxy.close());
   return {
     address: { ...address, host: '127.0.0.1', port: (proxy.address() as { port: number }).port },
-    sent: () => heard.join(''),
+    sent: () => chunks.join(''),
     most: () => most,
   };
 }
 
 test('a daemon has at most five connections and no session state, so that a pooler can share them', async () => {
   const { address } = await postgresDatabase();
-  const line = await tap(address);
+  const line = await startRecordingProxy(address);
   const time = new ManualClock();
   const store = await openPostgresStore({ address: line.address, clock: systemClock, leaseClock: time });
   onTestFinished(() => store.close());
@@ -119,7 +119,7 @@ test('each write to keys, secrets, places and the workspace increments the acces
   const does = operate({ store });
   const version = async () =>
     Number((await onServer(address, 'SELECT version FROM rankd.access_version'))[0]?.['version']);
-  const movesBy = async (write: () => Promise<unknown>) => {
+  const versionsAdded = async (write: () => Promise<unknown>) => {
     const before = await version();
     await write();
     return (await version()) - before;
@@ -135,10 +135,10 @@ test('each write to keys, secrets, places and the workspace increments the acces
     () => does.updateWorkspace({ active: false }, 'x'),
     () => does.revokeKey('key_a', 'x'),
   ];
-  for (const write of writes) expect(await movesBy(write)).toBeGreaterThan(0);
+  for (const write of writes) expect(await versionsAdded(write)).toBeGreaterThan(0);
   const [secret] = await onServer(address, 'SELECT seq::text AS id FROM rankd.key_secrets');
   const use = { secretId: String(secret?.['id']), placeId: 42, at: Date.UTC(2026, 0, 1) };
-  expect(await movesBy(() => store.recordKeyUses([use]))).toBe(0);
+  expect(await versionsAdded(() => store.recordKeyUses([use]))).toBe(0);
   expect(await onServer(address, 'SELECT 1 FROM rankd.secret_uses')).toHaveLength(1);
 });
 

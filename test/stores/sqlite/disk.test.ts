@@ -29,7 +29,7 @@ function slowDown(file: string, table: string): void {
 }
 
 /** Makes all elapsed time count either as waiting for the disk or as CPU time. */
-function allTimeIs(kind: 'wait' | 'work'): void {
+function countAllTimeAs(kind: 'wait' | 'work'): void {
   const cpuTime = vi
     .spyOn(process, 'cpuUsage')
     .mockImplementation(() => ({ user: kind === 'wait' ? 0 : performance.now() * 1_000, system: 0 }));
@@ -40,7 +40,7 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   const { event, file } = await open();
   await event('none');
   slowDown(file, 'audit_events');
-  allTimeIs('wait');
+  countAllTimeAs('wait');
   for (const slow of ['one', 'two']) await event(slow); // after two slow commits, further ones run in a thread
   const before = commitsIn(file);
   const first = event('first');
@@ -54,7 +54,7 @@ test('a slow disk delays changes but, from the third one on, no key verification
   const key = await app.createKey();
   const { json } = await app.verify(key);
   slowDown(join(app.dataDir, 'rankd.db'), 'rank_changes');
-  allTimeIs('wait');
+  countAllTimeAs('wait');
   for (const rankeeId of [1003, 1004]) await app.rank(key, { rankeeId });
   let isAnswered = false;
   const answer = app.rank(key).finally(() => {
@@ -73,7 +73,7 @@ test('CPU time does not count as disk latency: slow work moves no write to a thr
   const { event, file } = await open();
   await event('none');
   slowDown(file, 'audit_events');
-  allTimeIs('work');
+  countAllTimeAs('work');
   for (const slow of ['one', 'two']) await event(slow);
   let isWritten = false;
   const written = event('three').finally(() => {

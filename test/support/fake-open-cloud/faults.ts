@@ -43,7 +43,7 @@ export interface Fault {
 /** The pending faults, used up in order. */
 export class Faults {
   #waiting: Array<Fault & { times: number; skip: number }> = [];
-  taken = 0;
+  usedCount = 0;
 
   add(fault: Fault): void {
     this.#waiting.push({ times: 1, skip: 0, ...fault });
@@ -60,7 +60,7 @@ export class Faults {
         fault.skip -= 1;
         continue;
       }
-      this.taken += 1;
+      this.usedCount += 1;
       fault.times -= 1;
       this.#waiting = this.#waiting.filter(({ times }) => times > 0);
       return fault;

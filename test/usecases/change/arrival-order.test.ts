@@ -47,12 +47,12 @@ test('a change from the shell waits for earlier changes from the daemon, and lat
     overrides: { platform: recording(group, written, allAsked.promise), clock: shellClock },
   });
   // After the second change, the shell checks its position only once the third change is waiting.
-  const daemonLooks = vi.spyOn(daemon.store, 'queueState');
+  const daemonQueueReads = vi.spyOn(daemon.store, 'queueState');
   const isThirdWaiting = () =>
-    daemonLooks.mock.settledResults.filter(({ value }) => value?.isNext === false).length > 1;
+    daemonQueueReads.mock.settledResults.filter(({ value }) => value?.isNext === false).length > 1;
   shellClock.mayWake = () => written.length < 2 || isThirdWaiting();
 
-  const inLine = (count: number) => {
+  const untilQueueLength = (count: number) => {
     const position = async () => (await shell.store.queueState({ rankeeId: member })).position;
     return expect.poll(position, { interval: 5 }).toBe(String(count + 1));
   };
@@ -61,13 +61,13 @@ test('a change from the shell waits for earlier changes from the daemon, and lat
   const first = rank(20);
   await expect.poll(() => written.length, { interval: 5 }).toBe(1);
   const second = rank(10);
-  await inLine(1);
+  await untilQueueLength(1);
   const fromShell = changeFromShell(shell, 50);
-  await inLine(2);
+  await untilQueueLength(2);
   const third = rank(20);
-  await inLine(3);
+  await untilQueueLength(3);
   const fourth = rank(10);
-  await inLine(4);
+  await untilQueueLength(4);
   allAsked.resolve();
   const answers = await Promise.all([first, second, third, fourth]);
 

@@ -46,7 +46,7 @@ interface State {
     | undefined;
 }
 
-function heldAs({ id, kind, endsAt, rolesBefore, rolesDuring, keyId }: Hold): State['hold'] {
+function holdState({ id, kind, endsAt, rolesBefore, rolesDuring, keyId }: Hold): State['hold'] {
   return { id, kind, endsAt, rolesBefore, rolesDuring, keyId };
 }
 
@@ -94,14 +94,14 @@ class World {
     const simulated = SimulatedPlatform.open({ file: join(dataDir, 'group.db'), seed: sampleGroup });
     const group = new GroupWithLeavers(simulated, clock);
     const app = await openRanking({ config, dataDir, overrides: { clock, platform: group.platform } });
-    const asked = {
+    const keyRequest = {
       name: 'game',
       mode: 'live',
       scopes: ['rank', 'suspend'],
       place: { id: 1 },
       by: 'cli:ann@host',
     } as const;
-    const { key } = await createKey(app, { ...asked, scopes: [...asked.scopes] });
+    const { key } = await createKey(app, { ...keyRequest, scopes: [...keyRequest.scopes] });
     const caller = { by: `key:${key.id}`, keyId: key.id, placeId: 1, rules: key, dryRun: false };
     const pass = (ms: number) => {
       skipped += ms;
@@ -114,11 +114,11 @@ class World {
     const { roles } = await this.app.group.scheme(call);
     const holds = await this.app.store.listHolds({ group: this.app.group.title, rankeeId: userId, limit: 99 });
     const open = holds.find(isOpenHold);
-    return { roles: heldIds(roles, { roleIds: member?.roleIds ?? [] }), hold: open && heldAs(open) };
+    return { roles: heldIds(roles, { roleIds: member?.roleIds ?? [] }), hold: open && holdState(open) };
   }
 
   /** Runs `work`, and records each change that altered a member's state. */
-  async doing(work: () => Promise<unknown>): Promise<void> {
+  async recordEffects(work: () => Promise<unknown>): Promise<void> {
     const before = new Map<number, State>();
     const latest = new Map<number, string | undefined>();
     for (const member of members) {
@@ -142,7 +142,7 @@ class World {
     rankeeId: number,
     { newRankId = 0, hold, asKey }: { newRankId?: number; hold?: RequestedHold; asKey: boolean },
   ) {
-    return this.doing(async () => {
+    return this.recordEffects(async () => {
       using deadline = deadlineIn(this.app.clock, 30_000);
       const request = { rankeeId, rankeeName: 'Ann', rankerId: 0, rankerName: '', newRankId };
       const command = { caller: this.#caller(asKey), request, ...(hold !== undefined && { hold }) };
@@ -155,7 +155,7 @@ class World {
   }
 
   lift(rankeeId: number, asKey: boolean) {
-    return this.doing(() => liftHold(this.app, { rankeeId, caller: this.#caller(asKey), force: false }));
+    return this.recordEffects(() => liftHold(this.app, { rankeeId, caller: this.#caller(asKey), force: false }));
   }
 
   async extend(rankeeId: number): Promise<void> {
@@ -163,7 +163,7 @@ class World {
     const { live, undo } = this.#story(rankeeId);
     // An undo does not revert an extension.
     for (const { before } of [...live, ...(undo === undefined ? [] : [undo, ...undo.live])])
-      if (before.hold?.id === hold?.id) before.hold = hold && heldAs(hold);
+      if (before.hold?.id === hold?.id) before.hold = hold && holdState(hold);
   }
 
   async pass(minutes: number): Promise<void> {
@@ -171,12 +171,12 @@ class World {
   }
 
   endDue() {
-    return this.doing(() => endDueHolds(this.app, { retryNow: true, stop, report: () => undefined }));
+    return this.recordEffects(() => endDueHolds(this.app, { retryNow: true, stop, report: () => undefined }));
   }
 
   /** Checks every member with an active hold, as the daemon does every ten minutes. */
   sweep() {
-    return this.doing(async () => {
+    return this.recordEffects(async () => {
       const active = await this.app.store.listHolds({ group: this.app.group.title, states: ['active'], limit: 99 });
       for (const hold of active)
         await checkHold(this.app, { hold, caller: { by: 'daemon', dryRun: false }, as: undefined }).catch(
@@ -198,7 +198,7 @@ class World {
    * Reverts a member's newest change directly in the group, and expects rankd to restore the hold from before the
    * change, too.
    */
-  async refute(member: number): Promise<void> {
+  async revertInGroup(member: number): Promise<void> {
     const story = this.#story(member);
     const { undo, live, hasLeft } = story;
     const newest = undo ?? live.at(-1);
@@ -243,7 +243,7 @@ class World {
     const before = await this.state(member);
     const { latestId: last } = await this.app.store.latestChange(member);
     const results = await this.#run({ ids: [undo.id] });
-    await this.#expect(member, { was: undo.before, now: before, results }, `undo of ${undo.id}`);
+    await this.#expect(member, { previous: undo.before, now: before, results }, `undo of ${undo.id}`);
     const { latestId = '' } = await this.app.store.latestChange(member);
     const story = this.#story(member);
     const isDone = latestId !== last;
@@ -265,8 +265,8 @@ class World {
       const { state: before, latestId: last } = states.get(member) ?? {};
       const [earliest] = undone;
       if (before === undefined) continue;
-      const was = earliest?.before ?? before;
-      await this.#expect(member, { was, now: before, results }, `undo of ${undone.map(({ id }) => id)}`);
+      const previous = earliest?.before ?? before;
+      await this.#expect(member, { previous, now: before, results }, `undo of ${undone.map(({ id }) => id)}`);
       const { latestId } = await this.app.store.latestChange(member);
       if (latestId === undefined || latestId === last) continue; // the undo had nothing to restore
       const story = this.#story(member);
@@ -283,13 +283,13 @@ class World {
   }
 
   /**
-   * Expects the member to be in the state `was`. A hold whose end has passed is not reopened, so the roles from before
+   * Expects the member to be in the state `previous`. A hold whose end has passed is not reopened, so the roles from before
    * the hold are expected instead. If the member has left and the undo restored nothing, expects the state `now`, from
    * just before the undo.
    */
   async #expect(
     member: number,
-    { was, now, results }: { was: State; now: State; results: UndoRun['results'] },
+    { previous, now, results }: { previous: State; now: State; results: UndoRun['results'] },
     what: string,
   ): Promise<void> {
     const { state } = results.find(({ rankeeId }) => rankeeId === member) ?? {};
@@ -297,7 +297,7 @@ class World {
       expect({ what, ...(await this.state(member)) }).toEqual({ what, ...now });
       return;
     }
-    const { roles, hold } = was;
+    const { roles, hold } = previous;
     const isOver = hold?.endsAt !== undefined && hold.endsAt <= this.app.clock.now() && now.hold?.id !== hold.id;
     const expected = isOver ? { roles: hold.rolesBefore, hold: undefined } : { roles, hold };
     expect({ what, ...(await this.state(member)) }).toEqual({ what, ...expected });
@@ -397,7 +397,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
   leaver.map((who) => ({ name: `${who} leaves`, run: (world: World) => world.leave(who) })),
   leaver.map((who) => ({ name: `${who} joins`, run: (world: World) => world.join(who) })),
   fc.constant({ name: 'sweep', run: (world: World) => world.sweep() }),
-  member.map((who) => ({ name: `refute ${who}`, run: (world: World) => world.refute(who) })),
+  member.map((who) => ({ name: `refute ${who}`, run: (world: World) => world.revertInGroup(who) })),
   fc.constant({ name: 'undo the key', run: (world: World) => world.undoKey() }),
   member.map((who) => ({ name: `undo the undo of ${who}`, run: (world: World) => world.undoTheUndo(who) })),
 );

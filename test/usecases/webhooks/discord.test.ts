@@ -44,7 +44,7 @@ test('an alarm during a burst overtakes the collected changes, and is sent once'
   expect(titles()[0]).toContain('A key is paused');
   await clock.advance(15_000); // the channel is quiet again
   const before = titles().length;
-  discord.meanwhile = () => append('key.pause', { reason: 'again' });
+  discord.duringNextRequest = () => append('key.pause', { reason: 'again' });
   for (let member = 1; member <= 500; member += 1)
     await demote(2_000 + member, { rankeeName: `Member ${'x'.repeat(60)}` });
   await clock.advance(30_000);

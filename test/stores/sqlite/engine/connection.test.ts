@@ -9,7 +9,7 @@ import { startNode } from '../../../support/node-process.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 /** Creates a database that another process locks for `ms` milliseconds. */
-async function heldFor(ms: number): Promise<string> {
+async function databaseLockedFor(ms: number): Promise<string> {
   const file = join(tempDir(), 'held.db');
   writeFileSync(file, '');
   const holder = startNode(`
@@ -25,14 +25,14 @@ async function heldFor(ms: number): Promise<string> {
 }
 
 test('a read or write waits while another process has locked the database', async () => {
-  const db = new Connection(await heldFor(150));
+  const db = new Connection(await databaseLockedFor(150));
   onTestFinished(() => db.close());
   expect(db.get('SELECT n FROM numbers')).toEqual({ n: 1 });
   expect(db.run('UPDATE numbers SET n = 2')).toBe(1);
 });
 
 test('opening a locked database fails with a retryable error after the timeout', async () => {
-  const file = await heldFor(60_000);
+  const file = await databaseLockedFor(60_000);
   const locked = { code: 'store_unavailable', message: expect.stringContaining('locked'), retryAfterMs: 1_000 };
   expect(() => new Connection(file, { lockTimeoutMs: 50 })).toThrow(expect.objectContaining(locked));
 });
