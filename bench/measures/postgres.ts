@@ -58,7 +58,7 @@ function clientOf({ port, user }: Pick<PostgresServer, 'port' | 'user'>, databas
 
 async function verifications(server: PostgresServer, rounds: number): Promise<Finding[]> {
   const measured = await overStarts(rounds, (share, start) => verifyOnce(server, share, `verify_${start}`));
-  const of = (kind: 'againstSqlite' | 'againstFastify' | 'together') => measured.flatMap((once) => once[kind]);
+  const resultsOf = (kind: 'againstSqlite' | 'againstFastify' | 'together') => measured.flatMap((once) => once[kind]);
   const trips = measured.flatMap(({ single }) =>
     single.map(({ ours, baseline }) => (ours.p50Ms - baseline.p50Ms) / ours.tripMs),
   );
@@ -66,19 +66,19 @@ async function verifications(server: PostgresServer, rounds: number): Promise<Fi
   return [
     {
       ...{ what: verifying, against: 'on SQLite', figure: 'req/s', unit: '×', goal: { atLeast: 0.85 } },
-      ...ratio(of('againstSqlite'), ({ requestsPerSecond }) => requestsPerSecond),
+      ...ratio(resultsOf('againstSqlite'), ({ requestsPerSecond }) => requestsPerSecond),
     },
     {
       ...{ what: verifying, against: 'on SQLite', ...cpu, goal: { atMost: 1 / 0.85 } },
-      ...ratio(of('againstSqlite'), ({ cpuMsEach }) => cpuMsEach),
+      ...ratio(resultsOf('againstSqlite'), ({ cpuMsEach }) => cpuMsEach),
     },
     {
       ...{ what: verifying, against: 'bare Fastify', ...cpu, goal: { atMost: 1 / 0.7 } },
-      ...ratio(of('againstFastify'), ({ cpuMsEach }) => cpuMsEach),
+      ...ratio(resultsOf('againstFastify'), ({ cpuMsEach }) => cpuMsEach),
     },
     {
       ...{ what: `${verifying}, three daemons`, against: 'one', ...cpu, goal: { atMost: 1.1 } },
-      ...ratio(of('together'), ({ cpuMsEach }) => cpuMsEach),
+      ...ratio(resultsOf('together'), ({ cpuMsEach }) => cpuMsEach),
     },
     {
       ...{ what: `${verifying}, one caller`, against: 'bare Fastify', figure: 'added p50, in trips to the server' },

@@ -15,26 +15,26 @@ const p50 = ({ p50Ms }: LoadReport) => p50Ms;
  */
 export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]> {
   const measured = await overStarts(rounds, measureOnce);
-  const of = (turns: 'busy' | 'alone' | 'waited') => measured.flatMap((once) => once[turns]);
+  const resultsOf = (turns: 'busy' | 'alone' | 'waited') => measured.flatMap((once) => once[turns]);
   const waiting = await measureWaiting();
   const against = 'bare Fastify, same platform calls';
   const farAway = { against: 'the sum of its three round trips', figure: 'p50', unit: '×' } as const;
   return [
-    { what, against, figure: 'req/s', unit: '×', goal: { atLeast: 0.57 }, ...ratio(of('busy'), throughput) },
+    { what, against, figure: 'req/s', unit: '×', goal: { atLeast: 0.57 }, ...ratio(resultsOf('busy'), throughput) },
     {
       what: `${what}, one caller`,
       against,
       figure: 'added p50',
       unit: 'ms',
       goal: { atMost: 4 },
-      ...difference(of('alone'), p50),
+      ...difference(resultsOf('alone'), p50),
     },
     {
       what: `${what}, one caller`,
       against: `${against}, and two waits for the disk`,
       figure: 'added p50',
       unit: 'ms',
-      ...difference(of('waited'), p50),
+      ...difference(resultsOf('waited'), p50),
     },
     {
       ...{ ...farAway, what: `${what}, platform answers in ${roundTripMs} ms, one caller`, goal: { atMost: 1.05 } },

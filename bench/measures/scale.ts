@@ -30,10 +30,10 @@ export async function scale({ rounds, database }: { rounds: number; database: Fu
   const history = await listed(['history', 'list']);
   const keys = await listed(['key', 'list', '--limit', '10']);
   const against = 'the same with 10';
-  const of = 'with 1 000 000 keys and places, 5 000 000 changes';
+  const amounts = 'with 1 000 000 keys and places, 5 000 000 changes';
   return [
     {
-      what: `POST /v1/apikey ${of}`,
+      what: `POST /v1/apikey ${amounts}`,
       against,
       figure: 'req/s',
       unit: '×',
@@ -41,14 +41,21 @@ export async function scale({ rounds, database }: { rounds: number; database: Fu
       ...ratio(verified, (r) => r.requestsPerSecond),
     },
     {
-      what: `history list ${of}`,
+      what: `history list ${amounts}`,
       against,
       figure: 'time',
       unit: '×',
       goal: { atMost: 1.5 },
       ...ratio(history, (ms) => ms),
     },
-    { what: `key list ${of}`, against, figure: 'time', unit: '×', goal: { atMost: 1.5 }, ...ratio(keys, (ms) => ms) },
+    {
+      what: `key list ${amounts}`,
+      against,
+      figure: 'time',
+      unit: '×',
+      goal: { atMost: 1.5 },
+      ...ratio(keys, (ms) => ms),
+    },
   ];
 }
 

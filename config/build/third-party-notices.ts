@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 /** The licenses of packages that do not include a license file. */
-const licensesOfOthers: Record<string, string> = {
+const missingLicenses: Record<string, string> = {
   'abstract-logging': mit('James Sumners <james.sumners@gmail.com>'),
   'pg-types': mit('2014 Brian M. Carlson'),
   pgpass: mit('2013-2016 Hannes Hörl'),
@@ -19,7 +19,7 @@ export function writeNotices(builds: string[]): void {
   const texts = [...new Set(folders)].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
     const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-    const text = file === undefined ? licensesOfOthers[name] : readFileSync(`${folder}/${file}`, 'utf8').trim();
+    const text = file === undefined ? missingLicenses[name] : readFileSync(`${folder}/${file}`, 'utf8').trim();
     if (!text)
       throw new Error(
         `${folder} has no license text; add it to licensesOfOthers in config/build/third-party-notices.ts.`,

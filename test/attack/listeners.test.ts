@@ -9,11 +9,11 @@ import { figuresOf } from '../tools/process-figures.ts';
 const env = { RANKD_METRICS_ENABLED: 'true', RANKD_METRICS_PORT: '0', RANKD_DASHBOARD_PORT: '0' };
 
 /** Longer than a response takes, even on a busy machine. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
 async function isAnswered(url: string): Promise<boolean> {
   const headers = { connection: 'close' };
-  const answer = fetch(url, { headers, signal: AbortSignal.timeout(patienceMs) });
+  const answer = fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) });
   return (
     (await answer.then(
       ({ status }) => status,

@@ -57,9 +57,9 @@ test('the search covers all places', () => {
   expect(places.filter(([, text]) => text.includes('key_')).length).toBeGreaterThan(10);
 });
 
-const ofWebhooks = ['an address of Discord', 'the address of a program', 'the secret that signs'];
+const webhookSecrets = ['an address of Discord', 'the address of a program', 'the secret that signs'];
 
-describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key in a file', 'a revoked key'])(
+describe.each([...webhookSecrets, 'the Roblox key', 'a key', 'a rotated key', 'a key in a file', 'a revoked key'])(
   '%s is in no place',
   (name) => {
     test('whole, in part, or encoded', () => {
@@ -70,7 +70,7 @@ describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key
       const found = places.filter(([, text]) =>
         [middle, base64, Buffer.from(middle).toString('hex')].some((form) => text.includes(form)),
       );
-      const isWebhookSecret = ofWebhooks.includes(name); // webhook secrets are in the database, as SECURITY.md explains
+      const isWebhookSecret = webhookSecrets.includes(name); // webhook secrets are in the database, as SECURITY.md explains
       const leaks = found
         .map(([where]) => where)
         .filter((where) => !(isWebhookSecret && /^rankd\.db|the backup/.test(where)));

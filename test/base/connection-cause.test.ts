@@ -151,12 +151,12 @@ describe('a proxy', () => {
   });
 
   test('that is not used is named in the message with the variable that enables it, except for a bad certificate', () => {
-    const of = (code: string) =>
+    const failureFor = (code: string) =>
       connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: { variable: 'HTTPS_PROXY' } });
-    expect(of('ENOTFOUND')).toMatchObject({
+    expect(failureFor('ENOTFOUND')).toMatchObject({
       words: 'its host name does not exist (ENOTFOUND), and rankd does not use the proxy in HTTPS_PROXY',
       hint: expect.stringContaining('NODE_USE_ENV_PROXY=1'),
     });
-    expect(of('CERT_HAS_EXPIRED').words).toBe('its certificate has expired (CERT_HAS_EXPIRED)');
+    expect(failureFor('CERT_HAS_EXPIRED').words).toBe('its certificate has expired (CERT_HAS_EXPIRED)');
   });
 });

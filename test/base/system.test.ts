@@ -113,14 +113,14 @@ describe('on Windows', () => {
   });
 
   /** The security descriptor of a new folder in the user's profile. */
-  const ofProfile =
+  const profileAcl =
     'O:S-1-5-21-1-2-3-1001G:S-1-5-21-1-2-3-513D:(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;FA;;;S-1-5-21-1-2-3-1001)';
   /** The security descriptor of a new folder in a disk's root directory. */
-  const ofRoot = 'O:BAG:DUD:(A;OICIID;FA;;;BA)(A;OICIID;FA;;;SY)(A;OICIID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)';
+  const rootAcl = 'O:BAG:DUD:(A;OICIID;FA;;;BA)(A;OICIID;FA;;;SY)(A;OICIID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)';
 
   test.each([
-    [ofProfile, undefined],
-    [ofRoot, 'every user of this machine'],
+    [profileAcl, undefined],
+    [rootAcl, 'every user of this machine'],
     ['D:PAI(A;OICI;FR;;;WD)', 'Everyone'],
     ['D:(A;OICIIO;GXGR;;;AU)', 'every user who is logged on'],
     ['D:NO_ACCESS_CONTROL', 'Everyone'],
@@ -135,12 +135,12 @@ describe('on Windows', () => {
     const dataDir = tempDir();
     const findings = async (list: string | undefined) =>
       (await dataDirFindings(dataDir, { system: windows, readAccessList: async () => list }))[0];
-    expect(await findings(ofRoot)).toMatchObject({
+    expect(await findings(rootAcl)).toMatchObject({
       grade: 'warn',
       text: `every user of this machine can access ${dataDir}`,
       fix: expect.stringMatching(/^icacls .* \/inheritance:r \/grant:r "\$\{env:USERNAME\}:\(OI\)\(CI\)F"$/),
     });
-    expect(await findings(ofProfile)).toMatchObject({ grade: 'ok', text: `${dataDir} is private and writable` });
+    expect(await findings(profileAcl)).toMatchObject({ grade: 'ok', text: `${dataDir} is private and writable` });
     expect(await findings(undefined)).toMatchObject({ grade: 'ok', text: `${dataDir} is writable` });
   });
 });

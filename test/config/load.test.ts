@@ -147,8 +147,8 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
 };
 
 describe('a flag overrides the environment, which overrides the file, which overrides the default', () => {
-  const ofVariables = settings.flatMap(({ path, env }) => (env === undefined ? [] : [[path, env] as const]));
-  test.each(ofVariables)('%s', (path, env) => {
+  const settingsWithVariables = settings.flatMap(({ path, env }) => (env === undefined ? [] : [[path, env] as const]));
+  test.each(settingsWithVariables)('%s', (path, env) => {
     const [inFile, inEnv, inFlag] =
       samples[path] ?? expect.fail(`add three values of ${path} to the samples in this file`);
     for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key.repeat(16));
@@ -166,16 +166,16 @@ describe('a flag overrides the environment, which overrides the file, which over
     box.write('rankd.yaml', `${other}${[`${lines.join('\n')} ${inFile}`, ...together].join('\n  ')}\n`);
     const always = { RANKD_GROUP_ID: path === 'group.id' ? '' : '5', RANKD_PLATFORM_API_KEY: 'k' };
 
-    const ofFile = box.load({ env: always });
-    const ofEnv = box.load({ env: { ...always, [env]: inEnv } });
-    const ofFlag = box.load({ env: { ...always, [env]: inEnv }, flags: { [path]: inFlag } });
+    const fromFile = box.load({ env: always });
+    const fromEnv = box.load({ env: { ...always, [env]: inEnv } });
+    const fromFlag = box.load({ env: { ...always, [env]: inEnv }, flags: { [path]: inFlag } });
 
-    expect([ofFile, ofEnv, ofFlag].map(({ origins }) => origins.get(path)?.source)).toEqual([
+    expect([fromFile, fromEnv, fromFlag].map(({ origins }) => origins.get(path)?.source)).toEqual([
       'file',
       'environment',
       'flag',
     ]);
-    const values = [ofFile, ofEnv, ofFlag].map(({ origins }) =>
+    const values = [fromFile, fromEnv, fromFlag].map(({ origins }) =>
       JSON.stringify(origins.get(path)?.value).replace(/["[\]]/g, ''),
     );
     expect(values).toEqual([inFile, inEnv, inFlag].map((text) => text.replace(/["[\] ]/g, '')));
@@ -288,8 +288,12 @@ describe('the file', () => {
         change: () => chownSync(box.path('rankd.yaml'), other, 0),
         says: 'it belongs to another',
       },
-      { what: 'it is their link', change: linkOfOther, says: 'it belongs to another' },
-      { what: 'it links to their file', change: linkToOther, says: 'it is a link to a file that belongs to another' },
+      { what: 'it is their link', change: makeLinkOwnedByOther, says: 'it belongs to another' },
+      {
+        what: 'it links to their file',
+        change: makeLinkToOthersFile,
+        says: 'it is a link to a file that belongs to another',
+      },
       {
         what: 'its folder belongs to them',
         change: () => chownSync(box.folder, other, 0),
@@ -341,13 +345,13 @@ describe('the file', () => {
       expect(box.failure({ env: { ...env, SUDO_UID: String(other + 1) } }).code).toBe('no_permission');
     });
 
-    function linkOfOther(): void {
+    function makeLinkOwnedByOther(): void {
       renameSync(box.path('rankd.yaml'), box.path('real.yaml'));
       symlinkSync('real.yaml', box.path('rankd.yaml'));
       lchownSync(box.path('rankd.yaml'), other, 0);
     }
 
-    function linkToOther(): void {
+    function makeLinkToOthersFile(): void {
       renameSync(box.path('rankd.yaml'), box.path('real.yaml'));
       symlinkSync('real.yaml', box.path('rankd.yaml'));
       chownSync(box.path('real.yaml'), other, 0);

@@ -43,8 +43,11 @@ test('every problem in the file, the environment and the flags is reported at on
 });
 
 test('the message names the source that all problems have in common', () => {
-  const ofFlags = box.failure({ flags: { 'server.port': 'x', 'server.host': '-' } });
-  expect(ofFlags).toMatchObject({ code: 'usage', message: expect.stringMatching(/^The command line has 2 problems:/) });
+  const flagFailure = box.failure({ flags: { 'server.port': 'x', 'server.host': '-' } });
+  expect(flagFailure).toMatchObject({
+    code: 'usage',
+    message: expect.stringMatching(/^The command line has 2 problems:/),
+  });
   expect(box.complaints('server: { port: x, host: "-" }')[0]).toBe('rankd.yaml has 2 problems:');
 });
 

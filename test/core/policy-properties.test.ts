@@ -44,15 +44,16 @@ const cases: fc.Arbitrary<PolicyCase> = fc
     return { ...caseOf(group), policy, key, request: { ...caseOf(group).request, rankerId } };
   });
 
-const passes = (rule: PolicyRule, of: PolicyCase) => rule.refusal(of) === undefined;
+const passes = (rule: PolicyRule, policyCase: PolicyCase) => rule.refusal(policyCase) === undefined;
 
 test('no key allows a change that the policy refuses, except that a system key needs no ranker', () => {
   fc.assert(
-    fc.property(cases, (of) => {
-      for (const rule of policyRules) if (!passes(rule, { ...of, key: {} })) expect(passes(rule, of)).toBe(false);
+    fc.property(cases, (policyCase) => {
+      for (const rule of policyRules)
+        if (!passes(rule, { ...policyCase, key: {} })) expect(passes(rule, policyCase)).toBe(false);
       for (const rule of policyRules.filter(({ name }) => name !== 'ranker')) {
-        const asSystem = { ...of, key: { ...of.key, isSystem: true } };
-        expect(passes(rule, asSystem)).toBe(passes(rule, of));
+        const asSystem = { ...policyCase, key: { ...policyCase.key, isSystem: true } };
+        expect(passes(rule, asSystem)).toBe(passes(rule, policyCase));
       }
     }),
   );
@@ -60,27 +61,31 @@ test('no key allows a change that the policy refuses, except that a system key n
 
 test('a change that passes the ceilings and floors of the policy and the key involves only ranks between them', () => {
   fc.assert(
-    fc.property(cases, (of) => {
-      fc.pre(passes(ceiling, of) && passes(floor, of));
-      const lowest = Math.max(of.policy.minRank, of.key?.minRank ?? 0);
-      const highest = Math.min(of.policy.maxRank, of.key?.maxRank ?? 255);
-      const written = of.scheme.roles.filter(({ id }) => of.plan.steps.some(({ roleId }) => roleId === id));
-      for (const role of [...written, of.plan.target]) {
+    fc.property(cases, (policyCase) => {
+      fc.pre(passes(ceiling, policyCase) && passes(floor, policyCase));
+      const lowest = Math.max(policyCase.policy.minRank, policyCase.key?.minRank ?? 0);
+      const highest = Math.min(policyCase.policy.maxRank, policyCase.key?.maxRank ?? 255);
+      const written = policyCase.scheme.roles.filter(({ id }) =>
+        policyCase.plan.steps.some(({ roleId }) => roleId === id),
+      );
+      for (const role of [...written, policyCase.plan.target]) {
         expect(role.rank).toBeGreaterThanOrEqual(lowest);
         expect(role.rank).toBeLessThanOrEqual(highest);
       }
-      expect(of.plan.highestBefore?.rank).toBeGreaterThanOrEqual(lowest);
+      expect(policyCase.plan.highestBefore?.rank).toBeGreaterThanOrEqual(lowest);
     }),
   );
 });
 
 test('with adjacent steps, a change passes if and only if every rank in between is locked', () => {
   fc.assert(
-    fc.property(cases, (of) => {
-      const adjacent = { ...of, policy: { ...of.policy, steps: 'adjacent' as const } };
-      const [low = 0, high = 0] = [heightOf(of.plan.highestBefore), heightOf(of.plan.target)].sort((a, b) => a - b);
-      const between = givableRoles(of.scheme).filter((role) => heightOf(role) > low && heightOf(role) < high);
-      expect(passes(steps, adjacent)).toBe(between.every((role) => isNamed(role, of.policy.lockedRoles)));
+    fc.property(cases, (policyCase) => {
+      const adjacent = { ...policyCase, policy: { ...policyCase.policy, steps: 'adjacent' as const } };
+      const [low = 0, high = 0] = [heightOf(policyCase.plan.highestBefore), heightOf(policyCase.plan.target)].sort(
+        (a, b) => a - b,
+      );
+      const between = givableRoles(policyCase.scheme).filter((role) => heightOf(role) > low && heightOf(role) < high);
+      expect(passes(steps, adjacent)).toBe(between.every((role) => isNamed(role, policyCase.policy.lockedRoles)));
     }),
   );
 });
@@ -88,11 +93,11 @@ test('with adjacent steps, a change passes if and only if every rank in between 
 test('the next rank up or down is always an adjacent step', () => {
   fc.assert(
     fc.property(groups, policies, fc.constantFrom('up', 'down'), (group, policy, way) => {
-      const { plan, ...of } = caseOf(group);
+      const { plan, ...policyCase } = caseOf(group);
       const target = nextOf(group, heightOf(plan.highestBefore), way);
       fc.pre(target !== undefined);
       if (target === undefined) return;
-      const step = { ...of, plan: rolePlan(group.scheme, group.member, target) };
+      const step = { ...policyCase, plan: rolePlan(group.scheme, group.member, target) };
       expect(passes(steps, { ...step, policy: { ...policy, steps: 'adjacent' } })).toBe(true);
     }),
   );
@@ -100,23 +105,28 @@ test('the next rank up or down is always an adjacent step', () => {
 
 test('no change passes both a key for promotions and one for demotions', () => {
   fc.assert(
-    fc.property(cases, (of) => {
-      const [up, down] = directions.map((only) => passes(direction, { ...of, key: { direction: only } }));
-      expect([up, down]).toEqual([rise(of.plan) > 0, rise(of.plan) < 0]);
+    fc.property(cases, (policyCase) => {
+      const [up, down] = directions.map((only) => passes(direction, { ...policyCase, key: { direction: only } }));
+      expect([up, down]).toEqual([rise(policyCase.plan) > 0, rise(policyCase.plan) < 0]);
     }),
   );
 });
 
 test('a verified ranker outranks the target and every role of the rankee, and has the minimum rank', () => {
-  const withRanker = cases.chain((of) =>
-    fc.record({ of: fc.constant(of), rankers: fc.subarray(customsOf(of.scheme.roles)) }),
+  const withRanker = cases.chain((policyCase) =>
+    fc.record({ policyCase: fc.constant(policyCase), rankers: fc.subarray(customsOf(policyCase.scheme.roles)) }),
   );
   fc.assert(
-    fc.property(withRanker, ({ of, rankers }) => {
+    fc.property(withRanker, ({ policyCase, rankers }) => {
       const highest = Math.max(0, ...rankers.map((role) => role.rank));
-      const held = heldRoles(of.scheme.roles, { userId: of.request.rankeeId, roleIds: of.plan.goal.from });
-      const isAbove = [...held, of.plan.target].every((role) => role.rank < highest);
-      expect(refusalOfRanker(of, rankers) === undefined).toBe(isAbove && highest >= of.policy.minRankerRank);
+      const held = heldRoles(policyCase.scheme.roles, {
+        userId: policyCase.request.rankeeId,
+        roleIds: policyCase.plan.goal.from,
+      });
+      const isAbove = [...held, policyCase.plan.target].every((role) => role.rank < highest);
+      expect(refusalOfRanker(policyCase, rankers) === undefined).toBe(
+        isAbove && highest >= policyCase.policy.minRankerRank,
+      );
     }),
   );
 });

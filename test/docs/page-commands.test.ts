@@ -39,7 +39,7 @@ test.each(pages)('a shell can parse the commands in %s', (page) => {
 });
 
 const snippets = pages.flatMap((page) => blocksOf(page, 'yaml').map((yaml) => ({ page, yaml })));
-const ofRankd = snippets.filter(({ yaml }) =>
+const configSnippets = snippets.filter(({ yaml }) =>
   Object.keys(parse(yaml)).every((name) => name === 'keys' || sections.has(name)),
 );
 
@@ -49,7 +49,7 @@ const secretFiles = {
   'bot.secret': newWebhookSecret(),
 };
 
-test.each(ofRankd)('rankd accepts the rankd.yaml of $page: $yaml', async ({ yaml }) => {
+test.each(configSnippets)('rankd accepts the rankd.yaml of $page: $yaml', async ({ yaml }) => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), yaml);
   for (const [name, text] of Object.entries(secretFiles)) writeFileSync(home.path(name), text, { mode: 0o600 });
@@ -79,10 +79,10 @@ test.each([...pages, 'CHANGELOG.md'])('%s has lines of at most 140 characters, e
 });
 
 test('README links to every page for users directly in docs/', () => {
-  const ofContributors = ['docs/adding-a-platform.md', 'docs/adding-a-store.md'];
-  const forUsers = pages.filter((page) => /^docs\/[^/]+$/.test(page) && !ofContributors.includes(page));
+  const contributorPages = ['docs/adding-a-platform.md', 'docs/adding-a-store.md'];
+  const userPages = pages.filter((page) => /^docs\/[^/]+$/.test(page) && !contributorPages.includes(page));
   const [, list = ''] = read('README.md').split('## All pages');
-  expect(forUsers.filter((page) => !list.includes(`](${page})`))).toEqual([]);
+  expect(userPages.filter((page) => !list.includes(`](${page})`))).toEqual([]);
 });
 
 test('README has at most 130 lines', () => {

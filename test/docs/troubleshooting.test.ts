@@ -15,17 +15,17 @@ const rows = [...page.matchAll(new RegExp(`^\\| (${code}(?:, ${code})*) \\| (.+)
 );
 
 test('docs/troubleshooting.md has each code that a game or an operator can get exactly once, and no other', () => {
-  const inTheModule = /(?:resultOf|problemBetween)\(\s*"(\w+)"|\tcode = "(\w+)"/g;
-  const ofTheModule = [...read('src/game/Rankd/init.luau').matchAll(inTheModule)].map(
+  const moduleCode = /(?:resultOf|problemBetween)\(\s*"(\w+)"|\tcode = "(\w+)"/g;
+  const moduleCodes = [...read('src/game/Rankd/init.luau').matchAll(moduleCode)].map(
     ([, name, other]) => name ?? other,
   );
-  const all = new Set([...Object.keys(reasons), ...ofTheModule.filter((name) => name !== 'ok')]);
+  const all = new Set([...Object.keys(reasons), ...moduleCodes.filter((name) => name !== 'ok')]);
   expect(rows.flatMap(({ codes }) => codes).toSorted()).toEqual([...all].toSorted());
 });
 
-const [, inTheGame = ''] = page.split("\n## In the game's output window\n");
+const [, gameSection = ''] = page.split("\n## In the game's output window\n");
 const withoutCode = [
-  ...(inTheGame.split('\n## ')[0] ?? '').matchAll(/^\| ((?!`|you read|code|---).+?) \| .+ \| .+ \|$/gm),
+  ...(gameSection.split('\n## ')[0] ?? '').matchAll(/^\| ((?!`|you read|code|---).+?) \| .+ \| .+ \|$/gm),
 ];
 const quoted = [
   ...rows.filter(({ cells }) => cells.length === 3),

@@ -167,14 +167,14 @@ discord:
     await vi.waitUntil(async () => (await delivered()).length > 0, { timeout: 20_000 });
     await first.stop();
   }
-  const of = async <T>(...args: string[]) => await home.json<T>(...args);
-  const { changes } = await of<{ changes: Array<{ id: string }> }>('history', 'list', '--user', '1008');
+  const json = async <T>(...args: string[]) => await home.json<T>(...args);
+  const { changes } = await json<{ changes: Array<{ id: string }> }>('history', 'list', '--user', '1008');
   const change = changes[0]?.id ?? '';
-  const { undo } = await of<{ undo: { id: string } }>('history', 'undo', change, '-y');
-  const { suspensions } = await of<{ suspensions: Array<{ id: string }> }>('suspension', 'list');
-  const { head } = await of<{ head: string }>('audit', 'verify');
+  const { undo } = await json<{ undo: { id: string } }>('history', 'undo', change, '-y');
+  const { suspensions } = await json<{ suspensions: Array<{ id: string }> }>('suspension', 'list');
+  const { head } = await json<{ head: string }>('audit', 'verify');
   const [event] = await delivered();
-  const roles = await of<{ roles: Array<{ id: number; name: string }> }>('group', 'roles');
+  const roles = await json<{ roles: Array<{ id: number; name: string }> }>('group', 'roles');
   const newDatabase = async () => (await createPostgresDatabase('empty')).url;
   const [filled, ...empty] = await Promise.all([newDatabase(), newDatabase(), newDatabase()]);
   await runSetup(home, `store copy --from ${home.dataDir} --to ${filled}`);

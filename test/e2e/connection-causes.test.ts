@@ -28,9 +28,9 @@ interface Case {
   env?: Record<string, string>;
   words: RegExp;
   hint: RegExp;
-  hintOfStore?: RegExp;
-  wordsOfWebhook?: RegExp;
-  wordsOfStore?: RegExp;
+  storeHint?: RegExp;
+  webhookMessage?: RegExp;
+  storeMessage?: RegExp;
   /** Returns an address that fails in this way for a client of `protocol`. */
   place: (protocol: 'https' | 'postgres') => Promise<string>;
   /** True if only a child process, which can trust the tests' CA, gets as far as this failure. */
@@ -82,7 +82,7 @@ const cases: Case[] = [
     words:
       /its certificate is not trusted \((UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT_LOCALLY)\)/,
     hint: /NODE_EXTRA_CA_CERTS.*NODE_USE_SYSTEM_CA=1/,
-    hintOfStore: /store\.ca_file/,
+    storeHint: /store\.ca_file/,
     place: (protocol) => overTls(protocol, new Authority().issue({ name })),
     isPermanent: true,
   },
@@ -133,9 +133,9 @@ if (refused !== undefined) {
     env: { HTTPS_PROXY: 'http://user:geheim@proxy.invalid:3128' },
     words: /it refuses connections \(ECONNREFUSED\), and rankd does not use the proxy in HTTPS_PROXY/,
     hint: /set NODE_USE_ENV_PROXY=1/,
-    wordsOfWebhook: /it refuses connections \(ECONNREFUSED\); webhooks do not use the proxy in HTTPS_PROXY/,
-    wordsOfStore: refused.words,
-    hintOfStore: refused.hint,
+    webhookMessage: /it refuses connections \(ECONNREFUSED\); webhooks do not use the proxy in HTTPS_PROXY/,
+    storeMessage: refused.words,
+    storeHint: refused.hint,
   });
 }
 
@@ -254,7 +254,7 @@ test('an unreachable optional host does not cause repeated calls to Roblox', asy
 });
 
 describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyForRoblox, isPermanent, ...rest }) => {
-  const { hintOfStore = hint, wordsOfWebhook = words, wordsOfStore = words, env: ofCase = {} } = rest;
+  const { storeHint = hint, webhookMessage = words, storeMessage = words, env: ofCase = {} } = rest;
   let home: CliHome;
   let session: BuiltSession | undefined;
   const run = (...args: string[]) => session?.run(args) ?? home.here(args, { env: ofCase });
@@ -307,7 +307,7 @@ server: { deadline: ${deadline} }
     test('is reported for a webhook', async () => {
       await run('webhook', 'add', 'bot', '--url-file', 'target.url', '--out', 'bot.secret');
       const { code, stdout, stderr } = await run('webhook', 'test', 'bot');
-      expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(wordsOfWebhook) });
+      expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(webhookMessage) });
     });
 
     test('is reported for PostgreSQL, with the setting to correct', async () => {
@@ -318,9 +318,9 @@ server: { deadline: ${deadline} }
       const { code, stderr } = await home.here(['key', 'list'], { env: onServer });
       expect({ isExpected: code === 69 || code === 78, stderr }).toEqual({
         isExpected: true,
-        stderr: expect.stringMatching(wordsOfStore),
+        stderr: expect.stringMatching(storeMessage),
       });
-      expect(stderr).toMatch(hintOfStore);
+      expect(stderr).toMatch(storeHint);
       expect(stderr).toMatch(/PostgreSQL/);
     });
   }

@@ -129,20 +129,22 @@ test("discord setup refuses a game's key before it asks for the token", async ()
 
 test('after a kill -9 between acknowledgement and reply, the change is reconciled, and a repeated command gets its outcome', async () => {
   const { discord, apiBaseUrl } = await fakeDiscord();
-  await using at = await openCloudHome();
-  appendFileSync(at.home.path('rankd.yaml'), discordSection(apiBaseUrl));
-  await at.home.json('key', 'create', 'hr', '--for-discord');
-  const first = await at.startDaemon();
-  at.roblox.faults.add({ operation: 'assign', kind: 'hang', when: 'after' });
+  await using system = await openCloudHome();
+  appendFileSync(system.home.path('rankd.yaml'), discordSection(apiBaseUrl));
+  await system.home.json('key', 'create', 'hr', '--for-discord');
+  const first = await system.startDaemon();
+  system.roblox.faults.add({ operation: 'assign', kind: 'hang', when: 'after' });
   const command = { name: 'setrank', options: { user: String(sampleUsers.trainee), rank: '20' } };
   const sent = await discord.interact(`${first.url}/discord/interactions`, command);
-  await expect.poll(() => at.roblox.faults.usedCount).toBe(1);
+  await expect.poll(() => system.roblox.faults.usedCount).toBe(1);
   await first.stop('SIGKILL');
   expect(discord.replies).toEqual([]);
-  const second = await at.startDaemon();
-  await expect.poll(async () => (await at.latestChange()).state, { interval: 300, timeout: 20_000 }).toBe('applied');
+  const second = await system.startDaemon();
+  await expect
+    .poll(async () => (await system.latestChange()).state, { interval: 300, timeout: 20_000 })
+    .toBe('applied');
   const again = await discord.post(`${second.url}/discord/interactions`, sent.body);
   expect(await discord.replyTo(again)).toContain('holds the new rank; confirmed after the fact');
-  const { changes } = await at.home.json<{ changes: object[] }>('history', 'list');
+  const { changes } = await system.home.json<{ changes: object[] }>('history', 'list');
   expect(changes).toHaveLength(1);
 }, 60_000);

@@ -116,15 +116,15 @@ test('with an unreadable or unprotected data directory, its daemon is not report
 test('a dead key, one without group:write, and one that expires soon are distinguished', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
-  const ofCredential = async () => (await complaints(home)).found.filter(({ check }) => check === 'credential');
+  const credentialFindings = async () => (await complaints(home)).found.filter(({ check }) => check === 'credential');
   roblox.credential.expirationTimeUtc = new Date(Date.now() + 5 * 86_400_000).toISOString();
-  expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires in') }]);
+  expect(await credentialFindings()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires in') }]);
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   const warned = [expect.stringContaining('does not list group:write'), expect.stringContaining('expires in')];
   const fix = expect.stringContaining('the scopes and the expiry');
-  expect(await ofCredential()).toMatchObject(warned.map((text) => ({ grade: 'warn', text, fix })));
+  expect(await credentialFindings()).toMatchObject(warned.map((text) => ({ grade: 'warn', text, fix })));
   roblox.credential.enabled = false;
-  expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
+  expect(await credentialFindings()).toMatchObject([{ grade: 'FAIL' }]);
 });
 
 test('a clock that differs from the platform’s is reported, with the direction', async () => {
@@ -141,18 +141,21 @@ test('a clock that differs from the platform’s is reported, with the direction
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   const env = { RANKD_PLATFORM_BASE_URL: `http://127.0.0.1:${port}` };
-  const ofClock = async () => {
+  const clockFinding = async () => {
     const result = await system.home.here(['doctor', '--json'], { env });
     return result.json<{ findings: Finding[] }>().findings.find(({ check }) => check === 'clock');
   };
-  expect(await ofClock()).toMatchObject({ grade: 'ok' });
+  expect(await clockFinding()).toMatchObject({ grade: 'ok' });
   platformIsAheadMs = 3_600_000;
-  expect(await ofClock()).toMatchObject({
+  expect(await clockFinding()).toMatchObject({
     ...{ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds behind/) },
     fix: expect.stringMatching(/^turn on NTP/),
   });
   platformIsAheadMs = -3_600_000;
-  expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds ahead of/) });
+  expect(await clockFinding()).toMatchObject({
+    grade: 'warn',
+    text: expect.stringMatching(/^3\d{3} seconds ahead of/),
+  });
   expect([...methods].toSorted()).toEqual(['GET', 'POST']); // Open Cloud has no HEAD operations
 });
 
@@ -188,7 +191,7 @@ test.each<[string, Record<string, string>, string | undefined, string?]>([
 test('an unavailable or hanging platform is reported only by the checks that call it, with the fix', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
-  const ofPlatform = async () => {
+  const problemsFound = async () => {
     const result = await home.here(['doctor', '--json'], { env: { RANKD_SERVER_DEADLINE: '1s' } });
     return result.json<{ findings: Finding[] }>().findings.filter(({ grade }) => grade !== 'ok');
   };
@@ -196,9 +199,9 @@ test('an unavailable or hanging platform is reported only by the checks that cal
     { check: 'platform', grade: 'FAIL', text: expect.stringContaining(text), fix: expect.stringContaining('check') },
   ];
   roblox.faults.add({ operation: 'any', kind: 'hang', times: 100 });
-  expect(await ofPlatform()).toEqual(platformFailure('it does not respond in time'));
+  expect(await problemsFound()).toEqual(platformFailure('it does not respond in time'));
   await roblox.close();
-  expect(await ofPlatform()).toEqual(platformFailure('it refuses connections (ECONNREFUSED)'));
+  expect(await problemsFound()).toEqual(platformFailure('it refuses connections (ECONNREFUSED)'));
 });
 
 test('an acting account without permission or reach, or outside the group, fails; with --offline, doctor makes no calls', async () => {
@@ -218,9 +221,9 @@ test('an acting account without permission or reach, or outside the group, fails
     text: 'user RankBot (9001), not a member of the group',
     fix: 'add that account to the group, and give it a role there',
   });
-  const asked = roblox.journal.entries.length;
+  const callCount = roblox.journal.entries.length;
   expect((await complaints(home, '--offline')).code).toBe(0);
-  expect(roblox.journal.entries.length).toBe(asked);
+  expect(roblox.journal.entries.length).toBe(callCount);
 });
 
 test('doctor warns of privileged roles that any key can give, and of unknown permissions if privileged roles are reserved', async () => {
@@ -249,15 +252,15 @@ test("doctor and init warn of a Roblox key of the owner's own account, and name 
   const flags = ['--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--force'];
   const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
   const accountFindings = async () => (await complaints(home)).found.filter(({ check }) => check === 'acting account');
-  const ofInit = async () => (await home.here(['init', ...flags], { env })).stderr;
+  const initStderr = async () => (await home.here(['init', ...flags], { env })).stderr;
   expect(await accountFindings()).toEqual([]);
   roblox.credential.userId = sampleUsers.owner;
   expect(await accountFindings()).toMatchObject([
     { grade: 'warn', fix: expect.stringMatching(/^create an account only for rankd/) },
   ]);
-  expect(await ofInit()).toMatch(/^warning: anyone who obtains the owner's Roblox key .+\ntry: create an account/m);
+  expect(await initStderr()).toMatch(/^warning: anyone who obtains the owner's Roblox key .+\ntry: create an account/m);
   roblox.credential.userId = sampleUsers.actor;
-  expect(await ofInit()).not.toContain('warning');
+  expect(await initStderr()).not.toContain('warning');
 });
 
 test('roles with the same rank, and unlisted or unpublished places, are reported', async () => {

@@ -58,8 +58,8 @@ test('a slash command sent with npm run fake-discord gets the reply that a perso
   await using daemon = await DaemonHere.start(home);
   const port = /127\.0\.0\.1:(\d+)\/api\/v10/.exec(setting)?.[1] ?? '';
   const typed = ['--port', port, '--to', `${daemon.url}/discord/interactions`, '--command', 'promote'];
-  const asked = spawn(process.execPath, [tool, ...typed, '--user', 'Newcomer']);
-  expect(await text(asked.stdout)).toMatch(
+  const postedCommand = spawn(process.execPath, [tool, ...typed, '--user', 'Newcomer']);
+  expect(await text(postedCommand.stdout)).toMatch(
     /^Newcomer \(1001\) is now Officer \(rank 20\), was Trainee \(rank 10\)\. \(simulated group\)\n$/,
   );
   expect(fake.shown).not.toContain('VIOLATION');

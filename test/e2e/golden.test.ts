@@ -146,7 +146,7 @@ function homeWithFiles(): CliHome {
 }
 
 /** The first line of each command runs in the built binary, all others in this process. */
-const ofBuilt = new Set([
+const linesOfBuild = new Set([
   ...new Map(
     Object.values(scenes)
       .flat()
@@ -157,7 +157,7 @@ const ofBuilt = new Set([
 
 function run({ home, built }: { home: CliHome; built: BuiltSession }, line: Line): Promise<CliResult> {
   const options = { env, input: typeof line === 'string' ? '' : line.input };
-  if (!ofBuilt.has(line)) return home.here(wordsOf(line), options);
+  if (!linesOfBuild.has(line)) return home.here(wordsOf(line), options);
   return options.input === '' ? built.run(wordsOf(line)) : home.run(wordsOf(line), options);
 }
 

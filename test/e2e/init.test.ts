@@ -9,7 +9,7 @@ import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-async function world(): Promise<{
+async function setUp(): Promise<{
   home: CliHome;
   roblox: FakeOpenCloud;
   env: Record<string, string>;
@@ -29,7 +29,7 @@ async function world(): Promise<{
 }
 
 test('on a terminal, init asks, never shows the key, and creates a configuration, a private key file and a working game key', async () => {
-  const { home, roblox, env: cloud } = await world();
+  const { home, roblox, env: cloud } = await setUp();
   await using channel = await startFakeDiscord();
   const env = { ...cloud, RANKD_WEBHOOKS_ALLOW_PRIVATE: '127.0.0.1' };
   const { code, screen } = await runOnTerminal(home, ['init'], {
@@ -124,7 +124,7 @@ test('on a terminal, init asks, never shows the key, and creates a configuration
 });
 
 test('on a terminal, init starts the daemon itself: all but three questions need only Enter, and then a game can change a rank', async () => {
-  const { home, roblox, env } = await world();
+  const { home, roblox, env } = await setUp();
   const { code, screen } = await runOnTerminal(home, ['init'], {
     columns: 120,
     env: { ...env, RANKD_SERVER_PORT: '0' },
@@ -167,7 +167,7 @@ test('on a terminal, init starts the daemon itself: all but three questions need
 });
 
 test('on a terminal, init reports a taken port, and does not claim that the daemon is running', async () => {
-  const { home, env, flags } = await world();
+  const { home, env, flags } = await setUp();
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
   await once(other, 'listening');
@@ -188,7 +188,7 @@ test('on a terminal, init reports a taken port, and does not claim that the daem
 });
 
 test('role names in a question cannot control the terminal', async () => {
-  const { home, roblox, env } = await world();
+  const { home, roblox, env } = await setUp();
   const [trainee] = roblox.group.roles.filter(({ rank }) => rank === 10);
   Object.assign(trainee ?? {}, { name: 'Tr\x1b]0;OWNED\x07' });
   const { code, screen } = await runOnTerminal(home, ['init'], {
@@ -218,7 +218,7 @@ test('role names in a question cannot control the terminal', async () => {
 });
 
 test('Ctrl-C at a question exits with 130 and leaves no files', async () => {
-  const { home, env } = await world();
+  const { home, env } = await setUp();
   const { code, screen } = await runOnTerminal(home, ['init'], { env, answers: [['Group id', '\x03']] });
   expect(code).toBe(130);
   expect(screen).toMatch(/\nNothing was written\.\n$/);
@@ -226,7 +226,7 @@ test('Ctrl-C at a question exits with 130 and leaves no files', async () => {
 });
 
 test('without a terminal, init needs only flags; the secret is written to a file', async () => {
-  const { home, env, flags } = await world();
+  const { home, env, flags } = await setUp();
   const { code, stdout, stderr } = await home.here(
     ['init', ...flags, '--ladder', '--key', 'my-game', '--place', '42', '--out', 'game.key', '--json'],
     { env },
@@ -243,7 +243,7 @@ test('without a terminal, init needs only flags; the secret is written to a file
 });
 
 test('serve accepts the ladder that init writes, without the roles that share a rank', async () => {
-  const { home, roblox, env, flags } = await world();
+  const { home, roblox, env, flags } = await setUp();
   roblox.group.roles.push({ id: 50_051, name: 'Pilot', rank: 50 });
   const { code, stderr } = await home.here(['init', ...flags, '--ladder', '--key', 'game'], { env });
   expect(code, stderr).toBe(0);
@@ -257,7 +257,7 @@ test('serve accepts the ladder that init writes, without the roles that share a 
 });
 
 test('the ladder that init writes has the id of a role if its rank is ambiguous', async () => {
-  const { home, env, flags } = await world();
+  const { home, env, flags } = await setUp();
   const base = { ...env, RANKD_GROUP_RANK_1: 'base' };
   expect((await home.here(['init', ...flags, '--ladder'], { env: base })).code).toBe(0);
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[70000010, 10, 20, 50\]/m);
@@ -265,20 +265,20 @@ test('the ladder that init writes has the id of a role if its rank is ambiguous'
 });
 
 test('init lists the roles that have power over others, and those with unknown permissions', async () => {
-  const { home, roblox, env, flags } = await world();
-  const ofMember = await home.here(['init', ...flags], { env });
-  expect(ofMember.stderr).toContain(
+  const { home, roblox, env, flags } = await setUp();
+  const withMemberKey = await home.here(['init', ...flags], { env });
+  expect(withMemberKey.stderr).toContain(
     'Roblox does not show what 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain) may do.',
   );
   roblox.credential.userId = sampleUsers.owner;
-  const ofOwner = await home.here(['init', ...flags, '--force'], { env });
-  expect(ofOwner.stderr).toContain(
+  const withOwnerKey = await home.here(['init', ...flags, '--force'], { env });
+  expect(withOwnerKey.stderr).toContain(
     'Of these roles, 50 (Captain), 200 (Admin) have power over others, so only the operator',
   );
 });
 
 test('for the name of a key from a trial, init prints the command that adopts the key', async () => {
-  const { home, env, flags } = await world();
+  const { home, env, flags } = await setUp();
   await home.here(['key', 'create', 'my-game']);
   const { code, stderr } = await home.here(['init', ...flags, '--key', 'my-game'], { env });
   expect(code).toBe(4);
@@ -286,14 +286,14 @@ test('for the name of a key from a trial, init prints the command that adopts th
 });
 
 test('the Roblox key can come from standard input and is stored in a private file', async () => {
-  const { home, roblox, env } = await world();
+  const { home, roblox, env } = await setUp();
   const args = ['init', '--group', String(roblox.groupId), '--credential-file', '-'];
   expect((await home.here(args, { env, input: `${roblox.apiKey}\n` })).code).toBe(0);
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
 });
 
 test('without a terminal or flags, init exits with 2 and names the flags', async () => {
-  const { home, env } = await world();
+  const { home, env } = await setUp();
   const { code, stderr } = await home.here(['init'], { env });
   expect({ code, stderr }).toEqual({
     code: 2,
@@ -303,7 +303,7 @@ test('without a terminal or flags, init exits with 2 and names the flags', async
 });
 
 test('an existing rankd.yaml is never overwritten, and --force preserves it next to the new one', async () => {
-  const { home, env, flags } = await world();
+  const { home, env, flags } = await setUp();
   writeFileSync(home.path('rankd.yaml'), '# mine\n');
   expect((await home.here(['init', ...flags], { env })).code).toBe(4);
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toBe('# mine\n');
@@ -346,7 +346,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'which of them every member holds',
   ],
 ])('with %s, init writes nothing', async (_what, spoil, code, words) => {
-  const { home, roblox, env, flags } = await world();
+  const { home, roblox, env, flags } = await setUp();
   spoil(roblox);
   const result = await home.here(['init', ...flags], { env });
   expect(result).toMatchObject({ code });
@@ -355,7 +355,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
 });
 
 test('an acting account or key permissions that Roblox does not report are shown as unknown, and do not stop init', async () => {
-  const { home, roblox, env, flags } = await world();
+  const { home, roblox, env, flags } = await setUp();
   const oddScopes = [{ name: 'group', operations: null }];
   Object.assign(roblox.credential, { oddScopes, userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
   const { code, stderr } = await home.here(['init', ...flags], { env });
@@ -368,7 +368,7 @@ test('an acting account or key permissions that Roblox does not report are shown
 });
 
 test('a key that Roblox does not describe does not stop init, and one without the scope is reported as such', async () => {
-  const { home, roblox, env, flags } = await world();
+  const { home, roblox, env, flags } = await setUp();
   roblox.credential.scopes = [{ name: 'group', operations: ['read'] }];
   const lacking = await home.here(['init', ...flags], { env });
   expect(lacking).toMatchObject({ code: 0, stderr: expect.stringContaining('does not list group:write') });
@@ -381,7 +381,7 @@ test('a key that Roblox does not describe does not stop init, and one without th
 });
 
 test('while Roblox is down, init works with --no-check; without it, init exits with 69 and writes nothing', async () => {
-  const { home, roblox, env, flags } = await world();
+  const { home, roblox, env, flags } = await setUp();
   await roblox.close();
   const impatient = { ...env, RANKD_SERVER_DEADLINE: '1s' };
   expect((await home.here(['init', ...flags], { env: impatient })).code).toBe(69);

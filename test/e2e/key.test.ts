@@ -254,8 +254,8 @@ test.concurrent('rules that allow no rank are a usage error, at creation and lat
 test.concurrent('verify distinguishes a mistyped key, an unknown key and a place that is not whitelisted, in plain words', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
-  using ofAnother = new CliHome();
-  const { secret: unknown = '' } = await ofAnother.json<Made>('key', 'create', 'game');
+  using otherHome = new CliHome();
+  const { secret: unknown = '' } = await otherHome.json<Made>('key', 'create', 'game');
   const mistyped = `${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`;
   for (const [input, args, words] of [
     [mistyped, [], /mistyped/],

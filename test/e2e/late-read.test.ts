@@ -14,9 +14,9 @@ vi.setConfig({ maxConcurrency: 3 });
 const lagMs = 2_000;
 const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
 
-async function world() {
-  const all = await openCloudHome();
-  const { home, roblox } = all;
+async function openSystem() {
+  const opened = await openCloudHome();
+  const { home, roblox } = opened;
   for (const userId of [member, other]) roblox.group.setMember(userId, [trainee]);
   const reads = (userId: number) =>
     roblox.journal
@@ -24,7 +24,7 @@ async function world() {
       .filter((read) => read.userId === userId)
       .map(({ at }) => at);
   return {
-    ...all,
+    ...opened,
     reads,
     rank: (userId: number, rank: string, ...args: string[]) =>
       home.here(['rank', 'set', String(userId), rank, ...args], { env }),
@@ -47,11 +47,11 @@ describe.concurrent('a change by a command is verified by a late read:', () => {
   test('without a daemon, the command announces the late read, and makes it before it prints the result', async ({
     expect,
   }) => {
-    await using at = await world();
-    const { code, stdout, stderr } = await at.rank(member, '20');
+    await using system = await openSystem();
+    const { code, stdout, stderr } = await system.rank(member, '20');
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('is now Officer') });
     expect(stderr).toContain('This command reads the member again in 8 s, because no daemon is running.');
-    const [planned = 0, late = 0, ...more] = at.reads(member);
+    const [planned = 0, late = 0, ...more] = system.reads(member);
     expect(more).toEqual([]);
     expect(late - planned).toBeGreaterThanOrEqual(lagMs);
   });
@@ -61,12 +61,12 @@ describe.concurrent('a change by a command is verified by a late read:', () => {
   }) => {
     const database = await createPostgresDatabase();
     await using _database = database;
-    await using at = await world();
+    await using system = await openSystem();
     const withStore = { ...env, RANKD_STORE_URL: database.url };
-    await using daemon = await at.serve(withStore);
+    await using daemon = await system.serve(withStore);
     expect(daemon.url).toContain('http');
-    const elsewhere = ['rank', 'set', String(member), '20', '--data-dir', at.home.path('elsewhere')];
-    const { code, stderr } = await at.home.here(elsewhere, { env: withStore });
+    const elsewhere = ['rank', 'set', String(member), '20', '--data-dir', system.home.path('elsewhere')];
+    const { code, stderr } = await system.home.here(elsewhere, { env: withStore });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stderr).toContain(
       'reads the member again in 8 s, because the daemons of this database are on other machines.',
@@ -75,30 +75,30 @@ describe.concurrent('a change by a command is verified by a late read:', () => {
   });
 
   test('without a daemon, a change that Roblox has lost is reported as unknown, not as done', async ({ expect }) => {
-    await using at = await world();
-    at.roblox.writesOnlyEcho = true;
-    const { code, stdout, stderr } = await at.rank(member, '20', '--json');
+    await using system = await openSystem();
+    system.roblox.writesOnlyEcho = true;
+    const { code, stdout, stderr } = await system.rank(member, '20', '--json');
     expect({ code, stdout }).toEqual({ code: 75, stdout: '' });
     expect(JSON.parse(stderr)).toMatchObject({ code: 'outcome_unknown' });
-    expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
+    expect(await system.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
   test('a refused change that Roblox made anyway is not reported as refused, even if reads lag', async ({ expect }) => {
-    await using at = await world();
-    const { code, stdout, stderr } = await at.refusedWhileReadsLag(() => at.rank(member, '20'));
+    await using system = await openSystem();
+    const { code, stdout, stderr } = await system.refusedWhileReadsLag(() => system.rank(member, '20'));
     expect({ code, stdout }).toEqual({ code: 75, stdout: '' });
     expect(stderr).toMatch(/^Roblox refused the change, but .* reads the member again in 8 s\./);
     expect(stderr).toContain('could not be confirmed');
-    expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
+    expect(await system.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
   test('a refused change in a list that Roblox made anyway is not reported as refused, even if reads lag', async ({
     expect,
   }) => {
-    await using at = await world();
-    writeFileSync(at.home.path('list.txt'), `${member}\n${other}\n`);
+    await using system = await openSystem();
+    writeFileSync(system.home.path('list.txt'), `${member}\n${other}\n`);
     const args = ['rank', 'set', '20', '--file', 'list.txt', '--yes', '--json'];
-    const { code, stdout } = await at.refusedWhileReadsLag(() => at.home.here(args, { env }));
+    const { code, stdout } = await system.refusedWhileReadsLag(() => system.home.here(args, { env }));
     expect(code).toBe(75);
     expect(JSON.parse(stdout).list.members).toEqual(
       expect.arrayContaining([
@@ -109,39 +109,40 @@ describe.concurrent('a change by a command is verified by a late read:', () => {
   });
 
   test('an undo does not report members as restored if Roblox has not restored them', async ({ expect }) => {
-    await using at = await world();
-    expect((await at.home.here(['rank', 'set', String(member), '20'], { isInterrupted: true })).code).toBe(0);
-    at.roblox.writesOnlyEcho = true;
+    await using system = await openSystem();
+    expect((await system.home.here(['rank', 'set', String(member), '20'], { isInterrupted: true })).code).toBe(0);
+    system.roblox.writesOnlyEcho = true;
     const undo = ['history', 'undo', '--by', 'cli:tester@test', '--since', '1h', '--yes', '--json'];
-    const { code, stdout } = await at.home.here(undo, { env });
+    const { code, stdout } = await system.home.here(undo, { env });
     expect(code).toBe(75);
     expect(JSON.parse(stdout)).toMatchObject({ undo: { members: [{ rankeeId: member, state: 'unknown' }] } });
-    expect(at.roblox.group.held(member)).toEqual([officer]);
+    expect(system.roblox.group.held(member)).toEqual([officer]);
   });
 
   test('with a daemon, which makes the late read, the command does not wait, and shares the daemon’s trust in responses', async ({
     expect,
   }) => {
-    await using at = await world();
-    await using daemon = await at.startDaemon(env);
-    at.roblox.writesOnlyEcho = true;
-    const confirmed = await at.rank(member, '20');
+    await using system = await openSystem();
+    await using daemon = await system.startDaemon(env);
+    system.roblox.writesOnlyEcho = true;
+    const confirmed = await system.rank(member, '20');
     expect(confirmed).toMatchObject({ code: 0, stderr: expect.not.stringContaining('reads the member again') });
-    expect(at.reads(member)).toHaveLength(1);
+    expect(system.reads(member)).toHaveLength(1);
     const trust = async () =>
-      (await at.home.json<{ status: { platformTrust: { believesAnswers: boolean } } }>('status')).status.platformTrust;
+      (await system.home.json<{ status: { platformTrust: { believesAnswers: boolean } } }>('status')).status
+        .platformTrust;
     await expect.poll(trust).toMatchObject({ believesAnswers: false });
-    const refused = await at.rank(other, '20');
+    const refused = await system.rank(other, '20');
     expect(refused).toMatchObject({ code: 77, stderr: expect.stringContaining('did not carry it out') });
-    await expect.poll(async () => (await at.latestChange()).state).toBe('failed');
+    await expect.poll(async () => (await system.latestChange()).state).toBe('failed');
     expect(daemon.process.exitCode).toBe(null);
   });
 
   test('if the late read is interrupted, the command reports the outcome that Roblox reported', async ({ expect }) => {
-    await using at = await world();
-    at.roblox.group.setMember(member, [recruit, officer]);
-    const { code, stdout } = await at.home.here(['rank', 'set', String(member), '10'], { isInterrupted: true });
+    await using system = await openSystem();
+    system.roblox.group.setMember(member, [recruit, officer]);
+    const { code, stdout } = await system.home.here(['rank', 'set', String(member), '10'], { isInterrupted: true });
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('is now') });
-    expect(at.reads(member)).toHaveLength(1);
+    expect(system.reads(member)).toHaveLength(1);
   });
 });

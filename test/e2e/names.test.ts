@@ -56,9 +56,9 @@ describe('a user by name', () => {
     const show = (name: string) => home.here(['rank', 'show', name]);
     await home.json('rank', 'set', 'Newcomer', '20');
     roblox.faults.add({ operation: 'userNames', kind: 'status 401', times: 100 });
-    const asked = roblox.journal.requests('userNames').length;
+    const lookUpCount = roblox.journal.requests('userNames').length;
     expect((await show('newcomer')).stderr).toContain('Newcomer is user 1001.');
-    expect(roblox.journal.requests('userNames')).toHaveLength(asked);
+    expect(roblox.journal.requests('userNames')).toHaveLength(lookUpCount);
 
     const ended = await show('Builder');
     expect([ended.code, ended.stderr]).toEqual([

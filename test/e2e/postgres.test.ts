@@ -12,7 +12,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 import { startStoreProxy } from '../tools/store-proxy.ts';
 
-function home(): CliHome {
+function newHome(): CliHome {
   const made = new CliHome();
   onTestFinished(() => made[Symbol.dispose]());
   return made;
@@ -21,7 +21,7 @@ function home(): CliHome {
 test('a daemon and the commands on a different machine share one PostgreSQL database', async () => {
   const { url, address } = await postgresDatabase('empty');
   const env = { RANKD_STORE_URL: url };
-  const [here, there] = [home(), home()];
+  const [here, there] = [newHome(), newHome()];
   const run = async (...args: string[]) => {
     const { code, stdout, stderr } = await there.here(args, { env });
     expect(stderr, args.join(' ')).not.toMatch(/error/i);
@@ -68,10 +68,10 @@ test('a daemon and the commands on a different machine share one PostgreSQL data
 
 test('db check prints the command to restore a dump', async () => {
   const { url, address, authority } = await postgresDatabase();
-  const at = home();
-  writeFileSync(at.path('ca.pem'), authority);
+  const home = newHome();
+  writeFileSync(home.path('ca.pem'), authority);
   const env = guarded(url);
-  const db = (...args: string[]) => at.here(['db', ...args], { env });
+  const db = (...args: string[]) => home.here(['db', ...args], { env });
   const place = `postgres://guarded@localhost:${address.port}/${address.database}`;
   const nothing = 'The database already has the newest schema; there is nothing to do.\n';
   for (const args of [['--dry-run'], []])
@@ -80,7 +80,7 @@ test('db check prints the command to restore a dump', async () => {
   await onServer(address, 'DROP INDEX rankd.changes_asked_by');
   const restoreHint = `if you have a dump, stop all daemons, rename the schema (ALTER SCHEMA rankd RENAME TO rankd_broken), then restore the dump: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
   expect(await db('check')).toMatchObject({ code: 5, stderr: `try: ${restoreHint}\n` });
-  const { findings } = (await at.here(['doctor', '--offline', '--json'], { env })).json<{ findings: object[] }>();
+  const { findings } = (await home.here(['doctor', '--offline', '--json'], { env })).json<{ findings: object[] }>();
   expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: restoreHint }));
 });
 
@@ -88,28 +88,28 @@ test('a command that only reads opens one connection to the server', async () =>
   const { address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const RANKD_STORE_URL = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
-  expect(await home().here(['key', 'list'], { env: { RANKD_STORE_URL } })).toMatchObject({ code: 0 });
+  expect(await newHome().here(['key', 'list'], { env: { RANKD_STORE_URL } })).toMatchObject({ code: 0 });
   expect(proxy.made).toBe(1);
 });
 
 test('completion uses names from a server, but a silent server delays a shell only briefly', async () => {
   const { url, address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
-  const at = home();
+  const home = newHome();
   const silent = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
   const line = ['__complete', 'key', 'show', ':lob'];
   const named = { code: 0, stdout: 'lobby\tlive key\n', stderr: '' };
-  expect(await at.here(['key', 'create', 'lobby'], { env: { RANKD_STORE_URL: url } })).toMatchObject({ code: 0 });
+  expect(await home.here(['key', 'create', 'lobby'], { env: { RANKD_STORE_URL: url } })).toMatchObject({ code: 0 });
   // the first attempt may time out on a busy machine
-  await expect.poll(() => at.here(line, { env: { RANKD_STORE_URL: url } })).toMatchObject(named);
-  writeFileSync(at.path('other.yaml'), `store: {url: '${silent}'}\n`, { mode: 0o600 });
+  await expect.poll(() => home.here(line, { env: { RANKD_STORE_URL: url } })).toMatchObject(named);
+  writeFileSync(home.path('other.yaml'), `store: {url: '${silent}'}\n`, { mode: 0o600 });
   const withFile = [...line.slice(0, 1), '--config', 'other.yaml', ...line.slice(1)];
-  await expect.poll(() => at.here(withFile)).toMatchObject(named);
-  expect(await at.here(['__complete', '-c', 'gone.yaml', ...line.slice(1)])).toMatchObject({ code: 0, stdout: '' });
+  await expect.poll(() => home.here(withFile)).toMatchObject(named);
+  expect(await home.here(['__complete', '-c', 'gone.yaml', ...line.slice(1)])).toMatchObject({ code: 0, stdout: '' });
 
   proxy.mode = 'hold';
   const before = proxy.made;
-  const answered = at.run(withFile);
+  const answered = home.run(withFile);
   await expect.poll(() => proxy.made, { interval: 5 }).toBeGreaterThan(before);
   const since = performance.now();
   expect(await answered).toMatchObject({ code: 0, stdout: '', stderr: '' });
@@ -126,16 +126,16 @@ test('a machine without the real group’s configuration gets a notice, and so d
     ['rank', 'set', '1001', '20'],
     ['group', 'show'],
   ]) {
-    const { code, stderr } = await home().here(args, { env });
+    const { code, stderr } = await newHome().here(args, { env });
     expect(code).toBe(78);
     expect(stderr).toContain(`This database serves group ${world.roblox.groupId} on `);
     expect(stderr).toContain(`(its configuration is ${world.home.path('rankd.yaml')} on the machine of a daemon)`);
     expect(stderr).toContain('try: copy that file to this machine, and name it with --config; ');
   }
-  const greeted = world.home.start(['serve', '--port', '0'], { env, dataDir: world.home.path('second') });
-  onTestFinished(() => void greeted.kill());
+  const second = world.home.start(['serve', '--port', '0'], { env, dataDir: world.home.path('second') });
+  onTestFinished(() => void second.kill());
   let stderr = '';
-  greeted.stderr.on('data', (chunk) => {
+  second.stderr.on('data', (chunk) => {
     stderr += chunk;
   });
   await expect.poll(() => stderr).toContain('No game key is accepted yet');
@@ -151,10 +151,10 @@ test('doctor reports missing permissions; doctor, reload and commands that only 
   onTestFinished(async () => {
     await onServer(address, `DROP OWNED BY ${plain}; DROP ROLE ${plain}`);
   });
-  const at = home();
+  const home = newHome();
   const as = (user: string) => ({ env: { RANKD_STORE_URL: url.replace('postgres@', `${user}@`) } });
   const lack = async (user: string) => {
-    const { code, json } = await at.here(['doctor', '--offline', '--json'], as(user));
+    const { code, json } = await home.here(['doctor', '--offline', '--json'], as(user));
     expect(code).toBe(5);
     const { findings } = json<{ findings: Array<{ check: string; grade: string; text: string; fix?: string }> }>();
     return findings
@@ -163,20 +163,20 @@ test('doctor reports missing permissions; doctor, reload and commands that only 
   };
   expect(await lack('postgres')).toEqual([]);
   for (const args of [['reload'], ['status'], ['backup', 'x.db'], ['db', 'migrate'], ['db', 'check']])
-    expect((await at.here(args, as('postgres'))).code, args.join(' ')).toBeGreaterThan(0);
+    expect((await home.here(args, as('postgres'))).code, args.join(' ')).toBeGreaterThan(0);
   expect(await onServer(address, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
   const create = `GRANT CREATE ON DATABASE "${address.database}" TO "${plain}"`;
   expect(await lack(plain)).toEqual([[`the user ${plain} cannot create a schema in the database`, create]]);
-  expect(await at.here(['key', 'create', 'x'], as(plain))).toMatchObject({
+  expect(await home.here(['key', 'create', 'x'], as(plain))).toMatchObject({
     code: 77,
     stderr: expect.stringContaining(
       `permission denied for database ${address.database}.\ntry: allow it to create rankd's schema: ${create}\n`,
     ),
   });
 
-  expect(await at.here(['key', 'create', 'x'], as('postgres'))).toMatchObject({ code: 0 });
+  expect(await home.here(['key', 'create', 'x'], as('postgres'))).toMatchObject({ code: 0 });
   const owner = `or make ${plain} a member of that role`;
-  expect(await at.here(['key', 'list'], as(plain))).toMatchObject({
+  expect(await home.here(['key', 'list'], as(plain))).toMatchObject({
     code: 77,
     stderr: expect.stringMatching(new RegExp(`permission denied for schema rankd\\.\ntry: .*${owner}\n`)),
   });
@@ -343,15 +343,15 @@ describe('the settings of the PostgreSQL server:', () => {
     'a wrong one is reported in one sentence, and nothing is created: %s',
     async (_what, env, code, says) => {
       const { url, authority } = await postgresDatabase();
-      const at = home();
-      writeFileSync(at.path('ca.pem'), authority);
-      writeFileSync(at.path('broken.pem'), '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
-      writeFileSync(at.path('empty'), '\n', { mode: 0o600 });
+      const home = newHome();
+      writeFileSync(home.path('ca.pem'), authority);
+      writeFileSync(home.path('broken.pem'), '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+      writeFileSync(home.path('empty'), '\n', { mode: 0o600 });
       for (const args of [
         ['key', 'list'],
         ['serve', '--port', '0'],
       ]) {
-        const result = await at.here(args, { env: env(url) });
+        const result = await home.here(args, { env: env(url) });
         expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(says) });
         expect(result.stderr.match(/^error:/gm)).toHaveLength(1);
         expect(result.stderr).not.toContain('geheim');
@@ -361,34 +361,34 @@ describe('the settings of the PostgreSQL server:', () => {
 
   test('with the right password and certificate authority, rankd connects over TLS; the password can be in a file', async () => {
     const { url, authority } = await postgresDatabase();
-    const at = home();
-    writeFileSync(at.path('ca.pem'), authority);
+    const home = newHome();
+    writeFileSync(home.path('ca.pem'), authority);
     const env = guarded(url);
-    expect(await at.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
-    writeFileSync(at.path('password'), 'geheim\n', { mode: 0o600 });
+    expect(await home.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
+    writeFileSync(home.path('password'), 'geheim\n', { mode: 0o600 });
     const { RANKD_STORE_URL, RANKD_STORE_CA_FILE } = env;
     const file = `store: {url: '${RANKD_STORE_URL}', password_file: password, ca_file: ${RANKD_STORE_CA_FILE}}`;
-    writeFileSync(at.path('rankd.yaml'), file, { mode: 0o600 });
-    expect(await at.here(['key', 'list'])).toMatchObject({ code: 0 });
-    expect(await at.here(['config', 'check', '--offline'])).toMatchObject({ code: 0 });
-    chmodSync(at.path('password'), 0o644);
-    expect((await at.here(['config', 'check', '--offline'])).stderr).toContain('can be read by other users');
+    writeFileSync(home.path('rankd.yaml'), file, { mode: 0o600 });
+    expect(await home.here(['key', 'list'])).toMatchObject({ code: 0 });
+    expect(await home.here(['config', 'check', '--offline'])).toMatchObject({ code: 0 });
+    chmodSync(home.path('password'), 0o644);
+    expect((await home.here(['config', 'check', '--offline'])).stderr).toContain('can be read by other users');
   });
 
   test('systemd’s credential takes precedence over the password file, and an empty one is reported', async () => {
     const { url, authority } = await postgresDatabase();
-    const at = home();
-    writeFileSync(at.path('ca.pem'), authority);
-    writeFileSync(at.path('wrong'), 'falsch', { mode: 0o600 });
-    writeFileSync(at.path('store_password'), 'geheim\n', { mode: 0o400 });
+    const home = newHome();
+    writeFileSync(home.path('ca.pem'), authority);
+    writeFileSync(home.path('wrong'), 'falsch', { mode: 0o600 });
+    writeFileSync(home.path('store_password'), 'geheim\n', { mode: 0o400 });
     const env = {
       ...{ ...guarded(url), RANKD_STORE_PASSWORD: '', RANKD_STORE_PASSWORD_FILE: 'wrong' },
-      CREDENTIALS_DIRECTORY: at.path('.'),
+      CREDENTIALS_DIRECTORY: home.path('.'),
     };
-    expect(await at.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
-    chmodSync(at.path('store_password'), 0o600);
-    writeFileSync(at.path('store_password'), '');
-    expect(await at.here(['key', 'list'], { env })).toMatchObject({
+    expect(await home.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
+    chmodSync(home.path('store_password'), 0o600);
+    writeFileSync(home.path('store_password'), '');
+    expect(await home.here(['key', 'list'], { env })).toMatchObject({
       code: 78,
       stderr: expect.stringMatching(/store_password is empty; put the password into it/),
     });
@@ -402,7 +402,7 @@ describe('the settings of the PostgreSQL server:', () => {
     onTestFinished(() => void server.close());
     const RANKD_STORE_URL = `postgres://rankd@127.0.0.1:${(server.address() as { port: number }).port}/rankd`;
     for (const RANKD_STORE_TLS of ['off', 'verify']) {
-      const result = await home().here(['key', 'list'], { env: { RANKD_STORE_URL, RANKD_STORE_TLS } });
+      const result = await newHome().here(['key', 'list'], { env: { RANKD_STORE_URL, RANKD_STORE_TLS } });
       expect(result).toMatchObject({ code: 69, stderr: expect.stringMatching(/can't be reached/) });
     }
   });
@@ -413,16 +413,16 @@ describe('the settings of the PostgreSQL server:', () => {
     const name = `${address.database}/d%ü @`;
     await onServer(address, `CREATE DATABASE "${name}"`);
     onTestFinished(async () => void (await onServer(address, `DROP DATABASE "${name}" WITH (FORCE)`)));
-    const at = home();
-    writeFileSync(at.path('rankd.yaml'), 'store: {url: "postgres://rankd@db.invalid/rankd"}', { mode: 0o600 });
+    const home = newHome();
+    writeFileSync(home.path('rankd.yaml'), 'store: {url: "postgres://rankd@db.invalid/rankd"}', { mode: 0o600 });
     const path = `/${encodeURIComponent(name)}`;
     const urls = [`postgresql://${user}@${encodeURIComponent(host)}:${port}${path}`];
     if (host.startsWith('/')) urls.push(`postgres://${user}@:${port}${path}?host=${host}`);
     for (const RANKD_STORE_URL of urls) {
-      const shown = await at.here(['workspace', 'show'], { env: { RANKD_STORE_URL } });
+      const shown = await home.here(['workspace', 'show'], { env: { RANKD_STORE_URL } });
       expect(shown).toMatchObject({ code: 0, stderr: expect.not.stringContaining('error') });
     }
-    expect((await at.here(['key', 'list'])).stderr).toContain('db.invalid');
+    expect((await home.here(['key', 'list'])).stderr).toContain('db.invalid');
   });
 
   test.each([
@@ -435,42 +435,42 @@ describe('the settings of the PostgreSQL server:', () => {
     ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: the file is invalid YAML.*config check/],
     ['store: invalid', /store: expected a mapping of settings/],
   ])('no command falls back to SQLite, or to a connection without TLS, if the file has %j', async (text, says) => {
-    const at = home();
-    writeFileSync(at.path('rankd.yaml'), text, { mode: 0o600 });
-    const { code, stderr } = await at.here(['key', 'create', 'game']);
+    const home = newHome();
+    writeFileSync(home.path('rankd.yaml'), text, { mode: 0o600 });
+    const { code, stderr } = await home.here(['key', 'create', 'game']);
     expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringMatching(says) });
-    expect(existsSync(at.dataDir)).toBe(false);
-    const checked = await at.here(['config', 'check', '--offline']);
+    expect(existsSync(home.dataDir)).toBe(false);
+    const checked = await home.here(['config', 'check', '--offline']);
     expect(checked.code).toBe(78);
   });
 
   test('no command falls back to SQLite if the file cannot be read', async () => {
-    const at = home();
-    writeFileSync(at.path('rankd.yaml'), 'store: {url: postgres://rankd@db/rankd}', { mode: 0o000 });
-    const line = ['key', 'create', 'game', '--config', at.path('rankd.yaml')];
-    const result = await runUnprivileged(line, at.dataDir);
+    const home = newHome();
+    writeFileSync(home.path('rankd.yaml'), 'store: {url: postgres://rankd@db/rankd}', { mode: 0o000 });
+    const line = ['key', 'create', 'game', '--config', home.path('rankd.yaml')];
+    const result = await runUnprivileged(line, home.dataDir);
     expect(result).toMatchObject({
       code: 77,
       stderr: expect.stringMatching(
         /This user is not allowed to read .*rankd\.yaml, so rankd cannot determine which store to open/,
       ),
     });
-    expect(existsSync(at.dataDir)).toBe(false);
+    expect(existsSync(home.dataDir)).toBe(false);
     const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };
     // The command does not need the file if RANKD_STORE_URL is set.
-    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 });
+    expect(await runUnprivileged(line, home.dataDir, elsewhere)).toMatchObject({ code: 69 });
   });
 
   test('a password in the file is refused with its location, and never shown', async () => {
-    const at = home();
-    writeFileSync(at.path('rankd.yaml'), 'store:\n  url: postgres://rankd:geheim@db/rankd\n', { mode: 0o600 });
+    const home = newHome();
+    writeFileSync(home.path('rankd.yaml'), 'store:\n  url: postgres://rankd:geheim@db/rankd\n', { mode: 0o600 });
     for (const args of [['key', 'list'], ['serve'], ['config', 'check'], ['config', 'show'], ['doctor', '--offline']]) {
-      const { stdout, stderr } = await at.here(args);
+      const { stdout, stderr } = await home.here(args);
       expect(stdout + stderr).toContain('contains a password');
       expect(stdout + stderr).toContain('store.password_file');
       expect(stdout + stderr).not.toContain('geheim');
     }
-    const shown = await at.here(['config', 'show'], {
+    const shown = await home.here(['config', 'show'], {
       env: { RANKD_CONFIG: '/dev/null', RANKD_STORE_URL: 'postgres://rankd:geheim@127.0.0.1/rankd' },
     });
     expect(shown.stdout).toContain('postgres://rankd:[redacted]@127.0.0.1/rankd');
@@ -486,9 +486,9 @@ describe('the settings of the PostgreSQL server:', () => {
       await client.query(text);
       await client.end();
     };
-    const at = home();
+    const home = newHome();
     const outcome = async () => {
-      const { code, stderr } = await at.here(['key', 'create', 'x'], { env });
+      const { code, stderr } = await home.here(['key', 'create', 'x'], { env });
       return { code, stderr };
     };
     await sql(`ALTER DATABASE ${address.database} SET default_transaction_read_only = on`);
@@ -511,7 +511,7 @@ describe('the settings of the PostgreSQL server:', () => {
       stderr: expect.stringMatching(/has schema 99, written by rankd 9\.9\.9[\s\S]*run rankd 9\.9\.9 or a later one/),
     });
     await sql(`UPDATE rankd.schema_steps SET lives_with = 1 WHERE version = 99`);
-    expect(await at.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
+    expect(await home.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
   });
 });
 
@@ -571,12 +571,12 @@ describe('an unsupported server is reported in one sentence:', () => {
     ['a full disk', { version: 180_004, errorCode: '53100' }, 69, /PostgreSQL server's disk is full/],
   ])('%s', async (_what, fake, code, says) => {
     const { port } = await startFakePostgres(fake);
-    const at = home();
+    const home = newHome();
     for (const args of [
       ['key', 'list'],
       ['serve', '--port', '0'],
     ]) {
-      const result = await at.here(args, { env: { RANKD_STORE_URL: `postgres://rankd@127.0.0.1:${port}/rankd` } });
+      const result = await home.here(args, { env: { RANKD_STORE_URL: `postgres://rankd@127.0.0.1:${port}/rankd` } });
       expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(says) });
       expect(result.stderr.match(/^error:/gm)).toHaveLength(1);
     }
@@ -594,15 +594,15 @@ function guarded(url: string) {
 }
 
 test('no command on SQLite loads the PostgreSQL client', async () => {
-  const at = home();
+  const home = newHome();
   const { url } = await postgresDatabase();
   const note = `import { registerHooks } from 'node:module'; import { appendFileSync } from 'node:fs';
     registerHooks({ load(url, context, next) { appendFileSync(process.env.LOADED, url + '\\n'); return next(url, context); } });`;
-  writeFileSync(at.path('note.mjs'), note);
+  writeFileSync(home.path('note.mjs'), note);
   const hasClient = async (args: string[], env: Record<string, string> = {}) => {
-    const list = at.path(args.join('-'));
-    const result = await at.run(args, {
-      env: { ...env, NODE_OPTIONS: `--import=${at.path('note.mjs')}`, LOADED: list },
+    const list = home.path(args.join('-'));
+    const result = await home.run(args, {
+      env: { ...env, NODE_OPTIONS: `--import=${home.path('note.mjs')}`, LOADED: list },
     });
     expect(result).toMatchObject({ code: 0 });
     const loaded = readFileSync(list, 'utf8')
@@ -613,7 +613,7 @@ test('no command on SQLite loads the PostgreSQL client', async () => {
   };
   expect(await hasClient(['key', 'create', 'game'])).toBe(false);
   expect(await hasClient(['rank', 'set', '1001', 'Officer'])).toBe(false);
-  writeFileSync(at.path('rankd.yaml'), 'server:\n  port: 7265\n', { mode: 0o600 });
+  writeFileSync(home.path('rankd.yaml'), 'server:\n  port: 7265\n', { mode: 0o600 });
   expect(await hasClient(['key', 'list'])).toBe(false);
   expect(await hasClient(['workspace', 'show'], { RANKD_STORE_URL: url })).toBe(true);
 });

@@ -19,7 +19,7 @@ import { runUnprivileged } from '../support/run-unprivileged.ts';
 
 const source = readFileSync(new URL('../../config/rankd.service', import.meta.url), 'utf8');
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
-const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
+const localUnit = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
 
 /** Puts fake programs first on the path. They record their arguments in `calls`. */
 function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, string>; calls: () => string } {
@@ -35,8 +35,8 @@ function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, s
 
 test.concurrent('service print prints config/rankd.service with the paths of this machine, also with --json', async () => {
   using home = new CliHome();
-  expect(await home.run(['service', 'print'])).toMatchObject({ code: 0, stdout: unitOfThisMachine });
-  expect(await home.json('service', 'print')).toEqual({ v: 1, unit: unitOfThisMachine });
+  expect(await home.run(['service', 'print'])).toMatchObject({ code: 0, stdout: localUnit });
+  expect(await home.json('service', 'print')).toEqual({ v: 1, unit: localUnit });
 });
 
 test.concurrent('install writes a world-readable unit, makes systemd load it, and prints the next steps', async () => {
@@ -62,7 +62,7 @@ Put the settings into /etc/rankd/rankd.yaml, then start the service:
   expect(stderr).toContain(after(''));
   const calls = '--inline u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd\ndaemon-reload\n';
   expect(systemctl.calls()).toBe(calls);
-  expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
+  expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(localUnit);
   expect((statSync(`${dir}/rankd.service`).mode & 0o777).toString(8)).toBe('644');
 
   const bySudo = await home.run(['service', 'install', '--dir', dir], { env: { ...systemctl.env, SUDO_USER: 'ann' } });
@@ -331,7 +331,7 @@ try: compare it with \`rankd service print\`, then replace it with --force
   });
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe('mine');
   expect((await home.here(['service', 'install', '--force', '--dir', dir], { env })).code).toBe(0);
-  expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
+  expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(localUnit);
 });
 
 test.concurrent('install exits with 77 without root, and with 3 if the folder is missing', async () => {
@@ -423,7 +423,7 @@ test('the unit gives the daemon a separate user, its data and the key, and remov
 test('systemd accepts every line of the unit, and scores its exposure below 2.0', async () => {
   using home = new CliHome();
   const file = home.path('rankd.service');
-  writeFileSync(file, unitOfThisMachine);
+  writeFileSync(file, localUnit);
   const analyze = (...args: string[]) =>
     new Promise<string | undefined>((resolve) => {
       execFile('systemd-analyze', args, (error, stdout, stderr) =>

@@ -30,7 +30,7 @@ import { postgresDatabase } from '../support/postgres-database.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 import { startStoreProxy } from '../tools/store-proxy.ts';
 
-function home(): CliHome {
+function newHome(): CliHome {
   const made = new CliHome();
   onTestFinished(() => made[Symbol.dispose]());
   return made;
@@ -39,36 +39,42 @@ function home(): CliHome {
 /** Adds a row to every table, most of them with unusual values. */
 async function fill(store: Store): Promise<void> {
   const clock = systemClock;
-  const at = { store, clock };
+  const ports = { store, clock };
   const by = operator;
   for (let count = 0; count < 3; count += 1)
-    await operate(at).appendAudit({ by, action: 'x', subject: `old ${count}`, detail: {} });
+    await operate(ports).appendAudit({ by, action: 'x', subject: `old ${count}`, detail: {} });
   const { rows } = await store.auditChain({ afterId: 1, limit: 1 });
   const [upTo = chainStart] = rows;
   await store.appendAudit(auditPruned({ removed: 2, upTo, before: clock.now() }, { by: 'daemon', at: clock.now() }));
   await store.pruneAudit({ upToId: upTo.id, limit: 9 });
 
-  await operate(at).createKey(newKey('main', { scopes: ['verify', 'rank', 'suspend'] }), by);
-  await operate(at).createKey(newKey('gone', { scopes: ['verify'], expiresAt: largestId, isSimulated: true }), by);
-  await operate(at).revokeKey('key_gone', by);
-  await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('other'), oldExpiresAt: clock.now() + 1e6 }, by);
-  await operate(at).setRules({ keyId: 'key_main', rules: { maxRank: 20, isSystem: true, direction: 'promote' } }, by);
+  await operate(ports).createKey(newKey('main', { scopes: ['verify', 'rank', 'suspend'] }), by);
+  await operate(ports).createKey(newKey('gone', { scopes: ['verify'], expiresAt: largestId, isSimulated: true }), by);
+  await operate(ports).revokeKey('key_gone', by);
+  await operate(ports).rotateKey(
+    { keyId: 'key_main', secret: newSecret('other'), oldExpiresAt: clock.now() + 1e6 },
+    by,
+  );
+  await operate(ports).setRules(
+    { keyId: 'key_main', rules: { maxRank: 20, isSystem: true, direction: 'promote' } },
+    by,
+  );
   const { secretId = '' } = (await lookUp(store, 'main')) ?? {};
   await store.recordKeyUses([{ secretId, at: 77, placeId: 42 }]);
-  await operate(at).addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: awkwardText }, by);
-  await operate(at).setEntriesActive({ keyId: 'key_main', placeIds: [largestId], active: false }, by);
+  await operate(ports).addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: awkwardText }, by);
+  await operate(ports).setEntriesActive({ keyId: 'key_main', placeIds: [largestId], active: false }, by);
 
   const suspension = newChange({
     ...{ hold: { does: 'begin', id: 'hold_a', kind: 'suspension', endsAt: clock.now() + 1e6 }, reason: awkwardText },
     ...{ rankeeName: awkwardText, idempotencyKey: 'f'.repeat(64), fingerprint: 'e'.repeat(64) },
   });
   await begin(store, suspension);
-  await finish(at, suspension.id, applied);
+  await finish(ports, suspension.id, applied);
   await begin(store, newChange({ rankeeId: 9, rankeeName: 'who is left open' }));
   const forgetting = { userId: 7, pseudonym: -77 };
   await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by, at: clock.now() }));
 
-  await operate(at).updateWorkspace({ plan: 'free' }, by);
+  await operate(ports).updateWorkspace({ plan: 'free' }, by);
   await store.storeBaseRole('group 7', largestId);
   await store.storeServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
   await store.storeRoles('group 7', [{ id: 70, name: awkwardText, rank: 20 }]);
@@ -99,11 +105,11 @@ async function fill(store: Store): Promise<void> {
 const keep = { RANKD_AUDIT_KEEP: '365d' };
 
 async function filledDirectory(): Promise<CliHome> {
-  const at = home();
-  const store = await engineOf({ dataDir: at.dataDir, clock: systemClock }).openStore();
+  const home = newHome();
+  const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
   await fill(store);
   await store.close();
-  return at;
+  return home;
 }
 
 function contentsOf(place: CopyPlace) {
@@ -126,21 +132,21 @@ async function sql(url: string, text: string) {
 }
 
 test('a copy from a data directory to PostgreSQL and back is identical to the last byte', async () => {
-  const at = await filledDirectory();
+  const home = await filledDirectory();
   const { url, address } = await postgresDatabase('empty');
-  const there = await at.run(['store', 'copy', '--from', at.dataDir, '--to', url, '--json']);
+  const there = await home.run(['store', 'copy', '--from', home.dataDir, '--to', url, '--json']);
   expect(there).toMatchObject({ code: 0, stderr: '' });
   const { copy } = there.json<{ copy: { rows: Record<string, number>; auditHead: string } }>();
   expect(Object.keys(copy.rows)).toEqual(Object.keys(copiedTables));
   for (const [table, count] of Object.entries(copy.rows)) expect([table, count > 0]).toEqual([table, true]);
 
-  const back = at.path('again');
-  const again = await at.run(['store', 'copy', '--from', url, '--to', 'again']);
+  const back = home.path('again');
+  const again = await home.run(['store', 'copy', '--from', url, '--to', 'again']);
   expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('compared the two row by row') });
   expect(again.stdout).toContain(copy.auditHead);
 
   const [first, second, third] = await Promise.all(
-    [{ dataDir: at.dataDir }, { server: address }, { dataDir: back }].map(async (where) =>
+    [{ dataDir: home.dataDir }, { server: address }, { dataDir: back }].map(async (where) =>
       contentsOf(await copyPlaceOf(where, systemClock)),
     ),
   );
@@ -150,15 +156,15 @@ test('a copy from a data directory to PostgreSQL and back is identical to the la
     expect([table, third?.numbers.get(table)]).toEqual([table, number]);
 
   const env = { RANKD_STORE_URL: url, ...keep };
-  expect(await at.here(['audit', 'verify'], { env })).toMatchObject({
+  expect(await home.here(['audit', 'verify'], { env })).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^ok: /),
   });
-  expect(await at.here(['audit', 'verify', '--data-dir', back], { env: keep })).toMatchObject({ code: 0 });
+  expect(await home.here(['audit', 'verify', '--data-dir', back], { env: keep })).toMatchObject({ code: 0 });
   for (const where of [{ env }, { env: {}, dataDir: back }]) {
     // its event gets the sequence number after the copied ones
-    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0);
-    const { changes } = (await at.here(['history', 'list', '--json'], where)).json<{ changes: unknown[] }>();
+    expect((await home.here(['key', 'create', 'new'], where)).code).toBe(0);
+    const { changes } = (await home.here(['history', 'list', '--json'], where)).json<{ changes: unknown[] }>();
     expect(changes).toHaveLength(2);
   }
   const [open] = await sql(url, `SELECT node, state FROM rankd.rank_changes WHERE state = 'pending'`);
@@ -166,34 +172,34 @@ test('a copy from a data directory to PostgreSQL and back is identical to the la
 });
 
 test('a backup of PostgreSQL is a file that can be restored into a data directory, or back into a database', async () => {
-  const at = await filledDirectory();
+  const home = await filledDirectory();
   const [{ url }, other] = [await postgresDatabase('empty'), await postgresDatabase('empty')];
-  expect(await at.here(['store', 'copy', '--from', at.dataDir, '--to', url])).toMatchObject({ code: 0 });
+  expect(await home.here(['store', 'copy', '--from', home.dataDir, '--to', url])).toMatchObject({ code: 0 });
   const env = { RANKD_STORE_URL: url };
-  const made = await at.here(['backup', 'copy.db', '--json'], { env });
-  expect(made.json()).toMatchObject({ backup: { keys: 2, changes: 2, file: at.path('copy.db') } });
-  expect((await at.here(['backup', 'copy.db'], { env })).code).toBe(4);
-  const nowhere = await at.here(['backup', 'gone/copy.db'], { env });
+  const made = await home.here(['backup', 'copy.db', '--json'], { env });
+  expect(made.json()).toMatchObject({ backup: { keys: 2, changes: 2, file: home.path('copy.db') } });
+  expect((await home.here(['backup', 'copy.db'], { env })).code).toBe(4);
+  const nowhere = await home.here(['backup', 'gone/copy.db'], { env });
   expect(nowhere).toMatchObject({
     code: 3,
-    stderr: expect.stringContaining(`The folder ${at.path('gone')} does not exist.`),
+    stderr: expect.stringContaining(`The folder ${home.path('gone')} does not exist.`),
   });
-  const piped = await at.shell(`"${binary}" backup - > piped.db`, { env });
+  const piped = await home.shell(`"${binary}" backup - > piped.db`, { env });
   expect(piped).toMatchObject({ code: 0 });
-  expect(readFileSync(at.path('piped.db')).length).toBe(readFileSync(at.path('copy.db')).length);
+  expect(readFileSync(home.path('piped.db')).length).toBe(readFileSync(home.path('copy.db')).length);
   for (const own of ['daemon.lock', 'rankd.node'])
-    expect((await at.here(['backup', '--force', join(at.dataDir, own)], { env })).stderr).toContain(
+    expect((await home.here(['backup', '--force', join(home.dataDir, own)], { env })).stderr).toContain(
       "is one of rankd's own files",
     );
-  expect(readdirSync(at.dataDir).filter((name) => name.includes('scratch'))).toEqual([]);
+  expect(readdirSync(home.dataDir).filter((name) => name.includes('scratch'))).toEqual([]);
 
-  const restored = at.path('restored');
-  expect(await at.here(['restore', '-y', 'copy.db', '--data-dir', restored])).toMatchObject({ code: 0 });
-  expect(await at.here(['audit', 'verify', '--data-dir', restored], { env: keep })).toMatchObject({ code: 0 });
-  const refused = await at.here(['restore', '-y', 'copy.db'], { env });
+  const restored = home.path('restored');
+  expect(await home.here(['restore', '-y', 'copy.db', '--data-dir', restored])).toMatchObject({ code: 0 });
+  expect(await home.here(['audit', 'verify', '--data-dir', restored], { env: keep })).toMatchObject({ code: 0 });
+  const refused = await home.here(['restore', '-y', 'copy.db'], { env });
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('rankd store copy --from FILE --to URL') });
-  expect(await at.here(['store', 'copy', '--from', 'copy.db', '--to', other.url])).toMatchObject({ code: 0 });
-  expect(await at.here(['audit', 'verify'], { env: { RANKD_STORE_URL: other.url, ...keep } })).toMatchObject({
+  expect(await home.here(['store', 'copy', '--from', 'copy.db', '--to', other.url])).toMatchObject({ code: 0 });
+  expect(await home.here(['audit', 'verify'], { env: { RANKD_STORE_URL: other.url, ...keep } })).toMatchObject({
     code: 0,
   });
 });
@@ -228,34 +234,34 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
   ];
 
   test('whatever the cause', async () => {
-    const at = await filledDirectory();
+    const home = await filledDirectory();
     const [empty, used] = [await postgresDatabase('empty'), await postgresDatabase()];
-    expect(await at.here(['key', 'create', 'x'], { env: { RANKD_STORE_URL: used.url } })).toMatchObject({ code: 0 });
-    expect(await at.here(['backup', 'backup.db'])).toMatchObject({ code: 0 });
-    writeFileSync(at.path('text.txt'), 'no database');
+    expect(await home.here(['key', 'create', 'x'], { env: { RANKD_STORE_URL: used.url } })).toMatchObject({ code: 0 });
+    expect(await home.here(['backup', 'backup.db'])).toMatchObject({ code: 0 });
+    writeFileSync(home.path('text.txt'), 'no database');
     const variant = (name: string, text: string) => {
-      mkdirSync(at.path(name), { mode: 0o700 });
-      copyFileSync(at.path('backup.db'), at.path(`${name}/rankd.db`));
-      const db = new Database(at.path(`${name}/rankd.db`));
+      mkdirSync(home.path(name), { mode: 0o700 });
+      copyFileSync(home.path('backup.db'), home.path(`${name}/rankd.db`));
+      const db = new Database(home.path(`${name}/rankd.db`));
       db.exec(text);
       db.close();
     };
     variant('newer', 'PRAGMA user_version = 99');
     variant('broken', `DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = 'else' WHERE id = 6`);
-    const where = (text: string) => ({ DATA: at.dataDir, EMPTY: empty.url, USED: used.url })[text] ?? text;
+    const where = (text: string) => ({ DATA: home.dataDir, EMPTY: empty.url, USED: used.url })[text] ?? text;
     for (const [what, from, to, code, says] of cases) {
-      const result = await at.here(['store', 'copy', '--from', where(from), '--to', where(to)]);
+      const result = await home.here(['store', 'copy', '--from', where(from), '--to', where(to)]);
       expect([what, result.code, result.stderr]).toEqual([what, code, expect.stringMatching(says)]);
       expect(result.stderr.match(/^error:/gm)).toHaveLength(1);
-      expect(existsSync(at.path('new/rankd.db')), what).toBe(false);
-      if (existsSync(at.path('new'))) expect(readdirSync(at.path('new')), what).toEqual(['daemon.lock']);
+      expect(existsSync(home.path('new/rankd.db')), what).toBe(false);
+      if (existsSync(home.path('new'))) expect(readdirSync(home.path('new')), what).toEqual(['daemon.lock']);
     }
     expect(await sql(empty.url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
-    expect(await at.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
+    expect(await home.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
   test('and can be repeated on either engine if it was killed, or lost its server, half-way', async () => {
-    const at = await filledDirectory();
+    const home = await filledDirectory();
     const { url, address } = await postgresDatabase('empty');
     await using proxy = await startStoreProxy(address.port);
     const through = url.replace(`:${address.port}/`, `:${proxy.port}/`);
@@ -266,62 +272,62 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     await watcher.connect();
     onTestFinished(() => watcher.end());
     /** Resolves once the server has received a query that contains `asked`. */
-    const isAsked = async (asked: string) => {
-      const asks = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${asked}%' AND pid <> pg_backend_pid()`;
+    const isAsked = async (statement: string) => {
+      const asks = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${statement}%' AND pid <> pg_backend_pid()`;
       await expect.poll(async () => (await watcher.query(asks)).rowCount, { interval: 5 }).toBe(1);
     };
-    const killed = async (from: string, to: string, asked: string) => {
-      const copying = at.start(['store', 'copy', '--from', from, '--to', to]);
+    const killed = async (from: string, to: string, statement: string) => {
+      const copying = home.start(['store', 'copy', '--from', from, '--to', to]);
       const ended = once(copying, 'exit');
-      await isAsked(asked);
+      await isAsked(statement);
       copying.kill('SIGKILL');
       expect(await ended).toEqual([null, 'SIGKILL']);
       await expect.poll(async () => (await sql(url, connected)).length).toBe(0);
     };
-    const cutOff = async (from: string, to: string, asked: string) => {
-      const copied = at.here(['store', 'copy', '--from', from, '--to', to]);
-      await isAsked(asked);
+    const cutOff = async (from: string, to: string, statement: string) => {
+      const copied = home.here(['store', 'copy', '--from', from, '--to', to]);
+      await isAsked(statement);
       proxy.cut();
       const { code, stderr } = await copied;
       expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(/server can't be reached/) });
     };
-    await killed(at.dataDir, through, 'SELECT 1 AS done');
+    await killed(home.dataDir, through, 'SELECT 1 AS done');
     expect(await sql(url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
-    await cutOff(at.dataDir, through, 'SELECT 1 AS done');
+    await cutOff(home.dataDir, through, 'SELECT 1 AS done');
     expect(await sql(url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
-    expect(await at.here(['store', 'copy', '--from', at.dataDir, '--to', url])).toMatchObject({ code: 0 });
+    expect(await home.here(['store', 'copy', '--from', home.dataDir, '--to', url])).toMatchObject({ code: 0 });
     await killed(through, 'new', 'rankd.audit_events ');
-    expect(existsSync(join(at.path('new'), 'rankd.db'))).toBe(false);
+    expect(existsSync(join(home.path('new'), 'rankd.db'))).toBe(false);
     await cutOff(through, 'new', 'rankd.audit_events ');
-    expect(readdirSync(at.path('new'))).toEqual(['daemon.lock']);
-    expect(await at.here(['store', 'copy', '--from', url, '--to', 'new'])).toMatchObject({ code: 0 });
+    expect(readdirSync(home.path('new'))).toEqual(['daemon.lock']);
+    expect(await home.here(['store', 'copy', '--from', url, '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
   test('if a daemon uses the source or the target', async () => {
-    const at = await filledDirectory();
+    const home = await filledDirectory();
     const { url, address } = await postgresDatabase();
     const outcome = async (from: string, to: string) => {
-      const { code, stderr } = await at.here(['store', 'copy', '--from', from, '--to', to]);
+      const { code, stderr } = await home.here(['store', 'copy', '--from', from, '--to', to]);
       return { code, stderr };
     };
-    const { operations } = engineOf({ dataDir: at.dataDir, clock: systemClock });
+    const { operations } = engineOf({ dataDir: home.dataDir, clock: systemClock });
     const lock = await operations.lockDaemon();
-    expect(await outcome(at.dataDir, url)).toEqual({
+    expect(await outcome(home.dataDir, url)).toEqual({
       code: 4,
       stderr: expect.stringMatching(/A rankd daemon is already using the data directory/),
     });
     await lock[Symbol.asyncDispose]();
-    const store = await engineOf({ dataDir: at.path('node'), clock: systemClock, server: address }).openStore();
+    const store = await engineOf({ dataDir: home.path('node'), clock: systemClock, server: address }).openStore();
     await store.getWorkspace();
     const open = {
       code: 4,
       stderr: expect.stringMatching(/rankd has .* open connections? to .*[\s\S]*stop every daemon/),
     };
     expect(await outcome(url, 'new')).toEqual(open);
-    expect(await outcome(at.dataDir, url)).toEqual(open);
+    expect(await outcome(home.dataDir, url)).toEqual(open);
     await store.close();
     // the server takes a moment to close connections
-    await expect.poll(() => outcome(at.dataDir, url)).toMatchObject({ code: 0 });
+    await expect.poll(() => outcome(home.dataDir, url)).toMatchObject({ code: 0 });
   });
 });
 

@@ -21,22 +21,22 @@ async function busyDaemon() {
 }
 
 test('changes that were acknowledged with 200 after the last checkpoint survive kill -9', async () => {
-  await using at = await busyDaemon();
-  truncateSync(join(at.home.dataDir, 'rankd.db-wal'));
+  await using system = await busyDaemon();
+  truncateSync(join(system.home.dataDir, 'rankd.db-wal'));
   const answers = [
-    await at.daemon.rank(at.secret, { newRankId: 10 }),
-    await at.daemon.rank(at.secret, { newRankId: 20 }),
+    await system.daemon.rank(system.secret, { newRankId: 10 }),
+    await system.daemon.rank(system.secret, { newRankId: 20 }),
   ];
-  await at.daemon.stop('SIGKILL');
+  await system.daemon.stop('SIGKILL');
   const answered = answers.filter(({ status }) => status === 200).length;
-  const { changes } = await at.home.json<{ changes: unknown[] }>('history', 'list');
+  const { changes } = await system.home.json<{ changes: unknown[] }>('history', 'list');
   expect(changes.length).toBeGreaterThanOrEqual(answered);
   expect(answers.map(({ status }) => status)).toEqual([503, 503]);
 });
 
 test('a command whose writes the daemon would not see changes nothing and reports that, and so do status and doctor', async () => {
-  await using at = await busyDaemon();
-  const { home } = at;
+  await using system = await busyDaemon();
+  const { home } = system;
   rmSync(join(home.dataDir, 'rankd.db-shm'));
   const commands = [
     ['key', 'revoke', 'game', '-y'],
@@ -65,28 +65,28 @@ test('a command whose writes the daemon would not see changes nothing and report
 });
 
 test('a stopping daemon that has lost its files removes nothing that was written since', async () => {
-  await using at = await busyDaemon();
-  rmSync(join(at.home.dataDir, 'rankd.db-shm'));
-  rmSync(join(at.home.dataDir, 'daemon.sock')); // commands can no longer reach the daemon
-  expect((await at.daemon.verify(at.secret)).status).toBe(503);
-  await at.home.run(['key', 'revoke', 'game', '-y']);
-  await at.daemon.stop();
-  await using daemon = await DaemonProcess.start(at.home);
-  expect((await daemon.verify(at.secret)).status).toBe(401);
+  await using system = await busyDaemon();
+  rmSync(join(system.home.dataDir, 'rankd.db-shm'));
+  rmSync(join(system.home.dataDir, 'daemon.sock')); // commands can no longer reach the daemon
+  expect((await system.daemon.verify(system.secret)).status).toBe(503);
+  await system.home.run(['key', 'revoke', 'game', '-y']);
+  await system.daemon.stop();
+  await using daemon = await DaemonProcess.start(system.home);
+  expect((await daemon.verify(system.secret)).status).toBe(401);
 });
 
 test.each([
   ['removed', (lock: string) => rmSync(lock)],
   ['moved away', (lock: string) => renameSync(lock, `${lock}.old`)],
 ])('a daemon whose lock file is %s stops working before a second one starts', async (_, harm) => {
-  await using at = await busyDaemon();
-  harm(join(at.home.dataDir, 'daemon.lock'));
-  expect((await at.daemon.rank(at.secret, { newRankId: 10 })).status).toBe(503);
-  await using second = await DaemonProcess.start(at.home);
-  expect((await second.rank(at.secret, { newRankId: 10 })).status).toBe(200);
-  expect((await at.daemon.rank(at.secret, { newRankId: 20 })).status).toBe(503);
-  await at.daemon.stop();
+  await using system = await busyDaemon();
+  harm(join(system.home.dataDir, 'daemon.lock'));
+  expect((await system.daemon.rank(system.secret, { newRankId: 10 })).status).toBe(503);
+  await using second = await DaemonProcess.start(system.home);
+  expect((await second.rank(system.secret, { newRankId: 10 })).status).toBe(200);
+  expect((await system.daemon.rank(system.secret, { newRankId: 20 })).status).toBe(503);
+  await system.daemon.stop();
   // The first daemon has left the second one's socket alone.
-  expect(readdirSync(at.home.dataDir)).toContain('daemon.sock');
-  expect((await second.verify(at.secret)).status).toBe(200);
+  expect(readdirSync(system.home.dataDir)).toContain('daemon.sock');
+  expect((await second.verify(system.secret)).status).toBe(200);
 });

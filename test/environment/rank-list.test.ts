@@ -82,7 +82,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
 test('all names are looked up before the first change, and an unknown one prevents all changes', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
-  const asked = () => roblox.journal.requests('userNames').length;
+  const lookUpCount = () => roblox.journal.requests('userNames').length;
   writeFileSync(home.path('passed.txt'), 'Newcomer\n@OldNewcomer\nNo_Such_User\nPatrol_Pat\n');
   const refused = await home.run(args);
   expect([refused.code, refused.stderr]).toEqual([
@@ -91,7 +91,7 @@ test('all names are looked up before the first change, and an unknown one preven
       'line 2 (Newcomer (1001) used to be called OldNewcomer: use 1001 or @Newcomer), line 3 (No user is called No_Such_User). Nothing was changed.',
     ),
   ]);
-  expect([asked(), roblox.journal.writes()]).toEqual([1, []]);
+  expect([lookUpCount(), roblox.journal.writes()]).toEqual([1, []]);
   writeFileSync(home.path('passed.txt'), 'Newcomer\nPatrol_Pat\n');
   const { list } = await home.json<List>(...args);
   expect(list.members).toMatchObject([

@@ -77,14 +77,14 @@ test('a rejected Roblox key ends the undo at once, and the remaining members are
   expect((await daemon.rank(secret, { rankeeId: sampleUsers.officer, newRankId: 10 })).status).toBe(200);
   await daemon.stop(); // a running daemon would also check the key with Roblox
   roblox.credential.enabled = false;
-  const asked = roblox.journal.entries.length;
+  const requestCount = roblox.journal.entries.length;
   const result = await home.here(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);
   expect(result.code).toBe(77);
   expect(result.json()).toMatchObject({
     undo: { left: [sampleUsers.officer], stoppedBy: { code: 'platform_credential' } },
   });
   expect(roblox.journal.requests('introspect').length).toBeGreaterThan(0);
-  expect(roblox.journal.entries.length - asked).toBeLessThanOrEqual(2);
+  expect(roblox.journal.entries.length - requestCount).toBeLessThanOrEqual(2);
   roblox.credential.enabled = true;
   expect((await home.here(['history', 'undo', '--key', 'game', '--since', '1h', '-y'])).code).toBe(0);
   expect(roblox.group.held(sampleUsers.officer)).toEqual(before);

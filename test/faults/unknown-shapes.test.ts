@@ -293,9 +293,9 @@ describe('/readyz, which anyone may request', () => {
         clock.skip(longMs);
         fake.faults.add({ operation, kind: 'status 501', times: 10_000 });
         const first = (await readyz(system)).status;
-        const asked = fake.journal.entries.length;
+        const requestCount = fake.journal.entries.length;
         for (let n = 0; n < 100; n += 1) expect((await readyz(system)).status).toBe(first);
-        expect(fake.journal.entries.length - asked).toBeLessThan(6);
+        expect(fake.journal.entries.length - requestCount).toBeLessThan(6);
         expect(first).toBe(operation === 'introspect' ? 200 : 503); // changes do not need introspection
         fake.faults.clear();
         clock.skip(5_000);

@@ -487,7 +487,7 @@ describe('names', () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     await scene.run('for _ = 1, 3 do rankd:promote({ rankee = "Offline" }) end return true');
     expect(scene.game.requests.map(({ body }) => JSON.parse(body).robloxUserId)).toEqual([2001, 2001, 2001]);
-    await scene.game.alter({ users: { offline: 2002 } });
+    await scene.game.change({ users: { offline: 2002 } });
     const [before, after] = await scene.run<Result[]>(`
       local first = rankd:promote({ rankee = "@Offline" })
       task.wait(301)
@@ -499,7 +499,7 @@ describe('names', () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const call = 'return rankd:promote({ rankee = "Nobody" })';
     expect((await scene.run(call)).message).toBe('The user Nobody was not found.');
-    await scene.game.alter({ namesRaise: 'HTTP 503 (Service Unavailable)' });
+    await scene.game.change({ namesRaise: 'HTTP 503 (Service Unavailable)' });
     expect((await scene.run(call)).message).toBe(
       'The user Nobody could not be looked up; Roblox reports: HTTP 503 (Service Unavailable).',
     );

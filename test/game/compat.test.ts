@@ -108,10 +108,10 @@ async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & 
   return { ...seen, reply: table.parse(seen.reply) as Record<string, unknown> };
 }
 
-const keysOfApps = new Map<TestApp, Promise<string>>();
+const keysByApp = new Map<TestApp, Promise<string>>();
 function keyOf(app: TestApp): Promise<string> {
-  const known = keysOfApps.get(app) ?? app.createKey();
-  keysOfApps.set(app, known);
+  const known = keysByApp.get(app) ?? app.createKey();
+  keysByApp.set(app, known);
   return known;
 }
 

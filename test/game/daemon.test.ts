@@ -144,7 +144,7 @@ test('suspend takes a rank away and unsuspend gives it back early; a key without
     const { secret } = await createKey(app, {
       ...{ name: 'staff', mode: 'live', scopes: ['rank', 'suspend'], place: { id: 1 }, by: 'cli:ann@host' },
     });
-    await scene.game.alter({ secrets: { rankd: secret } });
+    await scene.game.change({ secrets: { rankd: secret } });
     expect(await scene.type('Bob', ':suspend Ann 3d rude')).toMatch(/Ann \(1001\) is suspended until/);
     expect(held()).toEqual([]);
     await clock.advance(60_000);

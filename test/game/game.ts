@@ -106,7 +106,7 @@ export class Game implements AsyncDisposable {
     const defaults = {
       ...{ placeId: 1, groupId: 700, isHttpEnabled: true, secrets: {}, users: {}, ranks: {} },
     };
-    await game.alter({ ...defaults, ...world });
+    await game.change({ ...defaults, ...world });
     for (const player of players) await game.join(player);
     await game.mount(scripts);
     return game;
@@ -117,7 +117,7 @@ export class Game implements AsyncDisposable {
     return (this.#clock.monotonic() - this.#startedAt) / 1000;
   }
 
-  alter(world: GameWorld): Promise<void> {
+  change(world: GameWorld): Promise<void> {
     return this.#enter(() => this.#call('alter', JSON.stringify(world)));
   }
 

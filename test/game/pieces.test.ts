@@ -135,7 +135,7 @@ describe('gamepass-rank', () => {
       await finish(scene, id, isPurchased);
     await pass(scene, 12);
     expect(asked(scene)).toEqual([]);
-    await scene.game.alter({ passes: { 11: [1001] } });
+    await scene.game.change({ passes: { 11: [1001] } });
     await pass(scene, 12);
     expect(asked(scene)).toEqual([{ robloxUserId: 1001, rank: 20, atLeast: true, reason: 'game pass 11' }]);
     expect(scene.game.output).toEqual([]);

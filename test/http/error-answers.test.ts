@@ -11,8 +11,8 @@ test.each(Object.entries(cases))('%s', async (code, { options, provoke = rank(),
 });
 
 test('the cases above provoke every code that a game can get, except the timeout of a slow request', () => {
-  const ofTheOperator = Object.entries(statuses).filter(([code, status]) => status === 500 && code !== 'internal');
-  const notHere = new Set([...ofTheOperator.map(([code]) => code), 'request_timeout']);
+  const operatorErrors = Object.entries(statuses).filter(([code, status]) => status === 500 && code !== 'internal');
+  const notHere = new Set([...operatorErrors.map(([code]) => code), 'request_timeout']);
   expect(Object.keys(cases).sort()).toEqual(
     Object.keys(reasons)
       .filter((code) => !notHere.has(code))

@@ -86,8 +86,8 @@ test('every metric of rankd is on a panel', () => {
 test('docs/metrics.md lists every metric that rankd serves, and every alert', () => {
   const served = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')));
   const rows = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
-  const ofRankd = [...served].filter((name) => name.startsWith('rankd_'));
-  expect(rows.toSorted()).toEqual([...ofRankd, ...alerts.map(({ alert }) => alert)].toSorted());
+  const rankdMetrics = [...served].filter((name) => name.startsWith('rankd_'));
+  expect(rows.toSorted()).toEqual([...rankdMetrics, ...alerts.map(({ alert }) => alert)].toSorted());
 });
 
 test('the Prometheus settings in docs/metrics.md name the default address of the metrics, and the alerts match the job', () => {

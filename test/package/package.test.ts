@@ -111,5 +111,5 @@ function newHome(node: string, env: Record<string, string>): Promise<RankdByHand
   const home = join(folder.path, `home-${homes}`);
   mkdirSync(home);
   const compiled = { NODE_COMPILE_CACHE: join(folder.path, 'compiled') };
-  return RankdByHand.in({ program: { node, script }, folder: home, env: { ...compiled, ...env } });
+  return RankdByHand.open({ program: { node, script }, folder: home, env: { ...compiled, ...env } });
 }

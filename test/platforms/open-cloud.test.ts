@@ -168,7 +168,7 @@ describe('the base role', () => {
     };
     return { find: async () => id, store, stored: () => id };
   };
-  const asked = () => fake.journal.requests('publicRoles').length;
+  const publicRoleReads = () => fake.journal.requests('publicRoles').length;
   const rankOne = async (by = platform, call = callIn(1_000)) =>
     (await by.roles(call)).filter(({ rank }) => rank === 1).map(({ id, kind }) => [kind, id]);
   const found = [
@@ -183,7 +183,7 @@ describe('the base role', () => {
     expect(await rankOne()).toEqual(found);
     fake.hasPublicRoles = false;
     expect(await rankOne()).toEqual(found);
-    expect([asked(), baseRoleMemory.stored()]).toEqual([1, base]);
+    expect([publicRoleReads(), baseRoleMemory.stored()]).toEqual([1, base]);
   });
 
   test('is known after a restart, without a request', async () => {
@@ -202,7 +202,7 @@ describe('the base role', () => {
     expect(await rankOne()).toEqual([['base', base]]);
     fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
     expect(await rankOne()).toContainEqual(['base', base]);
-    expect(asked()).toBe(0);
+    expect(publicRoleReads()).toBe(0);
   });
 
   test('is missing in a group without a role of rank 1, unless the public list marks one', async () => {
@@ -272,13 +272,13 @@ describe('the base role', () => {
     const readRankOne = () => rankOne(platform, { ...callIn(1_000), deadlineAt: clock.monotonic() + 1_000 });
     const [first, second] = await Promise.all([readRankOne(), readRankOne()]);
     for (const each of [first, second, await readRankOne()]) expect(each).toEqual(unclear);
-    expect([asked(), fake.journal.requests('memberships').length]).toEqual([1, 2]);
+    expect([publicRoleReads(), fake.journal.requests('memberships').length]).toEqual([1, 2]);
     clock.skip(25_000);
     await readRankOne();
-    expect(asked()).toBe(1);
+    expect(publicRoleReads()).toBe(1);
     clock.skip(6_000);
     await readRankOne();
-    expect(asked()).toBe(2);
+    expect(publicRoleReads()).toBe(2);
   });
 
   test('is found even if the store fails', async () => {

@@ -38,13 +38,13 @@ const name = pick('', 'Ann', 'ann_1', 'ANN_2', 'annX1', 'Bob');
 const beginning = pick('ann', 'ANN_', 'ann_1', 'b', 'x_');
 const keyName = pick('a', 'b', 'B');
 const key = keyName.map((one) => `key_${one}`);
-const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
+const optionally = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
 
 const changed = fc.record({
   ...{ rankeeId: member, rankeeName: name, rankerId: fc.integer({ min: 0, max: 2 }), placeId: pick(41, 42) },
   ...{ keyId: key, requestedAt: time, demotion: fc.boolean(), dryRun: fc.boolean(), privileged: fc.boolean() },
-  ...{ rolesAfter: pick([100, 200], [100, 300]), topRank: pick(10, 20), reason: maybe(fc.constant(awkwardText)) },
-  ...{ undoId: maybe(fc.constant('undo_x')), finishedAt: maybe(time) },
+  ...{ rolesAfter: pick([100, 200], [100, 300]), topRank: pick(10, 20), reason: optionally(fc.constant(awkwardText)) },
+  ...{ undoId: optionally(fc.constant('undo_x')), finishedAt: optionally(time) },
 });
 
 /** Sets at most two conditions, because more would match almost nothing. */
@@ -115,7 +115,7 @@ const writes = fc.oneof(
     const { createdAt: _, ...workspace } = await operate(side).updateWorkspace({ active }, operator);
     return workspace;
   }),
-  step(fc.tuple(member, maybe(name)), (side, [id, one]) =>
+  step(fc.tuple(member, optionally(name)), (side, [id, one]) =>
     side.store.storeUserName({ id, name: one, at: side.clock.now() }, { since: 0 }),
   ),
   step(fc.tuple(member, pick('a', 'b', 'c')), (side, [userId, id]) => {
@@ -161,7 +161,7 @@ const reads = fc.oneof(
     return { active: workspace?.active, key: itsKey, retiring, entry };
   }),
   step(
-    fc.record({ keyId: maybe(key), by: maybe(pick('cli', operator)), oldestFirst: fc.boolean() }),
+    fc.record({ keyId: optionally(key), by: optionally(pick('cli', operator)), oldestFirst: fc.boolean() }),
     ({ store }, asked) => store.listAudit({ ...asked, limit: 20 }),
   ),
   step(name, ({ store }, one) => store.usersNamed(one, { limit: 2 })),

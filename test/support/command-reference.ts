@@ -12,7 +12,7 @@ const commands = allCommands(program).filter((one) => one.commands.length === 0)
  * The page in docs/commands of each single-word command. All other commands are on the page of their noun: `key create`
  * is on `key`.
  */
-const pagesOfOthers: Record<string, string> = {
+const otherPages: Record<string, string> = {
   ...{ serve: 'daemon', status: 'daemon', health: 'daemon', reload: 'daemon', dashboard: 'daemon' },
   ...{ init: 'setup', doctor: 'setup', script: 'game', forget: 'history', backup: 'db', restore: 'db' },
   ...{ openapi: 'about', completion: 'about', man: 'about', version: 'about' },
@@ -20,7 +20,7 @@ const pagesOfOthers: Record<string, string> = {
 
 const byPage = Map.groupBy(commands, (command) => {
   const [noun = ''] = commandName(command).split(' ');
-  return pagesOfOthers[noun] ?? noun;
+  return otherPages[noun] ?? noun;
 });
 
 /** The names of the pages in docs/commands, without `.md`. */

@@ -17,7 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Credentials } from './certificates.ts';
-import { removeAfterwards } from './folder-keeper.ts';
+import { removeAfterExit } from './remove-after-exit.ts';
 
 /** A PostgreSQL server that ends with this process, even if the process is killed, and leaves no files behind. */
 export interface PostgresServer extends AsyncDisposable {
@@ -74,7 +74,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
     for (const stream of [shell.stdin, shell.stdout, shell.stderr]) (stream as unknown as { unref(): void }).unref();
     return { shell, pid };
   };
-  const remover = removeAfterwards(dir);
+  const remover = removeAfterExit(dir);
   const place = { socketDir: dir, port, user: 'postgres' };
   let running = await start();
   await untilReady(place, log);

@@ -1,6 +1,6 @@
 import { chmodSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeAfterwards } from './folder-keeper.ts';
+import { removeAfterExit } from './remove-after-exit.ts';
 
 /** Linux stores this folder's files in memory. */
 const place = '/dev/shm';
@@ -15,8 +15,8 @@ export default function setUp(): undefined | (() => void) {
   const folder = mkdtempSync(join(place, 'rankd-'));
   chmodSync(folder, 0o1777); // like /tmp, because some tests run as other users
   process.env['TMPDIR'] = folder;
-  const keeper = removeAfterwards(folder);
-  return () => void keeper.stdin?.end();
+  const remover = removeAfterExit(folder);
+  return () => void remover.stdin?.end();
 }
 
 /** True if the folder has enough room and allows execution, which tests need to start programs there. */

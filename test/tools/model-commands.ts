@@ -169,7 +169,7 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
   const { trainee, officer, memberOnly, traineeAndCaptain, ...others } = sampleUsers;
   const member = fc.constantFrom(trainee, officer, memberOnly, traineeAndCaptain);
   const idempotencyKey = keyless ? fc.constant(undefined) : fc.constantFrom(undefined, undefined, 'key 1', 'key 2');
-  const ofRank = fc.record({
+  const rankAsks = fc.record({
     userId: fc.oneof(
       { weight: 5, arbitrary: member },
       { weight: 1, arbitrary: fc.constantFrom(...Object.values(others)) },
@@ -180,7 +180,7 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
     ),
     idempotencyKey,
   });
-  const ofRole = fc.record({
+  const roleAsks = fc.record({
     userId: fc.oneof(
       { weight: 5, arbitrary: member },
       { weight: 1, arbitrary: fc.constantFrom(...Object.values(others)) },
@@ -192,7 +192,7 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
     kind: fc.constantFrom(...roleChangeKinds),
     idempotencyKey,
   });
-  return fc.oneof({ weight: 3, arbitrary: ofRank }, { weight: 1, arbitrary: ofRole });
+  return fc.oneof({ weight: 3, arbitrary: rankAsks }, { weight: 1, arbitrary: roleAsks });
 }
 
 /** Generates faults. Roblox does not carry out writes that it refuses, but other failed writes can have an effect. */

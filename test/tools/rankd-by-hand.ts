@@ -31,7 +31,7 @@ export class RankdByHand {
     this.#port = port;
   }
 
-  static async in(home: Home): Promise<RankdByHand> {
+  static async open(home: Home): Promise<RankdByHand> {
     return new RankdByHand({ ...home, port: await freePort() });
   }
 

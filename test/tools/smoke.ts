@@ -33,7 +33,7 @@ process.stdout.write(failures === 0 ? 'Everything worked.\n' : `${failures} of t
 process.exitCode = failures === 0 ? 0 : 1;
 
 async function onSimulatedGroup(program: Program): Promise<void> {
-  const rankd = await RankdByHand.in({ program, folder: newFolder('simulated') });
+  const rankd = await RankdByHand.open({ program, folder: newFolder('simulated') });
   try {
     await step('rankd version', () => rankd.run('version'));
     await step('rankd serve', () => rankd.serve());
@@ -56,7 +56,7 @@ async function onRealGroup(program: Program): Promise<void> {
     RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
     RANKD_PLATFORM_USERS_BASE_URL: roblox.usersBaseUrl,
   };
-  const rankd = await RankdByHand.in({ program, folder: newFolder('real'), env });
+  const rankd = await RankdByHand.open({ program, folder: newFolder('real'), env });
   try {
     writeFileSync(rankd.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
     await step(init.replace('npx ', ''), () => rankd.run(init));

@@ -34,7 +34,7 @@ try {
 
 async function onSimulatedGroup(): Promise<{ install: number; simulated: number }> {
   mkdirSync(clone);
-  const shell = new Shell({ folder: clone, port: await freePort(), env: world('simulated') });
+  const shell = new Shell({ folder: clone, port: await freePort(), env: freshEnv('simulated') });
   const cloned = await shell.run(`git clone --quiet '${fileURLToPath(new URL('../..', import.meta.url))}' .`);
   report(cloned, 'git clone, from this machine');
   const [installAndServe = ''] = pagesToType.install();
@@ -54,7 +54,7 @@ async function onRealGroup(): Promise<number> {
       RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
       RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
     };
-    const shell = new Shell({ folder: clone, port: await freePort(), env: { ...world('real'), ...addresses } });
+    const shell = new Shell({ folder: clone, port: await freePort(), env: { ...freshEnv('real'), ...addresses } });
     return await walk(shell, commands);
   } finally {
     await roblox.close();
@@ -86,7 +86,7 @@ async function timed(shell: Shell, command: string): Promise<number> {
 }
 
 /** Returns the environment of a machine without an npm cache, settings or data. */
-function world(name: string): Record<string, string> {
+function freshEnv(name: string): Record<string, string> {
   return {
     npm_config_cache: join(folder, 'npm-cache'),
     XDG_CONFIG_HOME: join(folder, 'settings'),

@@ -12,26 +12,32 @@ test('the daemon and commands reject a different cluster on the same port until 
   const [{ address }] = [await postgresDatabase()];
   await using other = await startPostgres();
   await using proxy = await startStoreProxy(address.port);
-  const at = new CliHome();
-  onTestFinished(() => at[Symbol.dispose]());
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
   const RANKD_STORE_URL = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
   const env = { RANKD_STORE_URL };
-  const run = (...args: string[]) => at.here(args, { env });
-  const at2 = { user: other.user, password: undefined, tls: false as const, host: other.socketDir, port: other.port };
-  await onServer({ ...at2, database: 'postgres' }, `CREATE DATABASE "${address.database}"`);
+  const run = (...args: string[]) => home.here(args, { env });
+  const otherServer = {
+    user: other.user,
+    password: undefined,
+    tls: false as const,
+    host: other.socketDir,
+    port: other.port,
+  };
+  await onServer({ ...otherServer, database: 'postgres' }, `CREATE DATABASE "${address.database}"`);
   if (address.user !== other.user)
-    await onServer({ ...at2, database: 'postgres' }, `CREATE ROLE "${address.user}" SUPERUSER LOGIN`);
+    await onServer({ ...otherServer, database: 'postgres' }, `CREATE ROLE "${address.user}" SUPERUSER LOGIN`);
   const acceptances = async () =>
     (await run('audit', 'list', '--action', 'store.accept', '--json')).json<{ events: object[] }>().events;
   const clusterOf = async (where: typeof address) =>
     String((await onServer(where, 'SELECT system_identifier::text AS id FROM pg_control_system()'))[0]?.['id']);
-  const [before, after] = [await clusterOf(address), await clusterOf({ ...at2, database: address.database })];
+  const [before, after] = [await clusterOf(address), await clusterOf({ ...otherServer, database: address.database })];
 
   const key = (await run('key', 'create', 'game')).stdout.trim();
   await run('whitelist', 'add', '1', '--key', 'game');
-  await using daemon = await DaemonHere.start(at, { env });
+  await using daemon = await DaemonHere.start(home, { env });
   expect(await daemon.verify(key)).toMatchObject({ status: 200 });
-  const note = join(at.dataDir, 'rankd.clusters');
+  const note = join(home.dataDir, 'rankd.clusters');
   expect([Object.values(JSON.parse(readFileSync(note, 'utf8'))), statSync(note).mode & 0o777]).toEqual([
     [before],
     0o600,
@@ -59,9 +65,9 @@ test('the daemon and commands reject a different cluster on the same port until 
     code: 5,
     stdout: expect.stringContaining('rankd store accept'),
   });
-  expect(await onServer({ ...at2, database: address.database }, `SELECT to_regnamespace('rankd') AS made`)).toEqual([
-    { made: null },
-  ]);
+  expect(
+    await onServer({ ...otherServer, database: address.database }, `SELECT to_regnamespace('rankd') AS made`),
+  ).toEqual([{ made: null }]);
 
   const asked = await run('store', 'accept');
   expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining(`${after}, which now answers`) });

@@ -10,22 +10,22 @@ const serverAt = Date.UTC(2026, 5, 1);
 /**
  * Returns a clock that has read the server's time once, and a function that makes it read the time again after `ms`.
  */
-async function asked() {
+async function openClock() {
   const own = new ManualClock(0);
   const clock = new ServerClock(own);
   clock.note({ askedAt: own.monotonic(), serverAt });
-  const askAfter = async (ms: number, { says = ms, tookMs = 0 } = {}) => {
+  const readAfter = async (ms: number, { says = ms, tookMs = 0 } = {}) => {
     await own.skip(ms);
     const askedAt = own.monotonic();
     const answer = clock.now() - ms + says + tookMs / 2;
     await own.skip(tookMs);
     clock.note({ askedAt, serverAt: answer });
   };
-  return { own, clock, askAfter };
+  return { own, clock, readAfter };
 }
 
 test("the time is the server's, advanced by this process's clock between readings", async () => {
-  const { own, clock } = await asked();
+  const { own, clock } = await openClock();
   expect(clock.now()).toBe(serverAt);
   await own.skip(1_234);
   expect(clock.now()).toBe(serverAt + 1_234);
@@ -36,15 +36,15 @@ test("the time is the server's, advanced by this process's clock between reading
 });
 
 test('a jump of the server clock is followed and recorded; a slow response or drift does not count as one', async () => {
-  const { own, clock, askAfter } = await asked();
-  await askAfter(60_000, { says: 60_100 });
-  await askAfter(1_000, { tookMs: 3_000 });
+  const { own, clock, readAfter } = await openClock();
+  await readAfter(60_000, { says: 60_100 });
+  await readAfter(1_000, { tookMs: 3_000 });
   expect(clock.jumpedAt).toBeUndefined();
   const before = clock.now();
-  await askAfter(1_000, { says: 3_600_000 });
+  await readAfter(1_000, { says: 3_600_000 });
   expect(clock.now()).toBeGreaterThanOrEqual(before + 3_600_000 - 1_000);
   expect(clock.jumpedAt).toBe(own.monotonic());
-  await askAfter(5_000);
+  await readAfter(5_000);
   expect(clock.jumpedAt).toBe(own.monotonic() - 5_000);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MemberTurns, maxPerLane } from '../../../src/usecases/change/member-turns.ts';
 
 const member = 1001;
-const calledOff = AbortSignal.abort(new Error('called off'));
+const aborted = AbortSignal.abort(new Error('called off'));
 const { signal } = new AbortController();
 
 test.each([
@@ -13,7 +13,7 @@ test.each([
   const before = isBusy ? turns.enqueue(member, 'a') : undefined;
   {
     using given = turns.enqueue(member, 'a');
-    await expect(given.waitForTurn(calledOff)).rejects.toThrow('called off');
+    await expect(given.waitForTurn(aborted)).rejects.toThrow('called off');
   }
   using next = turns.enqueue(member, 'a');
   let hasTurn = false;

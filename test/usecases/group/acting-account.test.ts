@@ -40,9 +40,9 @@ test(
     clock.skip(61_000);
     fake.faults.add({ operation: 'introspect', kind: 'status 500', times: 100 });
     expect(await group.acting(call())).toBeUndefined();
-    const asked = fake.journal.requests('introspect').length;
+    const introspections = fake.journal.requests('introspect').length;
     expect(await group.acting(call())).toBeUndefined();
-    expect(fake.journal.requests('introspect')).toHaveLength(asked);
+    expect(fake.journal.requests('introspect')).toHaveLength(introspections);
     fake.faults.clear();
     clock.skip(5_000);
     expect(await group.acting(call())).toMatchObject({ userId: actor, rank: 200 });

@@ -36,7 +36,7 @@ test(
     expect(fake.group.held(bob)).toEqual([general]);
 
     const reads = fake.journal.requests('roles').length;
-    for (let asked = 0; asked < 3; asked += 1) {
+    for (let count = 0; count < 3; count += 1) {
       expect(codeOf(await system.rank(bob, { newRankId: 91 }))).toBe('unknown_rank');
     }
     expect(fake.journal.requests('roles')).toHaveLength(reads);

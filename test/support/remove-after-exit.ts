@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 /**
  * Starts a shell that removes a folder as soon as this process ends, even if it is killed, or closes the shell's input.
  */
-export function removeAfterwards(folder: string): ChildProcess {
+export function removeAfterExit(folder: string): ChildProcess {
   const remover = spawn('sh', ['-c', 'cat >/dev/null; sleep 1; rm -rf "$1"', 'sh', folder], {
     ...{ cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true },
   });
