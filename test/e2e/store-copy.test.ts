@@ -271,7 +271,7 @@ describe('a failed copy is reported in one sentence, and creates nothing at the 
     const watcher = new pg.Client({ connectionString: url });
     await watcher.connect();
     onTestFinished(() => watcher.end());
-    /** Resolves once the server has received a query that contains `asked`. */
+    /** Resolves once the server has received a query that contains `statement`. */
     const isAsked = async (statement: string) => {
       const asks = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${statement}%' AND pid <> pg_backend_pid()`;
       await expect.poll(async () => (await watcher.query(asks)).rowCount, { interval: 5 }).toBe(1);

@@ -41,7 +41,7 @@ export class RankdByHand {
 
   /**
    * Runs a command from a page; `line` can omit the word `rankd`. Resolves with its output. Throws if its exit code is
-   * not `code`, or if its output does not match `says`.
+   * not `code`, or if its output does not match `expected`.
    */
   async run(
     line: string,
