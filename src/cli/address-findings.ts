@@ -184,7 +184,7 @@ const flaws: Record<
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]
 > = {
   CERT_HAS_EXPIRED: (_host, _certificate, until) => [` on ${until}`, `renew it; ${automatic}`],
-  CERT_NOT_YET_VALID: () => ['', "correct this machine's clock; if it is right, get a new certificate"],
+  CERT_NOT_YET_VALID: () => ['', "check this machine's clock; if it is right, get a new certificate"],
   ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
     `; it is for ${shorten(certificate?.subjectaltname ?? 'no name', 100)}, not for ${host}`,
     `get one for ${host}; if your router answered with this one, check from outside your network`,

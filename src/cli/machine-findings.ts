@@ -134,7 +134,13 @@ export async function portFindings(
   const code = await whyNotFree({ host, port });
   if (code === undefined) return [ok('port', `${where} is free`)];
   if (code === 'EADDRINUSE' && isRunning === undefined) {
-    return [warn('port', `${where} is in use, perhaps by this rankd`, 'correct the data directory first')];
+    return [
+      warn(
+        'port',
+        `${where} is in use, perhaps by this rankd`,
+        'fix the problem with the data directory first, then run rankd doctor again',
+      ),
+    ];
   }
   if (code === 'EADDRINUSE') {
     return [fail('port', `another program listens on ${where}`, 'stop it, or set server.port to a different port')];

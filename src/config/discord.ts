@@ -38,7 +38,7 @@ export function discordSection() {
       .transform((text) => text.toLowerCase())
       .optional()
       .describe('Public key from the same page, 64 hex digits; it is not a secret.'),
-    server: discordId().optional().describe('Id of the one Discord server whose commands rankd accepts, in quotes.'),
+    server: discordId().optional().describe('Id, in quotes, of the one Discord server whose commands rankd accepts.'),
     commands: z
       .array(discordRow, { error: 'a list of rows with role and key' })
       .min(1, { error: 'at least one row with role and key' })

@@ -81,7 +81,7 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.pausedAt === undefined || scope === 'verify') return undefined;
       return RankdError.withoutStack(
         'key_paused',
-        `This key is paused: it changed many members in a short time, or the operator paused it. The group owner can resume it with: rankd key resume ${key.name}`,
+        `This key is paused: it changed many members in a short time, or the operator paused it. The operator can resume it with: rankd key resume ${key.name}`,
         {
           hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`,
           details: { reason: 'paused', keyId: key.id },

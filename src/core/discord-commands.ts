@@ -46,7 +46,7 @@ export const discordCommands = [
   { name: 'suspend', description: 'Take all roles from a member temporarily', options: [user, duration, reason] },
   {
     name: 'unsuspend',
-    description: 'End a suspension: the member gets the previous roles back',
+    description: 'End a suspension and give the member their previous roles back',
     options: [user, reason],
   },
   { name: 'whois', description: 'Show the rank and roles of a Roblox user', options: [user] },

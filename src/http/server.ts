@@ -90,6 +90,6 @@ const v2Paths = routes.flatMap(({ path }) => (path.startsWith('/v2/') ? path.sli
 function notFound(path: string): RankdError {
   const known = path.startsWith('/v2/')
     ? `The addresses under /v2 are ${v2Paths}; rankd has no sessions, applications or ranking centers.`
-    : 'rankd serves POST /v1/apikey and POST /v1/ranker.';
+    : 'rankd serves POST /v1/apikey, POST /v1/ranker and the addresses under /v2.';
   return new RankdError('not_found', `This address does not exist. ${known} See /docs.`);
 }

@@ -341,7 +341,7 @@ test.concurrent('install exits with 77 without root, and with 3 if the folder is
   expect(await runUnprivileged(['service', 'install', '--dir', dir], home.dataDir)).toEqual({
     code: 77,
     stdout: '',
-    stderr: `error: This user has no permission to write ${dir}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service install --dir ${dir}\n`,
+    stderr: `error: This user does not have permission to write to ${dir}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service install --dir ${dir}\n`,
   });
   const closed = home.path('closed');
   mkdirSync(closed);

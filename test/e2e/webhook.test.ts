@@ -139,7 +139,7 @@ test('events from while a webhook was disabled are delivered once it is enabled,
   await home.json('webhook', 'disable', 'bot');
   await home.json('key', 'create', 'fourth');
   expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { state: 'disabled', backlog: 1 } });
-  expect((await home.here(['status'])).stdout).toContain('bot is DISABLED, 1 event waits: by an operator');
+  expect((await home.here(['status'])).stdout).toMatch(/bot is DISABLED \(by cli:\S+\), 1 event waits/);
   expect((await home.here(['doctor'])).stdout).toMatch(/FAIL +webhooks +bot is disabled: by /);
   await home.json('webhook', 'enable', 'bot');
   await expect.poll(types).toEqual(['key.created']);

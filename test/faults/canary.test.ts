@@ -77,13 +77,13 @@ test.concurrent.each<[surprise: string, change: (roblox: FakeOpenCloud) => unkno
     'a refusal although its headers report remaining calls',
     ({ budgets }) => Object.assign(budgets, { hidden: { burst: 1, perSecond: 0.5 } }),
     'memberships',
-    '429 though calls were left',
+    '429 although the rate limit was not used up',
   ],
   [
     'a refusal without headers although earlier headers reported remaining calls',
     ({ faults }) => faults.add({ operation: 'memberships', kind: 'status 429', skip: 1 }),
     'memberships',
-    '429 though calls were left',
+    '429 although the rate limit was not used up',
   ],
 ])('%s is counted and logged, and does not prevent the change', async (_surprise, change, operation, what) => {
   await using daemon = await daemonOn(change);

@@ -204,7 +204,7 @@ function describe(verdict: AuditVerdict): string {
   const unlisted = breakCount - breaks.length;
   return [
     breakCount === 0
-      ? `ok: ${counted(rows, 'event')}, all unchanged and in order`
+      ? `ok: ${counted(rows, 'event')}, unchanged and in order`
       : `BROKEN in ${counted(breakCount, 'place')}`,
     ...breaks.map(describeBreak),
     ...(unlisted > 0 ? [`and ${unlisted} more`] : []),

@@ -216,8 +216,8 @@ async function missingKeys({ store }: Pick<Ports, 'store'>, names: string[]): Pr
     const key = await store.findKey(name);
     if (key?.name !== name || key.revokedAt !== undefined) missing.push(name);
     else if (!key.isForDiscord)
-      throw new RankdError('conflict', `The key "${name}" is for a game; a role in Discord needs a key for Discord.`, {
-        hint: 'choose a different name, and rankd creates that key',
+      throw new RankdError('conflict', `The key "${name}" is for a game; a role on Discord needs a Discord key.`, {
+        hint: 'choose a different name, and rankd will create a Discord key with it',
       });
   }
   return missing;

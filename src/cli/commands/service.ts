@@ -139,10 +139,8 @@ function write(
         cause,
       });
     }
-    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') {
-      throw asFileError(cause, file);
-    }
-    throw new RankdError('no_permission', `This user has no permission to write ${file}.`, {
+    if (code !== 'EACCES' && code !== 'EPERM') throw asFileError(cause, file);
+    throw new RankdError('no_permission', `This user does not have permission to write to ${file}.`, {
       hint: isOwnFolder
         ? `give this user write access to ${dirname(file)}`
         : asRoot(cli, force ? 'install --force' : 'install', dir),

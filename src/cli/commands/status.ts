@@ -232,8 +232,9 @@ function webhooksText(webhooks: DaemonStatus['webhooks']): string | null {
   if (webhooks === null || webhooks.length === 0) return null;
   const unhealthy = webhooks.filter(({ state }) => state !== 'enabled');
   if (unhealthy.length === 0) return `${webhooks.length} in order`;
-  const lines = unhealthy.map(({ name, state, backlog, lastError }) => {
-    return `${name} ${state === 'disabled' ? 'is DISABLED' : 'FAILS'}, ${waitingText(backlog)}: ${lastError ?? 'by an operator'}`;
+  const lines = unhealthy.map(({ name, state, why, backlog, lastError }) => {
+    const standing = state === 'disabled' ? `DISABLED (${why})` : `FAILING (${lastError})`;
+    return `${name} is ${standing}, ${waitingText(backlog)}`;
   });
   return `${lines.join('; ')}; rankd webhook list`;
 }

@@ -69,7 +69,7 @@ async function askForName(cli: Cli, { out }: { out?: string }): Promise<string |
   const parse = async (text: string) => {
     const name = keyName(text);
     if (await isTaken(cli, name))
-      throw new InvalidArgumentError(`A key "${name}" already exists; choose a different name.`);
+      throw new InvalidArgumentError(`A key named "${name}" already exists; choose a different name.`);
     const file = secretFile(cli, name, out) ?? '';
     if (out === undefined && existsSync(resolve(cli.io.cwd, file)))
       throw new InvalidArgumentError(

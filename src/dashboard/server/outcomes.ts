@@ -58,7 +58,7 @@ export class Outcomes<Answer> {
 }
 
 function mismatch(): RankdError {
-  return new RankdError('idempotency_mismatch', 'This idempotency key was already used for a different request.', {
+  return new RankdError('idempotency_mismatch', 'This form was already sent with different values.', {
     hint: 'reload the page, check whether the first request took effect, and try again',
   });
 }

@@ -128,7 +128,7 @@ export const serviceRoutes: readonly Route[] = [
     docs: {
       id: 'openapi',
       summary: 'OpenAPI document',
-      description: "This API's description in OpenAPI 3.1, which `rankd openapi` prints, too.",
+      description: "This API's description in OpenAPI 3.1; `rankd openapi` prints the same document.",
     },
     answers: [{ description: 'An OpenAPI document.' }],
     handler: async ({ api, request, reply }) => {

@@ -205,7 +205,7 @@ export class UpstreamClient {
     } finally {
       if (answer?.status !== 429) gate.leave(answer && parseRateLimit(answer.headers));
       else if (gate.leaveRefused(parseRateLimit(answer.headers)))
-        this.#noteSurprises(request, ['429 though calls were left']);
+        this.#noteSurprises(request, ['429 although the rate limit was not used up']);
     }
     const { status, body, headers } = answer;
     this.#reach.answered(this.#baseUrl, headers);

@@ -110,7 +110,9 @@ async function headFlaw(db: Reader): Promise<string[]> {
     WHERE newest.id IS DISTINCT FROM head.last_id`);
   if (flaw === undefined) return [];
   return [
-    flaw.headId === null ? 'it has no head' : `its head is event ${flaw.headId}, its newest event is ${flaw.eventId}`,
+    flaw.headId === null
+      ? 'it has no head'
+      : `its head is event ${flaw.headId}, but its newest event is ${flaw.eventId}`,
   ];
 }
 

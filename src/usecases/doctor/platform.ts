@@ -98,7 +98,7 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
     return [ok('names', text)];
   } catch (error) {
     if (!isRankdError(error, 'platform_rejected')) return []; // another check reports an unreachable host
-    const text = `${error.message} rankd can find only users in its history by name`;
+    const text = `${error.message} Until that works again, rankd finds by name only users who are in its history`;
     const fix =
       'give user ids in commands, on the page and in Discord; games that use the Rankd module send ids anyway';
     return [warn('names', text, fix)];

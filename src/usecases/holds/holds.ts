@@ -1,4 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
+import { inWords } from '../../base/time.ts';
 import { memberTitle } from '../../core/describe.ts';
 import { extended, isOpenHold, openStates, refusalOfLift } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
@@ -150,13 +151,11 @@ export function requireLength(
 ): void {
   if (ms < minMs)
     throw new RankdError(code, 'The duration must be at least one minute.', {
-      hint: 'give one such as --for 3d, --for 12h or --for 30m',
+      hint: 'give a duration such as 3d, 12h or 30m',
     });
   if (ms <= suspension.maxMs) return;
-  const days = Math.floor(suspension.maxMs / 86_400_000);
-  const longest = days > 0 ? `${days}d` : `${Math.floor(suspension.maxMs / 60_000)}m`;
-  throw new RankdError(code, `The duration can be at most ${longest} (policy.suspension.max).`, {
-    hint: 'give a shorter duration, or --for ever for no end date',
+  throw new RankdError(code, `The duration can be at most ${inWords(suspension.maxMs)} (policy.suspension.max).`, {
+    hint: 'give a shorter duration',
   });
 }
 

@@ -68,6 +68,8 @@ export interface DaemonStatus {
   webhooks: Array<{
     name: string;
     state: 'enabled' | 'failing' | 'disabled';
+    /** The reason it is disabled; null if it is not. */
+    why: string | null;
     backlog: number;
     lastError: string | null;
   }> | null;
@@ -154,7 +156,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     webhooks:
       sources.webhooks
         ?.map(webhookDocument)
-        .map(({ name, state, backlog, lastError }) => ({ name, state, backlog, lastError })) ?? null,
+        .map(({ name, state, why, backlog, lastError }) => ({ name, state, why, backlog, lastError })) ?? null,
     ...budgetDocument(app),
     problems,
     dashboard,

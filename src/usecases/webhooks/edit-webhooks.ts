@@ -299,7 +299,8 @@ function refusalOf(targets: readonly DeclaredWebhook[], webhooks: readonly Webho
 }
 
 function inWords({ field, twin }: WebhookClash): string {
-  if (twin === undefined) return `exceeds the limit of ${maxWebhooks} webhooks`;
+  if (twin === undefined)
+    return `is one webhook too many: the limit is ${maxWebhooks}, including those created with rankd webhook add`;
   const what = field === 'name' ? 'is the name of' : 'has the address of';
   return `${what} the webhook "${twin.name}", which was created with rankd webhook add; remove it (rankd webhook remove ${twin.name})`;
 }

@@ -38,7 +38,7 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
   return (
     <Confirm
       title="New key"
-      lead="A key lets a game request rank changes, within the limits that you set here."
+      lead="A key lets a game, or people on Discord, request rank changes within the limits that you set here."
       verb="Create the key"
       act={make}
       onClose={onClose}

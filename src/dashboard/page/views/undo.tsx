@@ -71,7 +71,7 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
   return (
     <Dialog
       title="Undo"
-      lead="Each member gets their previous roles back. Nothing has been changed yet."
+      lead={`${count > 0 ? 'This restores the previous roles of every member who can be put back. ' : ''}Nothing has been changed yet.`}
       footer={footer}
       onClose={onClose}
     >
