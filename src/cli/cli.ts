@@ -337,7 +337,7 @@ export class Cli {
   }
 
   /**
-   * Call this if the data directory's daemon did not respond. Returns `silent` if that daemon is running all the same;
+   * Call this if the data directory's daemon did not respond. Returns `silent` if that daemon is running nevertheless;
    * otherwise, the names of the daemons on other machines that serve the store.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {

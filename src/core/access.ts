@@ -109,7 +109,7 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
   const command = entry === undefined ? 'add' : 'enable';
   return RankdError.withoutStack(
     'place_not_whitelisted',
-    `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId} --key ${key.name}`,
+    `Place ${placeId} is ${what}. The operator can change that with: rankd whitelist ${command} ${placeId} --key ${key.name}`,
     { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, details: { reason, keyId: key.id, placeId } },
   );
 }

@@ -110,8 +110,8 @@ export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 
 }
 
 /**
- * Creates a change id from the request time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by time, so
- * that new ones share an index page even after millions of changes. Each id also contains 53 random bits.
+ * Creates a change id from the request time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Because ids sort by
+ * time, recent ids share an index page even after millions of changes. Each id also contains 53 random bits.
  */
 export function newChangeId(requestedAt: number): string {
   return `chg_${inBase62(requestedAt, 7)}${base62(9, anyBelow)}`;

@@ -6,8 +6,8 @@ import type { ErrorCode } from '../base/errors.ts';
 
 /**
  * `base`: the role that every member holds; `guest`: the role of non-members; `owner`: the role of the group's owner;
- * `unclear`: a role that may be the base role, as long as the platform does not show which role is; `private`: a role
- * that the group's list omits. rankd gives and takes only `custom` roles.
+ * `unclear`: one of several roles that may be the base role, if the platform does not show which one is; `private`: a
+ * role missing from the group's list. rankd gives and takes only `custom` roles.
  */
 export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'private' | 'custom';
 

@@ -144,8 +144,8 @@ export class Gate {
    * Resolves when the call can be sent; the caller must call `leave` when it ends. A call with a usable `slot` uses it,
    * and is admitted before all calls without one. Throws `platform_busy` as soon as the call can no longer start before
    * `call.deadlineAt`, or if `call.signal` is aborted while the call waits; `platform_unavailable` if a slot is free
-   * but the call entered after its deadline or got no connection in time; and the ledger's error if the ledger does not
-   * respond, unless the call belongs to a change that has begun.
+   * but no time is left; and the ledger's error if the ledger does not respond, unless the call belongs to a change
+   * that has begun.
    */
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
     if (call.signal.aborted) return Promise.reject(tooLate(this.#name, this.#waitMs));
@@ -164,8 +164,8 @@ export class Gate {
   /**
    * Waits for a free slot, and spends it on behalf of a later call. The caller must pass the slot to `enter` before
    * `deadlineAt`, or release it. Throws `platform_busy` as soon as no slot can become free in time, or if `signal` is
-   * aborted; `platform_unavailable` if a slot is free but the deadline has already passed; and the ledger's error if
-   * the ledger does not respond.
+   * aborted; `platform_unavailable` if a slot is free but the deadline has passed; and the ledger's error if the ledger
+   * does not respond.
    */
   async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
     const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
@@ -243,7 +243,7 @@ export class Gate {
     const { promise: admission, resolve, reject } = Promise.withResolvers<void>();
     const since = this.#clock.monotonic();
     const call: QueuedCall = {
-      ...{ lane, deadlineAt, since, ...ask },
+      ...{ lane, deadlineAt, ...ask },
       admit: () => {
         signal.removeEventListener('abort', abort);
         this.#figures.noteWait(this.#clock.monotonic() - since);
@@ -426,11 +426,8 @@ export class Gate {
       const startsInMs = (hasSlot ? Math.max(now, this.#seen.account.opensAt) : starts.next(call.isHeavy)) - now;
       const marginMs = hasSlot ? 0 : Math.min(maxMarginMs, startsInMs / 10);
       const leftMs = call.deadlineAt - this.#clock.monotonic();
-      if (startsInMs + marginMs <= leftMs) {
-        if (!hasSlot) starts.take(call.isHeavy);
-      } else if (startsInMs === 0 && call.since < call.deadlineAt && this.#hasFreeConnection) {
-        this.#refuse(call, endedWhileWaiting(this.#name, 0)); // its slot became free too late
-      } else this.#refuse(call, tooLate(this.#name, startsInMs));
+      if (startsInMs + marginMs > leftMs) this.#refuse(call, tooLate(this.#name, startsInMs));
+      else if (!hasSlot) starts.take(call.isHeavy);
     }
   }
 
@@ -504,7 +501,8 @@ function tooLate(name: string, waitMs: number): RankdError {
   return new RankdError('platform_unavailable', message);
 }
 
-function endedWhileWaiting(name: string, waitMs: number, cause?: unknown): RankdError {
+/** Returns the error for a waiting call whose signal was aborted. The next call could start in `waitMs`. */
+function endedWhileWaiting(name: string, waitMs: number, cause: unknown): RankdError {
   const message = `The request ended while it was waiting for Roblox's rate limit (${name}); nothing was sent.`;
   return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)), cause });
 }

@@ -13,7 +13,6 @@ export interface ReservedSlot {
 export interface QueuedCall extends Pick<SlotRequest, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
   /** On `Clock.monotonic()`. */
-  readonly since: number;
   readonly deadlineAt: number;
   /** The slot that the call uses (`reserved`) or asks for (`reserve`). */
   readonly slot?: ReservedSlot | undefined;

@@ -499,19 +499,6 @@ describe('a call or reservation after its deadline', () => {
     await expect(reserve('late', { dueInMs: -1 })).rejects.toMatchObject(late);
   });
 
-  test('blames the budget if the call waited for a slot that became free too late', async () => {
-    const { clock, enter, enterMany, refused } = gateUnderTest();
-    enterMany(4);
-    await clock.advance(1_000);
-    enter('late', { dueInMs: 10_000 });
-    await clock.advance(0);
-    expect(refused).toEqual([]);
-    await clock.skip(10_001); // the process stalls
-    enter('next');
-    await clock.advance(0);
-    expect(refused).toMatchObject([{ name: 'late', error: { code: 'platform_busy', retryAfterMs: 1 } }]);
-  });
-
   test('blames the budget if no slot is free', async () => {
     const { clock, enter, enterMany, reserve, refused } = gateUnderTest();
     enterMany(4);
