@@ -22,7 +22,7 @@ export function writeNotices(builds: string[]): void {
     const text = file === undefined ? missingLicenses[name] : readFileSync(`${folder}/${file}`, 'utf8').trim();
     if (!text)
       throw new Error(
-        `${folder} has no license text; add it to licensesOfOthers in config/build/third-party-notices.ts.`,
+        `${folder} has no license text; add it to missingLicenses in config/build/third-party-notices.ts.`,
       );
     return `${name} ${version} (${license})\n\n${text}`;
   });

@@ -1,4 +1,4 @@
-/** The only source of time and delays, so that tests can replace it. */
+/** A source of time and delays that tests can replace. */
 export interface Clock {
   /** The wall clock in epoch milliseconds, for timestamps. It can jump. */
   now(): number;

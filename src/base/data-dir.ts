@@ -51,8 +51,8 @@ export function refuseLink(file: string): void {
 /**
  * Ensures that only this user and root can write to the data directory, because an attacker could replace the database
  * with one that contains the attacker's keys. If this user owns the directory, others can access it, and it contains
- * only rankd's files, makes it private and returns true. Throws `no_permission` if another user owns the directory, or
- * if others can write to it and rankd does not make it private.
+ * only rankd's files, makes it private, and returns true if that took effect. Throws `no_permission` if another user
+ * owns the directory, or if others can write to it and rankd does not make it private.
  */
 export function restrictToOwner(dataDir: string, user: SystemUser): boolean {
   const found = openDirectory(dataDir);
@@ -61,9 +61,9 @@ export function restrictToOwner(dataDir: string, user: SystemUser): boolean {
     const { uid, mode } = fstatSync(found);
     if (uid !== user.uid && uid !== rootId) throw foreign(dataDir, uid);
     if ((mode & 0o077) === 0) return false;
-    const isClosable = uid === user.uid && readdirSync(dataDir).every((name) => ownName.test(name));
+    const mayRestrict = uid === user.uid && readdirSync(dataDir).every((name) => ownName.test(name));
     if (isOnReadOnlyFileSystem(dataDir)) return false;
-    if (isClosable) return closeFolder(found, dataDir);
+    if (mayRestrict) return restrictFolder(found, dataDir);
     if ((mode & 0o022) !== 0) throw open(dataDir);
     return false;
   } finally {
@@ -72,10 +72,10 @@ export function restrictToOwner(dataDir: string, user: SystemUser): boolean {
 }
 
 /**
- * Makes the directory private. Returns false if the file system ignores that, as on a Windows drive under WSL. Throws
- * `no_permission` if it fails, or if others can still write to the directory.
+ * Makes the directory private. Throws `no_permission` if that fails, or if others can still write to the directory
+ * because the file system ignores modes, as a Windows drive under WSL does. Returns false if others can still read it.
  */
-function closeFolder(descriptor: number, dataDir: string): boolean {
+function restrictFolder(descriptor: number, dataDir: string): boolean {
   let cause: unknown;
   try {
     fchmodSync(descriptor, 0o700);
@@ -169,7 +169,7 @@ export function restrictFile(file: string): void {
       'no_permission',
       `${file} can be read by other users, and rankd is not allowed to change its permissions.`,
       {
-        hint: `run \`${thisSystem.commands.closeFile(file)}\` as its owner`,
+        hint: `run \`${thisSystem.commands.restrictFile(file)}\` as its owner`,
         cause,
       },
     );

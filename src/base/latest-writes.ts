@@ -1,8 +1,7 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Records when each member was last written to (on `Clock.monotonic()`), and keeps that for at least `retentionMs`
- * milliseconds.
+ * Stores the time of each member's last write (on `Clock.monotonic()`) for at least `retentionMs` milliseconds.
  */
 export class LatestWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;

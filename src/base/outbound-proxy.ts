@@ -12,6 +12,7 @@ export interface OutboundProxy {
 }
 
 export interface NodeStart {
+  /** E.g. `22.14.0`. */
   version: string;
   /** The Node.js options on the command line. */
   options: readonly string[];

@@ -50,9 +50,9 @@ export interface System {
   readonly commands: {
     makeFolder(path: string): string;
     remove(path: string): string;
-    /** Makes a file accessible only to this user; `closeFolder` does the same for a folder and its contents. */
-    closeFile(path: string): string;
-    closeFolder(path: string): string;
+    /** Makes a file accessible only to this user; `restrictFolder` does the same for a folder and its contents. */
+    restrictFile(path: string): string;
+    restrictFolder(path: string): string;
     /** Describes how to fix a wrong clock, with the command if the system has one. */
     synchronizeClock(): string;
   };
@@ -99,8 +99,8 @@ const linux: System = {
   commands: {
     makeFolder: (path) => `mkdir -p ${linux.quote(path)}`,
     remove: (path) => `rm ${linux.quote(path)}`,
-    closeFile: (path) => `chmod 600 ${linux.quote(path)}`,
-    closeFolder: (path) => `chmod -R go= ${linux.quote(path)}`,
+    restrictFile: (path) => `chmod 600 ${linux.quote(path)}`,
+    restrictFolder: (path) => `chmod -R go= ${linux.quote(path)}`,
     // as in sd_booted(3); a container has neither systemd nor its own clock
     synchronizeClock: () =>
       existsSync('/run/systemd/system')
@@ -161,8 +161,8 @@ const windows: System = {
   commands: {
     makeFolder: (path) => `mkdir ${windows.quote(path)}`,
     remove: (path) => `del ${windows.quote(path)}`,
-    closeFile: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:F"`,
-    closeFolder: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:(OI)(CI)F"`,
+    restrictFile: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:F"`,
+    restrictFolder: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:(OI)(CI)F"`,
     // Windows does not start the service on a machine outside a domain
     synchronizeClock: () => 'synchronize it, in PowerShell as administrator: Start-Service w32time; w32tm /resync',
   },

@@ -13,6 +13,13 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(ms) ? ms : undefined;
 }
 
+/** Returns the duration as settings contain it, in the largest unit that divides it, e.g. `60h`. */
+export function durationText(ms: number): string {
+  const units: Unit[] = ['d', 'h', 'm'];
+  const unit = units.find((one) => ms % unitMs[one] === 0) ?? 's';
+  return `${ms / unitMs[unit]}${unit}`;
+}
+
 /** Uses the largest unit that gives at least 2, and rounds up, e.g. `7 days`, `36 hours` or `1 second`. */
 export function inWords(ms: number): string {
   const [unit, unitOfMs] = wordUnits.find(([, each]) => ms >= 2 * each) ?? ['second', unitMs.s];

@@ -1,7 +1,7 @@
 import { isRankdError, RankdError } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
 import type { Config } from '../config/config.ts';
-import { type ConfigLocationSources, isSameFile, locateConfig, whyFoundUntrusted } from '../config/locate.ts';
+import { type ConfigLocationSources, isSameFile, locateConfig, whyNotTrusted } from '../config/locate.ts';
 import { askStatus } from '../control/ask.ts';
 import { groupTitle } from '../core/group-title.ts';
 import type { Ports } from '../ports/index.ts';
@@ -97,7 +97,7 @@ export function otherConfigHere(
   daemonFile: string | null,
 ): string | undefined {
   const here = locateConfig(configSources);
-  if (here === undefined || whyFoundUntrusted(here, configSources) !== undefined) return undefined;
+  if (here === undefined || whyNotTrusted(here, configSources) !== undefined) return undefined;
   return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;
 }
 

@@ -83,7 +83,9 @@ async function accessFindings(
   if (!system.hasModes) return listFindings(dataDir, { system, list: await readAccessList(dataDir) });
   const open = paths.find((path) => (statSync(path).mode & 0o077) !== 0);
   if (open !== undefined) {
-    return [fail('data', `other users of this machine can access ${open}`, thisSystem.commands.closeFolder(dataDir))];
+    return [
+      fail('data', `other users of this machine can access ${open}`, thisSystem.commands.restrictFolder(dataDir)),
+    ];
   }
   return [ok('data', `${dataDir} is private and writable`)];
 }
@@ -91,7 +93,7 @@ async function accessFindings(
 /** Checks only the folder's ACL, because its files inherit it. */
 function listFindings(dataDir: string, { system, list }: { system: System; list: string | undefined }): Finding[] {
   const group = list === undefined ? undefined : openGroupIn(list);
-  const close = system.commands.closeFolder(dataDir);
+  const close = system.commands.restrictFolder(dataDir);
   if (group !== undefined) return [warn('data', `${group} can access ${dataDir}`, close)];
   return [ok('data', `${dataDir} is ${list === undefined ? '' : 'private and '}writable`)];
 }

@@ -63,9 +63,7 @@ export const declaredKey = z
         .describe('Whether the key may give and take roles that policy.privileged_roles reserves for the operator.'),
       any_place: trueOrFalse()
         .default(false)
-        .describe(
-          'Whether the key works without a whitelist, for a bot or an online store; never set this for a game.',
-        ),
+        .describe('Whether the key works without a whitelist, for a bot or an online shop; never set this for a game.'),
       rate: wholeNumberBetween(1, 1_000_000).optional().describe('Rank requests per minute, instead of limits.rank.'),
       whitelist: ids().default([]).describe('Ids of the places or universes that may use the key.'),
     },

@@ -200,7 +200,10 @@ export function unknownSetting(path: string): string {
   );
 }
 
-/** Explains where a section's secret belongs; returns `undefined` if the section has none. */
+/**
+ * Explains where the secret belongs that this path seems to name: in an unknown section, the Roblox key. Returns
+ * `undefined` if the section has no secret.
+ */
 function adviceFor(path: string): string | undefined {
   const [section = '', ...rest] = path.split('.');
   const nameIn = (file: string, variable: string) => `name its file in ${file} or set ${variable}`;

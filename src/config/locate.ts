@@ -34,7 +34,7 @@ export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | 
   const location = locateConfig(sources);
   if (location === undefined) return undefined;
   requireExisting(location);
-  const distrust = whyFoundUntrusted(location, sources);
+  const distrust = whyNotTrusted(location, sources);
   if (distrust === undefined) return location;
   const { path } = location;
   const elsewhere = dirname(path) === resolve(sources.cwd) ? '; otherwise, run rankd in your own folder' : '';
@@ -105,15 +105,18 @@ export function missingConfig({ path, name }: ConfigLocation, cause: unknown): R
  * Returns the reason to distrust the file; `undefined` if rankd trusts it. rankd trusts every file that `--config` or
  * RANKD_CONFIG names.
  */
-export function whyFoundUntrusted({ path }: ConfigLocation, sources: ConfigLocationSources): string | undefined {
-  return namedConfig(sources) === undefined ? whyUntrusted(path, sources) : undefined;
+export function whyNotTrusted({ path }: ConfigLocation, sources: ConfigLocationSources): string | undefined {
+  return namedConfig(sources) === undefined ? whyOthersCanWrite(path, sources) : undefined;
 }
 
 /**
  * Explains how another user could have written the file; returns `undefined` if only this user, root or the user who
  * ran sudo could. This matters because the configuration decides where rankd sends the Roblox key.
  */
-function whyUntrusted(path: string, { user, env }: Pick<ConfigLocationSources, 'user' | 'env'>): string | undefined {
+function whyOthersCanWrite(
+  path: string,
+  { user, env }: Pick<ConfigLocationSources, 'user' | 'env'>,
+): string | undefined {
   if (user === undefined) return undefined;
   const users = trustedIds(user.uid, env['SUDO_UID']);
   const groups = trustedIds(user.gid, env['SUDO_GID']); // with umask 002, the user's own group can write to new files

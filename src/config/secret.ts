@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { codeOf } from '../base/errors.ts';
 import { readAtMost } from '../base/read-file.ts';
-import { ownUid, thisSystem } from '../base/system.ts';
+import { thisSystem } from '../base/system.ts';
 
 /** The variables for secrets, which must not be in the file. */
 export const keyVariable = 'RANKD_PLATFORM_API_KEY';
@@ -61,11 +61,9 @@ const maxBytes = 1_000_000;
 export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
   try {
     const text = readAtMost(path, maxBytes).toString().trim();
-    const { mode, uid } = statSync(path);
-    // if the file belongs to another user, this process needs the group's permission to read it
-    const open = uid === ownUid() ? 0o044 : 0o004;
-    if (!thisSystem.hasModes || isCredential || (mode & open) === 0) return { text };
-    const command = thisSystem.commands.closeFile(path);
+    const isOpen = thisSystem.hasModes && !isCredential && (statSync(path).mode & 0o044) !== 0;
+    if (!isOpen) return { text };
+    const command = thisSystem.commands.restrictFile(path);
     return { text, warning: `${path} can be read by other users of this machine; run: ${command}` };
   } catch (error) {
     return { problem: `${path} ${readFailure(error)}` };

@@ -46,7 +46,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
     return problem('ca_file', 'is set, but store.url also has the parameter sslrootcert; remove one of them');
   const tls = settings.tls ?? inUrl;
   const ofTls = settings.tls === undefined ? 'url' : 'tls';
-  const checks = settings.tls === undefined ? 'sslmode=verify-full' : 'verify';
+  const verifying = settings.tls === undefined ? 'sslmode=verify-full' : 'verify';
   const asked = settings.tls === undefined ? `requests TLS (sslmode=${sslmode})` : `is ${tls}`;
   if (address.password !== undefined && isUrlInFile) {
     return problem(
@@ -69,8 +69,8 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   if (isLocal && tls !== undefined && tls !== 'off')
     return problem(ofTls, `${asked}, but a socket has no TLS; remove ${settings.tls === undefined ? 'sslmode' : 'it'}`);
   if (tls === 'require' && caFile !== undefined)
-    return problem(ofTls, `${asked}, which does not check the certificate, but a CA is set; use ${checks} instead`);
-  if (tls === 'require' && text === undefined) return problem(ofTls, `${asked}, ${needsPassword}, or use ${checks}`);
+    return problem(ofTls, `${asked}, which does not check the certificate, but a CA is set; use ${verifying} instead`);
+  if (tls === 'require' && text === undefined) return problem(ofTls, `${asked}, ${needsPassword}, or use ${verifying}`);
   const isTls =
     tls === undefined ? !isOnThisMachine(address.host) || (caFile !== undefined && !isLocal) : tls !== 'off';
   return {

@@ -60,7 +60,7 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.scopes.includes(scope)) return undefined;
       return RankdError.withoutStack(
         'key_not_allowed',
-        `This key lacks the ${scope} scope; it has only ${key.scopes.join(', ')}. Use a key that has it.`,
+        `This key lacks the ${scope} scope; it has only ${key.scopes.join(', ')}. Use a key with the ${scope} scope.`,
         {
           hint: `rankd key create NAME --scope ${[...key.scopes, scope].join(' ')}${key.isForDiscord ? ' --for-discord' : ''}`,
           details: { reason: 'missing_scope', keyId: key.id },

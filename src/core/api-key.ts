@@ -125,7 +125,7 @@ function base62(length: number, draw: (below: number) => number): string {
   return Array.from({ length }, () => alphabet[draw(alphabet.length)]).join('');
 }
 
-/** Returns a CRC-32 in base62. It exposes a mistyped key without a database query. */
+/** Returns a CRC-32 in base62. It detects a mistyped key without a database query. */
 function checksum(body: string): string {
   return inBase62(zlib().crc32(body), checksumLength);
 }

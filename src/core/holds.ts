@@ -368,8 +368,8 @@ function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boo
 }
 
 /**
- * True if the member left the group after the change was requested, and has rejoined since. Leaving removes all roles.
- * A member who holds a role that the change gives or takes has therefore not left, even if the clocks suggest it.
+ * True if the member left the group after the change was requested, and has rejoined since. Leaving removes all roles,
+ * so a member who still holds a role that the change gives or takes has not left, even if the clocks suggest otherwise.
  */
 export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChange, member: Member): boolean {
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);

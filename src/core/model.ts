@@ -6,8 +6,8 @@ import type { ErrorCode } from '../base/errors.ts';
 
 /**
  * `base`: the role that every member holds; `guest`: the role of non-members; `owner`: the role of the group's owner;
- * `unclear`: one of several roles that may be the base role, if the platform does not show which one is; `private`: a
- * role missing from the group's list. rankd gives and takes only `custom` roles.
+ * `unclear`: one of several candidates for the base role, because the platform does not show which one it is;
+ * `private`: a role that the group's list of roles omits. rankd gives and takes only `custom` roles.
  */
 export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'private' | 'custom';
 
@@ -135,7 +135,7 @@ export interface KeyRules {
   /** True if the key is allowed to give and take privileged roles even if the policy reserves them for the operator. */
   isPrivileged?: boolean;
   /**
-   * True if the key is valid from any place or none, for clients that are not games, such as a bot or an online store.
+   * True if the key is valid from any place or none, for clients that are not games, such as a bot or an online shop.
    */
   isAnyPlace?: boolean;
   /** The maximum number of rank requests per minute, in place of the general limit. */
@@ -331,7 +331,7 @@ export interface RankChange extends RankRequest {
   hold?: HoldPart;
   /** SHA-256 (hex) of the caller's `Idempotency-Key`. */
   idempotencyKey?: string;
-  /** SHA-256 (hex) of the request's content, which exposes a different request with the same idempotency key. */
+  /** SHA-256 (hex) of the request's content, to detect that the idempotency key is reused for a different request. */
   fingerprint?: string;
 }
 

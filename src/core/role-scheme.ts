@@ -90,8 +90,8 @@ export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
 }
 
 /**
- * Returns a member's role ids in the form that change records use: ascending, and without the guest role. Includes roles
- * missing from the group's list, and always the base role, even if the platform does not report it.
+ * Returns a member's role ids as change records store them: in ascending order, without the guest role. They include
+ * roles that the group's list omits, and always the base role, even if the platform does not report it.
  */
 export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[] {
   const guest = roles.find(({ kind }) => kind === 'guest');

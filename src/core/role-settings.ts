@@ -24,7 +24,7 @@ interface SettingKind {
    * True if each entry must identify exactly one role that members can hold. If false, an entry includes every matching
    * role.
    */
-  isSingleRole: boolean;
+  entryIsOneRole: boolean;
   /** The changes that are refused until the entry is resolved for the first time. */
   ifUnread: Stops;
   /** The changes that are refused once the role is gone. */
@@ -33,13 +33,13 @@ interface SettingKind {
   loss: string;
 }
 
-const guard = { isList: true, isSingleRole: false, ifUnread: 'everything', ifGone: null } as const;
-const single = { isList: false, isSingleRole: true } as const;
+const guard = { isList: true, entryIsOneRole: false, ifUnread: 'everything', ifGone: null } as const;
+const single = { isList: false, entryIsOneRole: true } as const;
 const bound = { ...single, ifUnread: 'everything', ifGone: 'everything', loss: 'no rank can be changed' } as const;
 
 const settingKinds = {
   'group.ladder': {
-    ...{ isList: true, isSingleRole: true, ifUnread: 'ranks', ifGone: null },
+    ...{ isList: true, entryIsOneRole: true, ifUnread: 'ranks', ifGone: null },
     loss: 'the ladder continues without it',
   },
   'policy.locked_roles': { ...guard, loss: 'the entry locks nothing' },
@@ -62,8 +62,8 @@ const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: "
 export type RoleSetting = keyof typeof settingKinds;
 
 /**
- * One entry of a setting that names roles. `setting` is a `RoleSetting` or, for a key's bound, e.g. `the max_rank of
- * key NAME`.
+ * One entry of a setting that names roles. `setting` is a `RoleSetting` or, for a key's bound, e.g.
+ * `the max_rank of key NAME`.
  */
 export interface RoleEntry {
   setting: string;
@@ -173,8 +173,8 @@ export function resolveRoles(
 }
 
 /**
- * Makes a ladder misfit block all rank changes, because no ladder entry then resolves to a role. Returns other misfits
- * unchanged.
+ * Makes a ladder misfit block all rank changes; for a ladder of which no entry resolves to a role. Returns other
+ * misfits unchanged.
  */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {
   return misfit.setting === 'group.ladder' && misfit.stops === null ? { ...misfit, stops: 'ranks' } : misfit;
@@ -205,7 +205,7 @@ function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeani
     return { ...fits, roles: now.roles, newMeaning: { setting, entry: String(entry), roles, alarm: null } };
   }
   const roles = group.roles.filter(({ id }) => meaning.roles.some((was) => was.id === id));
-  const usable = kindOf(setting).isSingleRole ? roles.filter(canBeHeld) : roles;
+  const usable = kindOf(setting).entryIsOneRole ? roles.filter(canBeHeld) : roles;
   const gone = meaning.roles.filter(({ id }) => !usable.some((role) => role.id === id));
   if (now.isUnclear) return { ...fits, roles: usable, gone };
   const matching = matchingRoles(group, one);
@@ -237,7 +237,7 @@ function canBeHeld({ kind }: Role): boolean {
  * includes every role with that rank, even the base role.
  */
 function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
-  if (kindOf(setting).isSingleRole) return rolesMeant(group, entry);
+  if (kindOf(setting).entryIsOneRole) return rolesMeant(group, entry);
   if (typeof entry === 'string') return rolesCalled(group.roles, entry);
   return group.roles.filter((role) => isNamed(role, [entry]));
 }
@@ -255,7 +255,7 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
       typeof entry === 'number' ? `${entry} is not a rank or role id` : `no role in the group is called "${entry}"`;
     return { roles, flaw: typeof entry === 'number' ? `${what} in the group` : what };
   }
-  if (!kindOf(setting).isSingleRole) return { roles };
+  if (!kindOf(setting).entryIsOneRole) return { roles };
   if (roles.every(isUnclear)) return { roles, isUnclear: true };
   if (other !== undefined) {
     const shared = typeof entry === 'number' ? `rank ${entry} is shared by` : `"${entry}" is the name of both`;

@@ -25,9 +25,9 @@ import { isNamed } from './rules/rule.ts';
 
 /**
  * Resolves a rank (up to 255), a role id (above 255) or a name to a role. Throws `unknown_rank`, `ambiguous_rank`,
- * `ambiguous_name`, `rank_not_allowed` if no rank change can give the role, or `platform_unavailable` if the role may be
- * the base role. An `unknown_rank` or `rank_not_allowed` error lists the roles that the acting account can
- * give, or all givable roles if it can give none.
+ * `ambiguous_name`, `rank_not_allowed` if no rank change can give the role, or `platform_unavailable` if the role may
+ * be the base role. An `unknown_rank` or `rank_not_allowed` error lists the roles that the acting account can give, or
+ * all givable roles if it can give none.
  */
 export function resolveTarget(scheme: RoleScheme, requested: RoleName, acting?: ActingAccount): Role {
   return resolveAmong(scheme, requested, { candidates: givableRoles(scheme), acting });

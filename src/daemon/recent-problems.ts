@@ -60,12 +60,12 @@ export class RecentProblems {
   }
 
   /**
-   * Returns the problems that are not over, judging by `standing`. Paused keys and each `LastingProblem` are over once
+   * Returns the problems that are not over, judging by `state`. Paused keys and each `LastingProblem` are over once
    * fixed; all others are also dropped after a day. `now` is in epoch milliseconds.
    */
-  async newestFirst(standing: DaemonState, now: number): Promise<Array<{ at: string; message: string }>> {
+  async newestFirst(state: DaemonState, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
-      this.#problems.map(async (problem) => ({ problem, isOver: await isOver(problem, standing, now) })),
+      this.#problems.map(async (problem) => ({ problem, isOver: await isOver(problem, state, now) })),
     );
     return judged.flatMap(({ problem: { at, message }, isOver }) =>
       isOver ? [] : [{ at: new Date(at).toISOString(), message }],
@@ -78,24 +78,24 @@ const pausedKey = 'paused key';
 const maxKept = 5;
 const momentaryLifeMs = 86_400_000;
 
-async function isOver(problem: Problem, standing: DaemonState, now: number): Promise<boolean> {
+async function isOver(problem: Problem, state: DaemonState, now: number): Promise<boolean> {
   const { at, lasting, keyId = '', code, webhook, changeId } = problem;
-  if (lasting === pausedKey) return !standing.pausedKeys.has(keyId);
-  if (lasting !== undefined && isLasting(lasting, standing)) return !standing.lasting[lasting];
+  if (lasting === pausedKey) return !state.pausedKeys.has(keyId);
+  if (lasting !== undefined && isLasting(lasting, state)) return !state.lasting[lasting];
   if (at < now - momentaryLifeMs) return true;
-  if (webhook !== undefined) return !standing.failingWebhooks.has(webhook);
-  const { read, write } = standing.platformSucceededAt;
+  if (webhook !== undefined) return !state.failingWebhooks.has(webhook);
+  const { read, write } = state.platformSucceededAt;
   switch (code) {
     case 'platform_unavailable':
     case 'platform_busy':
     case 'platform_rejected':
       return Math.max(read, write) > at;
     case 'platform_credential': // a key that can read may still lack permission to write
-      return !standing.isCredentialDead && (changeId === undefined ? read : write) > at;
+      return !state.isCredentialDead && (changeId === undefined ? read : write) > at;
     case 'store_unavailable':
-      return standing.storeWorks();
+      return state.storeWorks();
     case 'outcome_unknown':
-      return changeId !== undefined && !(await standing.isChangeOpen(changeId));
+      return changeId !== undefined && !(await state.isChangeOpen(changeId));
     default:
       return false;
   }

@@ -28,6 +28,7 @@ import { reportToServiceManager } from './systemd.ts';
 export interface RunOptions {
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
+  /** Absolute. */
   dataDir: string;
   process: {
     pid: number;

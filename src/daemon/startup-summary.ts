@@ -11,7 +11,7 @@ import { userNameIfKnown } from '../usecases/people/users.ts';
 import { cannotRank } from './workers.ts';
 
 const timeoutMs = 10_000;
-const retryAfterMs = 5_000;
+const retryEveryMs = 5_000;
 
 /**
  * Once Roblox is reachable, logs the real group, the acting account and the number of keys, or the reason why the
@@ -31,7 +31,7 @@ export function logStartupSummary(app: DaemonContext, { platform }: Config): Asy
 
 async function logOnceReached(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
   while (!stop.aborted && !(await logGroup(app, groupId, stop)))
-    await app.clock.sleep(retryAfterMs, stop).catch(() => undefined);
+    await app.clock.sleep(retryEveryMs, stop).catch(() => undefined);
 }
 
 /** Resolves with false if the platform could not be reached. */
@@ -39,7 +39,7 @@ async function logGroup(app: DaemonContext, groupId: number, stop: AbortSignal):
   using within = callWithin(app.clock, timeoutMs, 'start');
   const call = { ...within, signal: AbortSignal.any([within.signal, stop]) };
   try {
-    app.log.info(await standing(app, groupId, call));
+    app.log.info(await summaryOf(app, groupId, call));
   } catch (error) {
     if (!isRankdError(error)) throw error;
     if (error.connection !== undefined) return false;
@@ -48,7 +48,7 @@ async function logGroup(app: DaemonContext, groupId: number, stop: AbortSignal):
   return true;
 }
 
-async function standing(app: DaemonContext, groupId: number, call: CallContext): Promise<string> {
+async function summaryOf(app: DaemonContext, groupId: number, call: CallContext): Promise<string> {
   const { group, acting } = await examineGroup(app, call, groupId);
   const keys = counted((await acceptedKeys(app, app.group)).length, 'game key');
   return `ranks in ${group.name} (${group.id})${acting === undefined ? '' : ` as ${userTitle(acting.userId, await userNameIfKnown(app, acting.userId, call))}`}; ${keys}`;

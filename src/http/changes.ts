@@ -14,7 +14,7 @@ import { admitCaller } from './callers.ts';
 import { idempotencyKey } from './fields.ts';
 import type { Exchange } from './route.ts';
 
-interface ResolvedRequest {
+interface AdmittedChange {
   placeId: number | undefined;
   caller: KeyRecord;
   asked: ChangeRequest;
@@ -60,7 +60,7 @@ export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord)
  */
 export async function makeChange(
   exchange: Exchange,
-  { caller, placeId, asked, content }: ResolvedRequest,
+  { caller, placeId, asked, content }: AdmittedChange,
   deadline: Deadline,
 ): Promise<RankChange> {
   const command = {

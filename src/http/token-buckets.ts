@@ -87,7 +87,7 @@ export class TokenBuckets {
 }
 
 /** The maximum number of buckets, for kinds and for their addresses. */
-const maxSources = 10_000;
+const maxBuckets = 10_000;
 
 /**
  * Limits the log lines that callers can cause, per kind and per address within each kind, and counts the omitted lines.
@@ -97,7 +97,7 @@ export class CountedLines {
   readonly #leftOut = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#buckets = new TokenBuckets(clock, maxSources);
+    this.#buckets = new TokenBuckets(clock, maxBuckets);
   }
 
   /**

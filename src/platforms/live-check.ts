@@ -33,7 +33,7 @@ const readLagMs = 10_000;
 const documentedLimits = { group: 150, other: 300 };
 
 /**
- * Checks, with at most 16 reads, that Open Cloud still responds as rankd expects. If `memberId` is set, it also assigns
+ * Checks, with at most 17 reads, that Open Cloud still responds as rankd expects. If `memberId` is set, it also assigns
  * a role that the member already holds and unassigns one that the member lacks, which changes nothing: "If the user
  * already holds the specified role, no action is taken" (Open Cloud reference, AssignRole).
  */

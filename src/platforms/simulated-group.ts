@@ -135,8 +135,8 @@ function fill(db: Database.Database, seed: GroupSeed): void {
 }
 
 /**
- * Identifies the seed that a file was filled from. Leaves out the acting account and the user names, because the file
- * does not contain them.
+ * Identifies the seed and the table schema that a file was filled from. If either changes, the file is refilled. Leaves
+ * out the acting account and the user names, because the file does not contain them.
  */
 function seedText({ actingUserId: _, users: _names, ...group }: GroupSeed): string {
   return JSON.stringify([schema, group]);

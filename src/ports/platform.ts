@@ -48,8 +48,8 @@ export interface Platform {
   /** Takes a role away; changes nothing if the member does not have it. Resolves like `assignRole`. */
   unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
   /**
-   * Finds a user by current or former name, and returns the current one. Needs no credential. Results are cached for a
-   * while.
+   * Finds a user by current or former name. The result contains the current name. Needs no credential. Results are
+   * cached for a while.
    */
   findUser(name: string, call: CallContext): Promise<NamedUser | undefined>;
   userName(userId: number, call: CallContext): Promise<string | undefined>;
@@ -114,6 +114,7 @@ export interface Pace {
   left: number;
   waiting: number;
   admitted: number;
+  /** The total wait of all admitted calls. */
   waitedMs: number;
 }
 

@@ -191,7 +191,7 @@ export interface Restored {
 export interface NamesQuery {
   /** The leading digits of the place ids. */
   placesLike: string;
-  /** A key (id or name), to return only its places. If absent, returns the places of every key that is not revoked. */
+  /** Returns only the places of this key (id or name); by default, those of every key that is not revoked. */
   placesOf?: string | undefined;
   /** A prefix of the users' names, ignoring case. If absent, no users are returned. */
   usersLike?: string;

@@ -20,7 +20,7 @@ import type { WebhookStore } from './webhooks.ts';
  *
  * A method with a `judge` passes it the stored records, and stores the changes and events that it returns. No other
  * write can happen in between, so those records are still current. A judge is synchronous and pure, and may run more
- * than once. If it returns a refusal, the method stores nothing and throws that refusal.
+ * than once. If it returns a `refusal`, the method stores nothing and throws it; `beginChange` differs.
  *
  * If the database can't be read or written, every method throws `store_unavailable` and stores nothing.
  */
@@ -262,6 +262,7 @@ export interface DiscordStore {
 export interface AuditStore {
   /** Appends an event to the chain, with the store's current time instead of `event.at`. */
   appendAudit(event: DomainEvent): Promise<void>;
+  /** Returns events, newest first unless `oldestFirst` is set. */
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
   /** Returns the time (epoch milliseconds) of the newest backup recorded in the audit log, without scanning the log. */
   lastBackupAt(): Promise<number | undefined>;

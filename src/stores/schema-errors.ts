@@ -15,6 +15,7 @@ export function unmigrated(place: string, { version, newest }: { version: number
   });
 }
 
+/** The error for a running daemon whose database a newer rankd has migrated. On opening, it is `schemaNewer`. */
 export function schemaTooNew(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',

@@ -1,5 +1,4 @@
-import { chmodSync, chownSync, mkdirSync } from 'node:fs';
-import process from 'node:process';
+import { chmodSync, mkdirSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigSources } from '../../src/config/load.ts';
@@ -88,21 +87,6 @@ test('a key file that others can read causes a warning with the command that fix
     ]);
   }
 });
-
-// Needs root, because only root can give a file to another user. A service's key file often belongs to root, and to the
-// service's group.
-test.runIf(process.getuid?.() === 0)(
-  'a key file of another user that only its group can read causes no warning',
-  () => {
-    const path = box.write('roblox.key', 's3cret');
-    const env = { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY_FILE: 'roblox.key' };
-    chownSync(path, 54_321, 0);
-    chmodSync(path, 0o640);
-    expect(box.load({ env }).warnings).toEqual([]);
-    chmodSync(path, 0o644);
-    expect(box.load({ env }).warnings).toEqual([expect.stringContaining('can be read by other users')]);
-  },
-);
 
 describe('a text that cannot be a key is refused without being shown', () => {
   const cookie = '_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you.|_s3cret';

@@ -13,9 +13,9 @@ const at = (median: number): Finding[] => [
 const conditions = { machine: 'this one' };
 
 test('a part that is measured again replaces its stored results, and the others stay, in the order of the bench', () => {
-  const published = { conditions, parts: { memory: at(1), verify: at(2), gone: at(3) } };
+  const stored = { conditions, parts: { memory: at(1), verify: at(2), gone: at(3) } };
   const found = { conditions, parts: { verify: at(4), search: at(5) } };
-  const { parts } = withPart(published, found, ['verify', 'memory', 'search', 'scale']);
+  const { parts } = withPart(stored, found, ['verify', 'memory', 'search', 'scale']);
   expect(Object.entries(parts)).toEqual([
     ['verify', at(4)],
     ['memory', at(1)],
@@ -24,7 +24,7 @@ test('a part that is measured again replaces its stored results, and the others 
 });
 
 test('results of a different machine are not stored together with new ones', () => {
-  const published = { conditions: { machine: 'another one' }, parts: { verify: at(2) } };
+  const stored = { conditions: { machine: 'another one' }, parts: { verify: at(2) } };
   const found = { conditions, parts: { memory: at(1) } };
-  expect(withPart(published, found, ['verify', 'memory'])).toEqual(found);
+  expect(withPart(stored, found, ['verify', 'memory'])).toEqual(found);
 });

@@ -60,7 +60,7 @@ test('every action is pinned to a commit, with its version next to it', () => {
   expect(new Set([...pins].map((line) => line.split('@')[0])).size).toBe(pins.size);
 });
 
-test('every push runs all tests, and tests the package on each system with the oldest, current and newest Node', async () => {
+test('CI runs npm test, the PostgreSQL tests and the Luau check, and tests the package on each system with the oldest, current and newest Node', async () => {
   const { linux, luau, package: onAll } = workflow('ci.yml').jobs;
   expect(luau?.steps.map(({ run }) => run)).toContain('.ci/luau');
   expect(linux?.steps.map(({ run }) => run)).toEqual(expect.arrayContaining(['.ci/run', 'npm run test:postgres']));

@@ -74,7 +74,7 @@ test('config check shows each line with a caret, but without any part that could
   expect(stderr + flawed.stderr).not.toMatch(/hush[12356]/);
 });
 
-test('config check accepts the group file in docs/settings.md, and reports an invalid or unreadable one with its fields', async () => {
+test('config check accepts the group file in docs/settings.md, lists the fields for an invalid one, and reports an unreadable one', async () => {
   using home = new CliHome();
   const page = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
   const [, example = ''] = /## A group file\n.+?```yaml\n(.+?)```/s.exec(page) ?? [];

@@ -210,11 +210,11 @@ test.concurrent('history show adds the remaining fields of a change', async () =
   });
   await keep(home, full, change('chg_bare'));
   const shown = await home.json<{ v: number; change: Record<string, unknown> }>('history', 'show', 'chg_full');
-  const { demotion: _demotion, topRank: _topRank, privileged: _privileged, ...told } = full;
+  const { demotion: _demotion, topRank: _topRank, privileged: _privileged, ...shownFields } = full;
   expect(shown).toEqual({
     v: 1,
     change: {
-      ...told,
+      ...shownFields,
       ...{
         kind: null,
         who: 'operator',

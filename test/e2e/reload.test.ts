@@ -330,6 +330,6 @@ async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }
   writeFileSync(home.path('rankd.yaml'), yaml);
   daemon.process.kill('SIGHUP');
   await expect.poll(async () => (await reloadEvents()).length).toBe(before + 1);
-  const [{ action, detail } = expect.fail('nothing was kept')] = await reloadEvents();
+  const [{ action, detail } = expect.fail('no reload event was recorded')] = await reloadEvents();
   return { action, detail };
 }

@@ -154,7 +154,7 @@ async function typedAsRoot(
   return await home.shell(`set -eu\n${script}`, { env });
 }
 
-test.concurrent('the commands in docs/hosting.md to upgrade make a backup, then build with the service stopped; those to remove leave no files', async () => {
+test.concurrent('the upgrade commands in docs/hosting.md make a backup, then build while the service is stopped; the removal commands leave no files', async () => {
   using home = new CliHome();
   const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git', 'userdel');
   const root = home.path('root');

@@ -35,7 +35,7 @@ const join = (group: Group, member: number) => group.setMember(member, []);
 
 const rows: Record<string, Row> = {
   nothing: back,
-  'an previous role is deleted': {
+  'a previous role is deleted': {
     before: [trainee, captain],
     unseen: (group) => {
       group.roles = group.roles.filter(({ id }) => id !== trainee);

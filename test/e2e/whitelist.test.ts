@@ -210,11 +210,13 @@ test.concurrent('check exits with 0 for yes, and with 5 for missing or disabled 
   expect((await home.here(['whitelist', 'check', '2'])).code).toBe(0);
 });
 
-test.concurrent('check answers yes for any place if the key needs none, and no if the key is revoked', async () => {
+test.concurrent('check answers yes for any place if the key needs none, and no if the key is paused or revoked', async () => {
   using home = await homeWithKey();
   await home.here(['whitelist', 'add', '1']);
   await home.here(['key', 'set', 'game', '--any-place']);
   expect(await home.here(['whitelist', 'check', '3'])).toMatchObject({ code: 0, stdout: 'yes\n' });
+  await home.here(['key', 'pause', 'game']);
+  expect(await home.here(['whitelist', 'check', '3'])).toMatchObject({ code: 5, stdout: 'no\n' });
   await home.here(['key', 'revoke', 'game', '--yes']);
   const revoked = await home.here(['whitelist', 'check', '1', '--key', 'game']);
   expect(revoked).toMatchObject({ code: 5, stdout: 'no\n' });
@@ -225,10 +227,11 @@ test.concurrent('check answers yes for any place if the key needs none, and no i
   expect(discord.code).toBe(4);
 });
 
-test.concurrent('an empty list is reported for the named key only, and a place added to an expired key is reported as useless', async () => {
+test.concurrent('an empty list is reported for the named key, and adding a place to an expired key reports that no game can use the key', async () => {
   using home = await homeWithKey();
   const { stderr } = await home.here(['whitelist', 'list', '--key', 'game']);
   expect(stderr).toContain('No place is whitelisted for this key.\n');
+  expect(stderr).not.toContain('try:');
   await home.here(['key', 'create', 'brief', '--expires', '1s']);
   await setTimeout(1100);
   const late = await home.here(['whitelist', 'add', '1', '--key', 'brief']);

@@ -76,7 +76,7 @@ test.concurrent('an unknown plan is a usage error', async () => {
   });
 });
 
-test.concurrent('processes that open a new data directory at the same time see one workspace', async () => {
+test.concurrent('commands that open a new data directory at the same time see one workspace', async () => {
   using home = new CliHome();
   const shown = await Promise.all([1, 2, 3].map(() => home.json<Shown>('workspace', 'show')));
   expect(new Set(shown.map(({ workspace }) => workspace.id)).size).toBe(1);

@@ -102,12 +102,12 @@ test('callers that do not read a response for half a minute are cut off, and oth
   const clock = new ManualClock();
   await using timed = await openTestApp({ clock });
   const { connect, sockets } = await serve(timed);
-  const deaf = (await connect()).pause();
+  const nonReading = (await connect()).pause();
   await expect.poll(() => sockets).toHaveLength(1);
   const served = sockets[0] ?? expect.fail();
   while (served.writableLength === 0) {
     const { bytesRead } = served;
-    deaf.write(get('/docs').repeat(8));
+    nonReading.write(get('/docs').repeat(8));
     while (
       served.bytesRead === bytesRead ||
       (connectionOf(served).unanswered.length > 0 && served.writableLength === 0)

@@ -92,9 +92,9 @@ test('a test key gets the outcome of a real change, marked as a test, and change
 });
 
 test('a change that the platform accepts but does not make is not reported as success', async () => {
-  const deaf = (group: Platform) =>
+  const withoutEffect = (group: Platform) =>
     platformWith(group, { assignRole: async ({ userId }) => ({ userId, roleIds: [roles.trainee] }) });
-  await using app = await openTestApp({ platform: deaf });
+  await using app = await openTestApp({ platform: withoutEffect });
   const answer = await app.rank(await app.createKey());
   expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
 });

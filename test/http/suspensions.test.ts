@@ -132,7 +132,7 @@ test.each([
   [{ duration: 'soon' }, 'duration must be a duration such as 3d, 12h or 30m, or a number of whole seconds'],
   [{ duration: -60 }, 'at least one minute'],
   [{ duration: 1.5 }, 'duration must be a duration'],
-  [{ duration: '800d' }, 'at most 365 days'],
+  [{ duration: '800d' }, 'at most 365d'],
 ])('a suspension for %j is refused: %s', async (rest, problem) => {
   const answer = await ask('suspend', { robloxUserId: bob, ...rest });
   expect(statusAndCode(answer)).toEqual([400, 'invalid_request']);

@@ -28,7 +28,7 @@ const usualLimit = 20;
 const listOptions = {
   by: option(
     '--by <who>',
-    'only events by this operator, key or daemon: cli:ann@host, web:ann@host, key:key_…, discord:44…, daemon; `cli` alone means every operator in a shell, `web` on the page, `discord` in Discord',
+    'only events by this operator, key or daemon: cli:ann@host, web:ann@host, key:key_…, discord:44…, daemon; `cli` alone means every operator in a shell, `web` on the page, `discord` on Discord',
   ),
   action: option('--action <name>', 'only this action or group of actions, such as `rank.refused` or `key`'),
   subject: option('--subject <id>', 'only events about this key, place, workspace or rank change'),

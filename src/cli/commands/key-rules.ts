@@ -34,7 +34,7 @@ export const ruleOptions = {
     ['--no-privileged', 'the key may give and take privileged roles only if policy.privileged_roles allows it'],
   ),
   anyPlace: optionPair(
-    ['--any-place', 'for a bot or an online store: the key needs no place and no whitelist'],
+    ['--any-place', 'for a bot or an online shop: the key needs no place and no whitelist'],
     ['--no-any-place', 'for a game: the key works only from the places on its whitelist'],
   ),
   rate: option(

@@ -85,11 +85,11 @@ async function findDaemon(cli: Cli): Promise<FoundDaemon> {
     if (error.code === 'conflict') cli.warn(error);
     return {}; // the daemon itself reports that the store does not respond
   });
-  const facts = { counts: undefined, ...stored };
-  const state = facts.nodes && stateOf(facts.nodes);
-  if (daemon !== undefined) return { state: state ?? (daemon.isStopping ? 'stopping' : 'running'), daemon, ...facts };
-  if (state !== undefined) return { state, ...facts };
-  return { state: (await cli.operations.isDaemonRunning()) ? 'not responding' : 'not running', ...facts };
+  const found = { counts: undefined, ...stored };
+  const state = found.nodes && stateOf(found.nodes);
+  if (daemon !== undefined) return { state: state ?? (daemon.isStopping ? 'stopping' : 'running'), daemon, ...found };
+  if (state !== undefined) return { state, ...found };
+  return { state: (await cli.operations.isDaemonRunning()) ? 'not responding' : 'not running', ...found };
 }
 
 async function readStoreFacts(cli: Cli, daemon: DaemonStatus | undefined): Promise<Partial<FoundDaemon>> {

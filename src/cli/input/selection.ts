@@ -11,7 +11,7 @@ export const selection = {
   ranker: option('--ranker <user>', 'only changes that this user asked for (id or name)', asRanker),
   by: option(
     '--by <operator>',
-    'only changes by this operator, as the audit names them: cli:ann@host, web:ann@host, discord:44…; `cli` alone means every operator in a shell, `web` on the page, `discord` in Discord',
+    'only changes by this operator, as the audit names them: cli:ann@host, web:ann@host, discord:44…; `cli` alone means every operator in a shell, `web` on the page, `discord` on Discord',
   ),
   user: option('--user <user>', 'only changes of this member (id or name)', asUser),
   since: option('--since <when>', 'only changes since then: 24h ago, or 2026-05-01T18:00Z', moment),

@@ -93,6 +93,7 @@ function databaseStep({ io: { serviceDataDir } }: Cli, invoker: string | undefin
   const [asInvoker, asRoot] = invoker === undefined ? ['', ''] : [`sudo -u ${invoker} `, 'sudo '];
   return `If your games already have keys, copy them to the service:
   ${asInvoker}rankd backup keys.db && ${asRoot}rankd restore -y --data-dir ${serviceDataDir} keys.db
+Then set up the service:
 `;
 }
 

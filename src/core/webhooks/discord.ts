@@ -31,8 +31,8 @@ export const colors = {
 } as const;
 
 /**
- * Discord's limits per message. `embeds` is a count; the others are lengths in UTF-16 units, and `total` covers all
- * embeds together.
+ * Discord's limits. `embeds` is a count per message. The others are lengths in UTF-16 units: `title` and `description`
+ * of one embed, `total` of all embeds together.
  */
 export const limits = { content: 2000, embeds: 10, title: 256, description: 4096, total: 6000 } as const;
 

@@ -248,7 +248,7 @@ export const maxEmbeds = 5;
 /**
  * Returns how long rankd collects events before it sends a message: 1 s if it sent none in the last 10 s, and otherwise
  * 10 s, or a minute during a series of digests. The longer times keep a list of changes from flooding the channel.
- * `last`: the age of the last message, and the number of consecutive digests up to it.
+ * `last`: the age of the last message, and the number of consecutive digests up to and including it.
  */
 export function batchWindowAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };

@@ -141,13 +141,13 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
       'copy the whole address of the webhook',
     );
   }
+  const isDiscord = discordHosts.has(url.host);
   if (url.username !== '' || url.password !== '') {
     return refused(
       'The address contains a user name or a password.',
-      `use an address without them${discordHosts.has(url.host) ? '' : '; rankd signs its requests instead'}`,
+      `use an address without them${isDiscord ? '' : '; rankd signs its requests instead'}`,
     );
   }
-  const isDiscord = discordHosts.has(url.host);
   if (/^discord\.gg$/.test(url.host) || (isDiscord && url.pathname.startsWith('/invite'))) {
     return refused('This is an invitation to a Discord server, not a webhook.', whereInDiscord);
   }

@@ -79,7 +79,7 @@ export class Interactions {
     const isAutocomplete = type === interactionTypes.autocomplete;
     const { application_id, guild_id, member, data } = interaction;
     if (application_id !== discord.application || guild_id !== discord.server || !member)
-      return isAutocomplete ? choices([]) : message('rankd is not set up for this Discord server.');
+      return isAutocomplete ? choices([]) : message('rankd is not set up for this Discord server or application.');
     const row = discord.rows.find(({ role }) => member.roles.includes(role));
     if (isAutocomplete) return row === undefined ? choices([]) : ranksFor(app, row.key, interaction);
     request.notes.facts = { command: data.name.slice(0, 32), keyName: row?.key };

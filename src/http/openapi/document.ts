@@ -229,7 +229,7 @@ const typeWords: Record<string, string> = {
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));
-  const needsPlace = key?.place === 'query'; // other routes accept the Roblox-Id header, which Roblox adds
+  const needsPlace = key?.place === 'query'; // otherwise, the place is in the body, or Roblox adds it as the Roblox-Id header
   const takesPlace = key !== undefined && key.place !== 'body';
   return [forShell(`${path}${takesPlace ? '?placeid=1' : ''}`, example), forGame(path, needsPlace, example)];
 }

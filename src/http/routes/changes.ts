@@ -180,7 +180,7 @@ export const changeRoutes: readonly Route[] = [
     handler: (exchange) =>
       changeOf(exchange, 'rank', () => {
         const { rank, atLeast, ...fields } = exchange.body();
-        return { ...toAsked(fields, asRoleName(rank)), ...(atLeast && { atLeast }), ...expectedRank(fields) };
+        return { ...toRequestedChange(fields, asRoleName(rank)), ...(atLeast && { atLeast }), ...expectedRank(fields) };
       }),
   }),
   route({
@@ -284,7 +284,7 @@ export const changeRoutes: readonly Route[] = [
   }),
 ];
 
-/** A requested change. If `username` is set, `rankeeId` is 0 until rankd has looked up the user. */
+/** If `username` is set, `rankeeId` is 0 until rankd has looked up the user. */
 interface RequestedChange {
   request: RankRequest;
   username: string | undefined;
@@ -298,14 +298,14 @@ interface RequestedChange {
 
 function stepOf(exchange: Exchange<z.output<typeof rankStepBody>>, step: Direction): RequestedChange {
   const fields = exchange.body();
-  return { ...toAsked(fields), step, ...expectedRank(fields) };
+  return { ...toRequestedChange(fields), step, ...expectedRank(fields) };
 }
 
 function expectedRank({ ifRank }: Pick<z.output<typeof rankStepBody>, 'ifRank'>): { ifRank?: RoleName } {
   return ifRank == null ? {} : { ifRank: asRoleName(ifRank) };
 }
 
-function toAsked(body: z.output<typeof stepBody>, rank: number | string = 0): RequestedChange {
+function toRequestedChange(body: z.output<typeof stepBody>, rank: number | string = 0): RequestedChange {
   const { robloxUserId, username, rankerId, rankerName, rankeeName, reason, command } = body;
   const request = withoutOmitted({
     rankeeId: robloxUserId ?? 0,
@@ -332,7 +332,7 @@ async function changeRoleOf(
 ): Promise<z.infer<typeof roleAnswer>> {
   const { change, workspaceId } = await changeAsRequested(exchange, kind, () => {
     const { role, ...fields } = exchange.body();
-    return { ...toAsked(fields, asRoleName(role)), kind };
+    return { ...toRequestedChange(fields, asRoleName(role)), kind };
   });
   const { message, rankeeId, roleId = 0, id } = change;
   return {
@@ -354,7 +354,7 @@ async function suspend(exchange: Exchange<z.output<typeof suspendBody>>): Promis
   const { app, request } = exchange;
   const { caller, placeId } = await admitCaller(exchange);
   const { duration, ...fields } = exchange.body();
-  const { username, request: body } = toAsked(fields);
+  const { username, request: body } = toRequestedChange(fields);
   const forMs = msOf(duration) ?? 0;
   requireLength(app, forMs, 'invalid_request');
   using deadline = deadlineOf(exchange);
@@ -370,7 +370,7 @@ async function suspend(exchange: Exchange<z.output<typeof suspendBody>>): Promis
 async function unsuspend(exchange: Exchange<z.output<typeof stepBody>>): Promise<z.infer<typeof suspensionAnswer>> {
   const { app, request } = exchange;
   const { caller, placeId } = await admitCaller(exchange);
-  const { username, request: body } = toAsked(exchange.body());
+  const { username, request: body } = toRequestedChange(exchange.body());
   using deadline = deadlineOf(exchange);
   const call = callIn(deadline, caller);
   const { rankeeId } = await withMember(app, { request: body, username }, call);

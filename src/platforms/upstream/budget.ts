@@ -112,7 +112,7 @@ export function spendAll(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];
 }
 
-/** True until the first response reveals how many slots are spent. */
+/** True while the number of spent slots is unknown; see `spendAll`. */
 export function isUnknown(account: Account, now: number): boolean {
   return stillSpent(account, now).some((release) => release.for === 'guess');
 }

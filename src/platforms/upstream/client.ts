@@ -158,7 +158,7 @@ export class UpstreamClient {
     let readMs = 0;
     for (let tries = 0; ; tries += 1) {
       await this.#enter(request, { ...call, deadlineAt: call.deadlineAt - readMs }).catch((late) => {
-        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // `late` has the newer retry time
+        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // `late` has a newer wait
         throw unknown ?? (isStillBusy ? late : (last ?? late));
       });
       const sentAt = this.#clock.monotonic();
@@ -201,7 +201,7 @@ export class UpstreamClient {
     } catch (cause) {
       if (cause instanceof RequestNotSent && cause.cause instanceof RankdError)
         return { error: cause.cause, isTransient: false };
-      return this.#connectionFailure(request, cause, { call, sentAt });
+      return this.#failed(request, cause, { call, sentAt });
     } finally {
       if (answer?.status !== 429) gate.leave(answer && parseRateLimit(answer.headers));
       else if (gate.leaveRefused(parseRateLimit(answer.headers)))
@@ -216,8 +216,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Parses a successful response. An unreadable response counts as a transient failure; with `retriesMisshapen`, so does a
-   * response of the wrong shape.
+   * Parses a successful response. An unreadable response counts as a transient failure; with `retriesMisshapen`, so
+   * does a response of the wrong shape.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
@@ -234,7 +234,7 @@ export class UpstreamClient {
     }
   }
 
-  #connectionFailure<T>(
+  #failed<T>(
     request: UpstreamRequest<T>,
     cause: unknown,
     { call, sentAt }: { call: CallContext; sentAt: number },

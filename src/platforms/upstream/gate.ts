@@ -238,12 +238,12 @@ export class Gate {
 
   #wait(
     { lane, deadlineAt, signal }: ReserveBounds,
-    ask: Pick<QueuedCall, 'kind' | 'isBegun' | 'isHeavy' | 'slot'>,
+    request: Pick<QueuedCall, 'kind' | 'isBegun' | 'isHeavy' | 'slot'>,
   ): Promise<void> {
     const { promise: admission, resolve, reject } = Promise.withResolvers<void>();
     const since = this.#clock.monotonic();
     const call: QueuedCall = {
-      ...{ lane, deadlineAt, ...ask },
+      ...{ lane, deadlineAt, ...request },
       admit: () => {
         signal.removeEventListener('abort', abort);
         this.#figures.noteWait(this.#clock.monotonic() - since);

@@ -31,7 +31,7 @@ interface PendingName {
   lanes: Set<string>;
   /** The latest deadline of its callers, on `Clock.monotonic()`. */
   deadlineAt: number;
-  isRequested: boolean;
+  isSent: boolean;
   answer: PromiseWithResolvers<NamedUser | undefined>;
 }
 
@@ -46,7 +46,7 @@ export class UserNames {
   readonly #remembered = new Map<string, { user: NamedUser | undefined; until: number }>();
   readonly #pending = new Map<string, PendingName>();
   readonly #queue = new FairQueue<PendingName>();
-  #requestedAt: number[] = [];
+  #sentAt: number[] = [];
   #isAsking = false;
 
   constructor(options: UserNamesOptions) {
@@ -57,14 +57,14 @@ export class UserNames {
     const key = name.toLowerCase();
     const remembered = this.#remembered.get(key);
     if (remembered !== undefined && this.#options.clock.monotonic() < remembered.until) return remembered.user;
-    const { answer } = this.#request(key, call);
+    const { answer } = this.#enqueue(key, call);
     return abortable(answer.promise, call.signal);
   }
 
-  #request(name: string, { lane, deadlineAt }: CallContext): PendingName {
+  #enqueue(name: string, { lane, deadlineAt }: CallContext): PendingName {
     const pending = this.#pending.get(name) ?? this.#addPending(name);
     pending.deadlineAt = Math.max(pending.deadlineAt, deadlineAt);
-    if (!pending.isRequested && !pending.lanes.has(lane)) {
+    if (!pending.isSent && !pending.lanes.has(lane)) {
       pending.lanes.add(lane);
       this.#queue.push(lane, pending);
     }
@@ -74,7 +74,7 @@ export class UserNames {
 
   #addPending(name: string): PendingName {
     const answer = Promise.withResolvers<NamedUser | undefined>();
-    const pending = { name, lanes: new Set<string>(), deadlineAt: 0, isRequested: false, answer };
+    const pending = { name, lanes: new Set<string>(), deadlineAt: 0, isSent: false, answer };
     pending.answer.promise.catch(() => undefined); // prevents an unhandled rejection if all callers have given up
     this.#pending.set(name, pending);
     return pending;
@@ -97,9 +97,9 @@ export class UserNames {
     while (batch.length < maxNames) {
       const pending = this.#queue.shift();
       if (pending === undefined) break;
-      if (pending.isRequested || this.#pending.get(pending.name) !== pending) continue; // already handled through another lane
-      pending.isRequested = pending.deadlineAt > now;
-      if (pending.isRequested) batch.push(pending);
+      if (pending.isSent || this.#pending.get(pending.name) !== pending) continue; // handled in another lane
+      pending.isSent = pending.deadlineAt > now;
+      if (pending.isSent) batch.push(pending);
       else this.#pending.delete(pending.name);
     }
     return batch;
@@ -108,13 +108,13 @@ export class UserNames {
   #openAt(): number {
     const { atOnce, spacingMs, windowMs } = pace;
     const since = this.#options.clock.monotonic() - windowMs;
-    this.#requestedAt = this.#requestedAt.filter((at) => at > since);
-    return this.#requestedAt.length < atOnce ? 0 : (this.#requestedAt.at(-1) ?? 0) + spacingMs;
+    this.#sentAt = this.#sentAt.filter((at) => at > since);
+    return this.#sentAt.length < atOnce ? 0 : (this.#sentAt.at(-1) ?? 0) + spacingMs;
   }
 
   async #askFor(batch: PendingName[]): Promise<void> {
     const { clock, ask, timeoutMs } = this.#options;
-    this.#requestedAt.push(clock.monotonic());
+    this.#sentAt.push(clock.monotonic());
     using deadline = deadlineIn(clock, timeoutMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'user names' };
     const names = batch.map(({ name }) => name);

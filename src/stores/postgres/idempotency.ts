@@ -49,8 +49,8 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
   return {
     async claimIdempotencyKey(claim) {
       for (;;) {
-        const standing = await tryToClaim(claim); // `undefined` if the other request has just released its claim
-        if (standing !== undefined) return standing;
+        const state = await tryToClaim(claim); // `undefined` if the other request has just released its claim
+        if (state !== undefined) return state;
       }
     },
 

@@ -136,14 +136,14 @@ async function beginFacts(
   { secretId, windows, now }: BeginQuestion & { now: number },
 ): Promise<BeginFacts> {
   const { keyId, placeId, rankeeId, rankerId } = change;
-  const [standing, holds, caller, rankerChangedAt, changed] = await Promise.all([
+  const [latestAndOpen, holds, caller, rankerChangedAt, changed] = await Promise.all([
     latestAndOpenOf(db, rankeeId),
     holdsOf(db, change),
     keyId === undefined ? undefined : findCaller(db, { keyId, placeId, secretId, now }),
     rankerId === 0 ? undefined : lastRankedOthersAt(db, rankerId),
     Promise.all(windows.map((window) => changedMembers(db, { window, now }))),
   ]);
-  return { now, ...standing, holds, caller, rankerChangedAt, changedMembers: changed };
+  return { now, ...latestAndOpen, holds, caller, rankerChangedAt, changedMembers: changed };
 }
 
 function changedMembers(db: Reader, { window: { of, since }, now }: { window: MemberWindow; now: number }) {

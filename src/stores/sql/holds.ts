@@ -59,7 +59,7 @@ export async function holdsOf(db: Reader, change: RankChange): Promise<HoldsOfMe
     holdsFrom(db, selectOfMember(db.sql), { rankeeId, group, endedBy: endingChange(change) }),
     hold && findHold(db, hold.id),
   ]);
-  return holdsOfMember(own === undefined ? holds : [...holds, own], change);
+  return classifyHolds(own === undefined ? holds : [...holds, own], change);
 }
 
 const selectOfMember = perEngine((sql) => {
@@ -73,7 +73,7 @@ const selectOfMember = perEngine((sql) => {
  */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
   const holds = await holdsFrom(db, selectOfChange(db.sql), { changeId });
-  return (change) => holdsOfMember(holds, change);
+  return (change) => classifyHolds(holds, change);
 }
 
 const selectOfChange = perEngine((sql) => {
@@ -84,7 +84,7 @@ const selectOfChange = perEngine((sql) => {
       OR return_change_id IN (@changeId, ${ofChange(sql.jsonField('hold', 'recloses', 'by'))}))`;
 });
 
-function holdsOfMember(holds: readonly Hold[], change: RankChange): HoldsOfMember {
+function classifyHolds(holds: readonly Hold[], change: RankChange): HoldsOfMember {
   const { hold } = change;
   return {
     open: holds.find(isOpenHold),

@@ -61,13 +61,13 @@ export async function claimIdempotencyKey(
   const { fingerprint } = idempotency;
   const slot = { keyId, idempotencyKey: idempotency.key, group: group.title };
   const since = clock.now() - idempotencyWindowMs;
-  const standing = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
+  const state = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
   // If this fails, the store releases the claim itself once it is reachable again.
-  if (standing.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
-  const known = standing.is === 'running' ? standing.fingerprint : standing.change.fingerprint;
+  if (state.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
+  const known = state.is === 'running' ? state.fingerprint : state.change.fingerprint;
   if (known !== fingerprint) throw mismatch();
-  if (standing.is === 'running' || standing.change.state === 'pending') throw inProgress();
-  return { ...claim(), earlier: standing.change };
+  if (state.is === 'running' || state.change.state === 'pending') throw inProgress();
+  return { ...claim(), earlier: state.change };
 }
 
 function claim(release: () => Promise<void> = async () => undefined): Claim {

@@ -60,8 +60,8 @@ export class PlatformTrust {
   #changes = 0;
   #generation = 0;
   /**
-   * True if a late read has agreed since the process started, the configuration was reloaded, or a late read disagreed,
-   * whichever was last.
+   * True if a late read has agreed since the process started, since the last reload, and since a read last contradicted
+   * Roblox.
    */
   #isProven = false;
   #isDoubted = false;

@@ -98,9 +98,9 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
     return [ok('names', text)];
   } catch (error) {
     if (!isRankdError(error, 'platform_rejected')) return []; // another check reports an unreachable host
-    const text = `${error.message} Until that works again, rankd finds by name only users who are in its history`;
+    const text = `${error.message} Until name lookups work again, rankd finds only users in its history by name`;
     const fix =
-      'give user ids in commands, on the page and in Discord; games that use the Rankd module send ids anyway';
+      'give user ids in commands, on the page and on Discord; games that use the Rankd module send ids anyway';
     return [warn('names', text, fix)];
   }
 }

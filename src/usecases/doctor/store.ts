@@ -99,7 +99,7 @@ function replacementOf({ isForDiscord, isAnyPlace }: Key): string {
 
 function ofWhitelist({ key: { name, isAnyPlace }, hasPlace, unlistedPlaces }: KeyInspection): Finding[] {
   if (isAnyPlace) {
-    const fix = `unless a bot or an online store uses it, whitelist the game's places, then: rankd key set ${name} --no-any-place`;
+    const fix = `unless a bot or an online shop uses it, whitelist the game's places, then: rankd key set ${name} --no-any-place`;
     return [warn('whitelist', `${name} needs no place: anyone who has it can use it from anywhere`, fix)];
   }
   if (!hasPlace)

@@ -175,7 +175,7 @@ export class GroupView {
     const isPrivate = unlisted.every((id) => this.#roleCache(id).isFresh());
     const scheme = isPrivate ? known : await this.#scheme.get(call, { maxAgeMs: 0 });
     const stillUnlisted = roleIds.filter((id) => isUnlisted(scheme.roles, id));
-    const found = await this.#recentUnlisted(stillUnlisted, call);
+    const found = await this.#readEach(stillUnlisted, call);
     const added = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
     return { ...scheme, roles: [...scheme.roles, ...added].sort((one, other) => one.rank - other.rank) };
   }
@@ -212,10 +212,8 @@ export class GroupView {
     return true;
   }
 
-  /**
-   * Reads roles that are missing from the list, one by one. Reuses those that were read less than `confirmedMs` ago.
-   */
-  #recentUnlisted(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
+  /** Reads roles that are missing from the list. Reuses those that were read less than `confirmedMs` ago. */
+  #readEach(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
     for (const id of ids) this.#unlistedAt.set(id, this.#options.clock.monotonic());
     return Promise.all(ids.map((id) => this.#roleCache(id).get(call, { maxAgeMs: confirmedMs })));
   }
@@ -260,7 +258,7 @@ export class GroupView {
     const entries = [...this.entries, ...keyEntries(keys)];
     const meanings = stored.filter((one) => !this.#isRenewed(one));
     const unlisted = [...new Set(idsIn(entries, meanings))].filter((id) => isUnlisted(group.roles, id));
-    const found = await this.#recentUnlisted(unlisted, call);
+    const found = await this.#readEach(unlisted, call);
     const hidden = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
     const all = { ...group, roles: [...group.roles, ...hidden].sort((one, other) => one.rank - other.rank) };
     const { newMeanings, ...resolved } = resolveRoles(all, entries, meanings);

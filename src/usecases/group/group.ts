@@ -72,9 +72,9 @@ export async function listGroupRoles(
   const isShared = scheme.roles.filter(({ kind }) => kind === 'owner').length > 1;
   const ownerId = isShared ? await group.owner(call) : undefined;
   const owner = ownerId === undefined ? undefined : await platform.getMember(ownerId, call);
-  const isOfOtherOwner = ({ id, kind }: Role) => kind === 'owner' && owner?.roleIds.includes(id) === false;
+  const isNotHeldByOwner = ({ id, kind }: Role) => kind === 'owner' && owner?.roleIds.includes(id) === false;
   return scheme.roles.map((role) => ({
-    role: isOfOtherOwner(role) ? { ...role, kind: 'custom' } : role,
+    role: isNotHeldByOwner(role) ? { ...role, kind: 'custom' } : role,
     isOnLadder: rungs?.includes(role),
     isPrivileged: isPrivileged(role, privilegedRoles) || (role.powers === undefined ? undefined : false),
   }));

@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { inWords } from '../../base/time.ts';
+import { durationText } from '../../base/time.ts';
 import { memberTitle } from '../../core/describe.ts';
 import { extended, isOpenHold, openStates, refusalOfLift } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
@@ -154,7 +154,7 @@ export function requireLength(
       hint: 'give a duration such as 3d, 12h or 30m',
     });
   if (ms <= suspension.maxMs) return;
-  throw new RankdError(code, `The duration can be at most ${inWords(suspension.maxMs)} (policy.suspension.max).`, {
+  throw new RankdError(code, `The duration can be at most ${durationText(suspension.maxMs)} (policy.suspension.max).`, {
     hint: 'give a shorter duration',
   });
 }

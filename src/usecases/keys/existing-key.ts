@@ -12,8 +12,7 @@ export async function existingKey(
 }
 
 /**
- * Describes each difference between the key and the request. Ignores the time of expiry, and compares only whether both
- * have one.
+ * Describes each difference between the key and the request. Compares whether each has an expiry, but not its time.
  */
 function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };

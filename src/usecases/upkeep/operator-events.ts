@@ -86,19 +86,19 @@ export class CredentialEvents {
 
   async record(app: DaemonContext): Promise<void> {
     const { store, clock } = app;
-    const standing = credentialStateOf(app);
-    if (standing === undefined || standing === this.#recorded) return;
+    const state = credentialStateOf(app);
+    if (state === undefined || state === this.#recorded) return;
     this.#recorded ??= await lastRecorded(app);
-    if (standing !== this.#recorded) {
+    if (state !== this.#recorded) {
       const expiresAt = app.latestCredential()?.expiresAt;
       const message = app.deadCredential()?.message;
       const detail = {
         ...(message !== undefined && { message }),
         ...(expiresAt !== undefined && { expiresAt: isoTime(expiresAt) }),
       };
-      await store.appendAudit(credentialEvent(standing, detail, { by: 'daemon', at: clock.now() }));
+      await store.appendAudit(credentialEvent(state, detail, { by: 'daemon', at: clock.now() }));
     }
-    this.#recorded = standing;
+    this.#recorded = state;
   }
 }
 

@@ -3,8 +3,8 @@ import { callersRefused, dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /**
- * The number of separate counts per error code between two flushes: this many with full details, then this many by
- * address alone. It is limited because callers can make up places and use many addresses.
+ * The maximum number of separate counts per error code between two flushes: this many with full details, then this many
+ * by address alone. There is a limit because callers can make up places and use many addresses.
  */
 const maxKinds = 10;
 

@@ -56,7 +56,7 @@ export interface DaemonStatus {
   /** False if the workspace is suspended, in which case all keys are refused; null if the database does not respond. */
   workspaceActive: boolean | null;
   /**
-   * False if there is no key that rankd accepts, so that games can't do anything; null if the database does not
+   * False if rankd accepts no key, in which case games can't do anything; null if the database does not
    * respond.
    */
   acceptsKeys: boolean | null;

@@ -93,7 +93,7 @@ export class Chart {
     { first, end, stop }: { first: number; end: number; stop: AbortSignal },
   ): Promise<void> {
     const slices = this.#slices;
-    let pausedAt = clock.monotonic();
+    let workingSince = clock.monotonic();
     for (
       let since = end - sliceMs;
       since >= startOfSlice(first) && !stop.aborted && slices === this.#slices;
@@ -101,9 +101,9 @@ export class Chart {
     ) {
       if (slices.has(since)) continue;
       slices.set(since, await store.tallyChanges({ group: group.title, since, until: since + sliceMs }));
-      if (clock.monotonic() - pausedAt < workMs) continue;
+      if (clock.monotonic() - workingSince < workMs) continue;
       await clock.sleep(restMs, stop).catch(() => undefined);
-      pausedAt = clock.monotonic();
+      workingSince = clock.monotonic();
     }
   }
 }

@@ -35,7 +35,7 @@ export interface Progress {
    * Set while events for a channel are being collected, until `until` (on `Clock.monotonic()`). `digests` is the number
    * of consecutive digests sent so far.
    */
-  gathering?: { until: number; digests: number } | undefined;
+  batchWindow?: { until: number; digests: number } | undefined;
   /** The latest message sent to the channel, other than alarms. */
   lastSent?: { at: number; digests: number };
 }
@@ -193,7 +193,7 @@ async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> 
 
 // ---- Discord ----
 
-const maxGathered = 2_000;
+const maxBatch = 2_000;
 /** The longest pause within a round. If Discord asks for a longer one, the round ends. */
 const maxRestMs = 5_000;
 
@@ -203,18 +203,18 @@ async function toDiscord(round: Round): Promise<boolean> {
   if (app.clock.monotonic() < round.limits.heldUntil) return false;
   const alarms = await sendAlarms(round);
   if (alarms !== undefined) return alarms;
-  progress.gathering ??= await gatheringOf(round);
-  if (progress.gathering === undefined) return sendAgain(round);
-  const { until, digests } = progress.gathering;
+  progress.batchWindow ??= await batchWindowOf(round);
+  if (progress.batchWindow === undefined) return sendAgain(round);
+  const { until, digests } = progress.batchWindow;
   if (app.clock.monotonic() < until) return false;
-  const events = await peek(round, 'log', maxGathered);
+  const events = await peek(round, 'log', maxBatch);
   if (events === 'again') return true;
-  const hasMore = await sendPlanned(
+  const isSent = await sendPlanned(
     round,
     logMessages(await viewEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
   );
-  if (!hasMore) return false; // a later round sends the collected events
-  progress.gathering = undefined;
+  if (!isSent) return false; // a later round sends the collected events
+  progress.batchWindow = undefined;
   progress.lastSent = { at: app.clock.monotonic(), digests: events.length > maxEmbeds ? digests + 1 : 0 };
   return true;
 }
@@ -223,7 +223,7 @@ async function toDiscord(round: Round): Promise<boolean> {
  * Plans how long to collect events before sending them; returns `undefined` if there are none. In the meantime, alarms
  * are still sent.
  */
-async function gatheringOf(round: Round): Promise<Progress['gathering']> {
+async function batchWindowOf(round: Round): Promise<Progress['batchWindow']> {
   const { app, progress } = round;
   const first = await peek(round, 'log', 1);
   if (first.length === 0) return undefined;

@@ -147,7 +147,7 @@ function ofChange({ type, sequence }: EventView, view: ChangeView): Embed {
     color: colorOf(type, view),
     description: descriptionOf(type, view),
     fields: [
-      { name: 'By', value: profileLink(quoted(askerOf(view), nameLength), change.rankerId), inline: true },
+      { name: 'By', value: profileLink(quoted(requesterOf(view), nameLength), change.rankerId), inline: true },
       { name: 'From', value: quoted(from, 2 * nameLength), inline: true },
       ...(change.reason === undefined ? [] : [{ name: 'Why', value: quoted(change.reason, 300) }]),
     ],
@@ -155,7 +155,7 @@ function ofChange({ type, sequence }: EventView, view: ChangeView): Embed {
   };
 }
 
-function askerOf({ change }: ChangeView): string {
+function requesterOf({ change }: ChangeView): string {
   return change.keyId !== undefined && change.rankerId > 0
     ? change.rankerName || String(change.rankerId)
     : whoRequested(change);

@@ -185,7 +185,8 @@ function noSecret({ name }: Webhook): RankdError {
 
 /**
  * Enables a webhook, even a declared one, because rankd itself may have disabled it. Delivery resumes at the cursor or,
- * with `skipsBacklog`, at the next new event. `leftOut` is the number of skipped events, including those that are too old.
+ * with `skipsBacklog`, at the next new event. `leftOut` is the number of skipped events, including those that are too
+ * old.
  */
 export async function enableWebhook(
   { store, clock }: Tools,

@@ -162,7 +162,7 @@ export interface EventView {
   view?: ChangeView;
 }
 
-/** Adds users' names to the events, and omits events that are not for webhooks. */
+/** Adds the names of keys and users to the events, and omits events that are not for webhooks. */
 export async function viewEvents(
   ports: Pick<Ports, 'store' | 'clock'>,
   events: readonly OutboxEvent[],

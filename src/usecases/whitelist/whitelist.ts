@@ -119,7 +119,7 @@ export async function checkPlace(
   }
   const [workspace, entries] = await Promise.all([store.getWorkspace(), store.listEntries({ keyId: key.id })]);
   const entry = entries.find((one) => one.placeId === placeId);
-  const [scope = 'verify'] = key.scopes;
+  const scope = key.scopes.find((one) => one !== 'verify') ?? ('verify' as const); // a paused key can still verify
   const question = { scope, placeId, group: undefined, now: clock.now() };
   return { key, entry, refusal: refusalOf({ key, workspace, entry }, question) };
 }

@@ -178,8 +178,8 @@ const status = {
 
 /** Returns a daemon that ignores commands and notifications. */
 function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
-  const deaf = { onNodesChanged: () => undefined, carryOut: async () => undefined };
-  return { name, status: () => status, ...deaf, ...rest };
+  const noHandlers = { onNodesChanged: () => undefined, carryOut: async () => undefined };
+  return { name, status: () => status, ...noHandlers, ...rest };
 }
 
 test('a registered daemon is listed with its current status until it is closed', async () => {

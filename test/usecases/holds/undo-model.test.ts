@@ -215,7 +215,7 @@ class World {
     await reading;
     const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
     await recoverChanges(this.app, { report: () => undefined, stop, tries });
-    const what = `${newest.id} is refuted`;
+    const what = `${newest.id} is reverted in the group`;
     expect({ what, ...(await this.state(member)) }).toEqual({ what, ...newest.before });
     this.stories.set(member, { ...story, live: undo?.live ?? live.slice(0, -1), undo: undefined });
   }
@@ -283,9 +283,9 @@ class World {
   }
 
   /**
-   * Expects the member to be in the state `previous`. A hold whose end has passed is not reopened, so the roles from before
-   * the hold are expected instead. If the member has left and the undo restored nothing, expects the state `now`, from
-   * just before the undo.
+   * Expects the member to be in the state `previous`. A hold whose end has passed is not reopened, so the roles from
+   * before the hold are expected instead. If the member has left and the undo restored nothing, expects the state
+   * `now`, from just before the undo.
    */
   async #expect(
     member: number,
@@ -397,7 +397,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
   leaver.map((who) => ({ name: `${who} leaves`, run: (world: World) => world.leave(who) })),
   leaver.map((who) => ({ name: `${who} joins`, run: (world: World) => world.join(who) })),
   fc.constant({ name: 'sweep', run: (world: World) => world.sweep() }),
-  member.map((who) => ({ name: `refute ${who}`, run: (world: World) => world.revertInGroup(who) })),
+  member.map((who) => ({ name: `revert ${who} in the group`, run: (world: World) => world.revertInGroup(who) })),
   fc.constant({ name: 'undo the key', run: (world: World) => world.undoKey() }),
   member.map((who) => ({ name: `undo the undo of ${who}`, run: (world: World) => world.undoTheUndo(who) })),
 );

@@ -278,7 +278,7 @@ function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
       {key.forDiscord ? (
         <p class="soft">none: people on Discord use this key through a role in discord.commands</p>
       ) : key.anyPlace ? (
-        <p class="soft">any place: it is for a bot or an online store, not for a game</p>
+        <p class="soft">any place: it is for a bot or an online shop, not for a game</p>
       ) : (
         <ul class="places">
           {key.whitelist.length === 0 && <li class="soft">none yet: no game can use this key</li>}

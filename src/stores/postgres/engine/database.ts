@@ -11,7 +11,7 @@ import type {
 import { KnownCluster } from '../known-cluster.ts';
 import type { ClockReading } from '../server-clock.ts';
 import { Link, type Session } from './link.ts';
-import { isCollision, isLost, toStoreError } from './postgres-error.ts';
+import { isLost, toStoreError, wasRolledBack } from './postgres-error.ts';
 import { postgresDialect } from './statements.ts';
 
 export interface DatabaseOptions {
@@ -101,7 +101,10 @@ export class Database implements StoreDatabase {
     };
   }
 
-  /** Runs a heartbeat's statement on a separate connection, so that no other work delays it. Does not retry. */
+  /**
+   * Runs a heartbeat's statement on a separate connection, so that no other work delays it. Does not retry if the
+   * connection breaks.
+   */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const session = await this.#links.beat.session();
     return this.#guard(async () => ({
@@ -132,7 +135,7 @@ export class Database implements StoreDatabase {
       const transaction = new WriteTransaction(session);
       try {
         const result = await transaction.complete(work);
-        this.#noteHead(await transaction.latestHead(), session.id);
+        this.#noteHead(await transaction.headIfAny(), session.id);
         return result;
       } catch (error) {
         if (error instanceof LostCommit && (await this.#isStored(error.head))) return error.result as T;
@@ -188,7 +191,7 @@ export class Database implements StoreDatabase {
    * prove nothing, because a server can reuse it after a crash. Throws if the server does not respond.
    */
   async #isStored({ id, hash }: ChainLink): Promise<boolean> {
-    const giveUpAt = systemClock.monotonic() + determineWithinMs;
+    const giveUpAt = systemClock.monotonic() + findOutcomeWithinMs;
     for (;;) {
       try {
         const session = await this.#links.write.session();
@@ -205,24 +208,24 @@ export class Database implements StoreDatabase {
 
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await retryCollisions(work);
+      return await retryIfRolledBack(work);
     } catch (error) {
       throw toStoreError(error instanceof LostCommit ? error.cause : error, this.address);
     }
   }
 }
 
-const determineWithinMs = 5_000;
+const findOutcomeWithinMs = 5_000;
 /** A query that has taken longer than this is not retried. */
 const retryWithinMs = 1_000;
 
-async function retryCollisions<T>(work: () => Promise<T>): Promise<T> {
+async function retryIfRolledBack<T>(work: () => Promise<T>): Promise<T> {
   const since = systemClock.monotonic();
   for (let pauseMs = 5; ; pauseMs = Math.min(80, 2 * pauseMs)) {
     try {
       return await work();
     } catch (error) {
-      if (!isCollision(error) || systemClock.monotonic() - since > retryWithinMs) throw error;
+      if (!wasRolledBack(error) || systemClock.monotonic() - since > retryWithinMs) throw error;
     }
     await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // jitter, to avoid retrying in lockstep
   }
@@ -344,7 +347,7 @@ export class WriteTransaction extends Transaction {
   }
 
   /** Like `head`, but resolves with `undefined` if the audit chain has no head. */
-  async latestHead(): Promise<ChainLink | undefined> {
+  async headIfAny(): Promise<ChainLink | undefined> {
     return this.#newHead ?? this.#head;
   }
 

@@ -67,7 +67,7 @@ const needed: Record<string, (value: string) => string> = {
   transaction_timeout: () => '0',
   standard_conforming_strings: () => 'on',
   synchronous_commit: (value) => (['off', 'local'].includes(value) ? 'on' : value),
-  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // if unlisted, it comes first
+  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // pg_catalog is first if unlisted
 };
 
 function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'time'> {

@@ -42,7 +42,7 @@ const lostCodes = new Set(['', '57P01', '57P02', '57P03', '57P05', '08006', '080
  * True if the server rolled the transaction back because of a serialization failure, a deadlock, or a canceled
  * statement. A user's `statement_timeout` can cancel BEGIN on a busy server, before rankd overrides it.
  */
-export function isCollision(error: unknown): boolean {
+export function wasRolledBack(error: unknown): boolean {
   return ['40001', '40P01', '57014'].includes(codeOf(error));
 }
 

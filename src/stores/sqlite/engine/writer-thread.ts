@@ -1,8 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts';
 
-/** The writers of this thread, which `threadWriter` starts, keyed by id. */
-
+/** Keyed by writer id. `threadWriter` starts this thread. */
 const writers = new Map<number, Writer>();
 
 parentPort?.on('message', (message: WriterMessage) => {

@@ -37,7 +37,7 @@ export interface WriterOptions {
 }
 
 /** The error code of a write to a database whose schema is too new. */
-export const schemaTooNewCode = 'RANKD_OUTGROWN';
+export const schemaTooNewCode = 'RANKD_SCHEMA_TOO_NEW';
 
 /** The synchronous writing connection: `run` returns once a commit has been synced to disk. */
 export class Writer {

@@ -70,7 +70,7 @@ export const nodeFileName = 'rankd.node';
 
 export const daemonLockName = 'daemon.lock';
 
-/** Long enough for a process that is only checking the lock, which holds a shared lock for an instant. */
+/** Long enough to outlast a check by another process, which takes a shared lock for an instant. */
 const checkTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {

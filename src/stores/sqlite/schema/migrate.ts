@@ -21,8 +21,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates a database or an empty file to the newest schema. First copies an older database to `rankd.db.before-v<new
- * version>`. Of two concurrent migrations, the second does nothing.
+ * Migrates a database or an empty file to the newest schema. First copies an older database to
+ * `rankd.db.before-v<new version>`. Of two concurrent migrations, the second does nothing.
  *
  * Throws `config_invalid` if the file is not a rankd database, and `schema_newer` if a newer version of rankd migrated
  * it. In both cases, the file is unchanged.
