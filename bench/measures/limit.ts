@@ -55,7 +55,7 @@ export async function limit(): Promise<Finding[]> {
     return all.filter((one) => one.status === 200 && isIn(one)).length / budget.changes;
   });
   for (const one of all.filter(isUnjustifiedFailure))
-    process.stderr.write(`in spite of time: ${JSON.stringify(one)}\n`);
+    process.stderr.write(`although there was time: ${JSON.stringify(one)}\n`);
   const waitsMs = singles
     .filter(({ askedAt }) => askedAt >= countedFrom)
     .map(({ askedAt, endedAt, status }) => (status === 200 ? endedAt - askedAt : deadlineMs));
@@ -80,7 +80,7 @@ export async function limit(): Promise<Finding[]> {
     {
       what,
       against: '',
-      figure: 'unknown, or refused in spite of time',
+      figure: 'unknown, or refused although there was time',
       unit: 'changes',
       goal: { atMost: 0 },
       ...spreadOf([all.filter(isUnjustifiedFailure).length]),

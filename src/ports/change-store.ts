@@ -67,6 +67,7 @@ export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember })
  *
  * An open change's holder is the node that is working on it. Each open handle on the store is a node, which is alive
  * until the handle is closed or its process exits. No method compares wall clocks to decide whether a node is alive.
+ * `judge` arguments: see `Store`.
  */
 export interface ChangeStore {
   /**

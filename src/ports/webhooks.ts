@@ -39,7 +39,7 @@ export interface OutboxPage {
 
 /**
  * The webhooks and their delivery progress. The audit log is their outbox: an event gets the next number in the
- * transaction that stores it, so a reader's cursor never skips an event.
+ * transaction that stores it, so a reader's cursor never skips an event. `judge` arguments: see `Store`.
  */
 export interface WebhookStore {
   /** Returns all webhooks, sorted by name. */

@@ -9,7 +9,7 @@ test('daemons on one PostgreSQL that are killed, stopped and cut off lose nothin
     rounds: 1,
     sideBySide: 1,
     nodes: 2,
-    calamityCount: 2,
+    faultCount: 2,
     maxFaultMs: 1_000,
     maxAnswerMs: 25,
     seed,

@@ -118,7 +118,7 @@ export class Game implements AsyncDisposable {
   }
 
   change(world: GameWorld): Promise<void> {
-    return this.#enter(() => this.#call('alter', JSON.stringify(world)));
+    return this.#enter(() => this.#call('setWorld', JSON.stringify(world)));
   }
 
   join(player: GamePlayer): Promise<void> {
@@ -220,7 +220,7 @@ export class Game implements AsyncDisposable {
     const { body = '', ...rest } = { headers: {}, ...answer } as { body?: string };
     const chunks = body.match(/[\s\S]{1,20000}/gu) ?? [];
     await this.#enter(async () => {
-      for (const chunk of chunks) await this.#call('piece', chunk);
+      for (const chunk of chunks) await this.#call('chunk', chunk);
       await this.#call('answer', id, JSON.stringify({ ...rest, isJson: isJson(body) }));
     });
   }

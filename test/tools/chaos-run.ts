@@ -23,7 +23,7 @@ export interface ChaosOptions {
   sideBySide: number;
   nodes: number;
   /** The number of faults in a round. */
-  calamityCount: number;
+  faultCount: number;
   /** The longest duration of a fault, unless the fault suspends all nodes but one. */
   maxFaultMs: number;
   /** Roblox's longest response time in half of the rounds. In these, faults occur while writes are in flight. */
@@ -63,9 +63,9 @@ async function chaosIn({ rounds, seed, print, ...options }: Omit<ChaosOptions, '
       ),
     );
     const occurred: string[] = [];
-    for (let count = 0; count < options.calamityCount; count += 1) {
+    for (let count = 0; count < options.faultCount; count += 1) {
       await delay(random.between(200, 1_500));
-      occurred.push(await random.pick(calamities)(world, random.between(500, options.maxFaultMs)));
+      occurred.push(await random.pick(faultInjectors)(world, random.between(500, options.maxFaultMs)));
       report.kills += 1;
     }
     await world.endFaults();
@@ -106,9 +106,9 @@ interface Node {
 }
 
 /** Injects a fault and resolves with its description. `endFaults` ends remaining faults at the end of the round. */
-type Calamity = (world: World, ms: number) => Promise<string>;
+type InjectFault = (world: World, ms: number) => Promise<string>;
 
-const calamities: readonly Calamity[] = [
+const faultInjectors: readonly InjectFault[] = [
   async (world) => {
     const node = world.anyNode();
     await node.daemon?.stop('SIGKILL');

@@ -40,7 +40,7 @@ const report =
         rounds,
         sideBySide,
         nodes,
-        calamityCount: kills + 1,
+        faultCount: kills + 1,
         maxFaultMs: 15_000,
         maxAnswerMs: 2_000,
         seed,

@@ -59,13 +59,13 @@ export async function planChange(
         ? 'responds, but does not report the acting account'
         : `acting as ${found.userId}, ${standingWords(found)}`,
   );
-  const isRankAsked = step === undefined && hold?.kind !== 'suspension';
+  const isRankRequested = step === undefined && hold?.kind !== 'suspension';
   const name = roleName ?? request.newRankId;
   const findTarget = async () =>
     kind === undefined
       ? (await app.group.target(name, call)).target
       : app.group.judged((scheme) => resolveAlongside(scheme, name), call);
-  const asked = isRankAsked
+  const asked = isRankRequested
     ? await examiner.find('rank', findTarget, (found) => `${name} is ${roleTitle(found)}, role ${found.id}`)
     : undefined;
   const suspendedAs =
@@ -92,7 +92,7 @@ export async function planChange(
     app,
     found,
     async (scheme) => {
-      const target = isRankAsked ? await findTarget() : undefined;
+      const target = isRankRequested ? await findTarget() : undefined;
       requireFit(scheme, hold);
       const { member } = found;
       const oldRankName = app.policy.stale === 'refuse' ? request.oldRankName : undefined;
@@ -102,7 +102,7 @@ export async function planChange(
     },
     call,
   );
-  const isNumbered = isRankAsked && roleName === undefined && plan.target.id === target?.id;
+  const isNumbered = isRankRequested && roleName === undefined && plan.target.id === target?.id;
   const newRankId = isNumbered ? request.newRankId : nameForRequest(scheme, plan.target);
   return { plan, scheme, newRankId, acting };
 }
