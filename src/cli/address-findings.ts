@@ -183,7 +183,7 @@ const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]
 > = {
-  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`; it expired on ${until}`, `renew it; ${automatic}`],
+  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`; it was valid until ${until}`, `renew it; ${automatic}`],
   CERT_NOT_YET_VALID: () => ['', "check this machine's clock; if it is right, get a new certificate"],
   ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
     `; it is for ${shorten(certificate?.subjectaltname ?? 'no name', 100)}, not for ${host}`,

@@ -84,7 +84,7 @@ test('behind a proxy with a valid certificate, doctor --url confirms the daemon,
 
 test('a certificate that games would reject is reported with the reason, and the server is still checked', async () => {
   const cases: Array<[Credentials, Finding['grade'], string, string]> = [
-    [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', ') on 2', 'renew it'],
+    [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', '); it was valid until 2', 'renew it'],
     [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'and has not been renewed yet', "the proxy's log"],
     [
       authority.issue({ name: 'router.lan' }),

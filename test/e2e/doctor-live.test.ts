@@ -199,7 +199,7 @@ test('a name lookup that requires a login FAILs with --live, and doctor reports 
   const findings = await doctor();
   expect(findings).toContainEqual({
     ...{ check: 'names', grade: 'warn', fix: expect.stringContaining('user ids') },
-    text: expect.stringMatching(/no longer looks up user names.*only users who are in its history/),
+    text: expect.stringMatching(/no longer looks up user names.*only users in its history by name/),
   });
 });
 
