@@ -20,8 +20,8 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
   };
   return {
     readLagMs: platform.readLagMs,
-    get changeMs() {
-      return platform.changeMs;
+    get writeMs() {
+      return platform.writeMs;
     },
     group: (call) => timed('group', () => platform.group(call)),
     roles: (call) => timed('roles', () => platform.roles(call)),

@@ -66,8 +66,8 @@ export class CredentialBreaker implements Platform {
     this.#report = report;
   }
 
-  get changeMs(): number {
-    return this.#platform.changeMs;
+  get writeMs(): number {
+    return this.#platform.writeMs;
   }
 
   /** The error that calls currently fail with; `undefined` while the credential works. */

@@ -135,10 +135,9 @@ export class OpenCloudPlatform implements Platform {
     this.#writeSpacing = new WriteSpacing(clock);
   }
 
-  /** The estimated duration of a typical change, which gives one role and takes one away. */
-  get changeMs(): number {
+  get writeMs(): number {
     const { assign, unassign } = this.#gates;
-    return this.#openCloud.minTryMs(assign) + this.#openCloud.minTryMs(unassign);
+    return Math.max(this.#openCloud.minTryMs(assign), this.#openCloud.minTryMs(unassign));
   }
 
   group(call: CallContext): Promise<Group> {

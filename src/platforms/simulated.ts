@@ -23,7 +23,7 @@ const pageSize = 100;
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;
-  readonly changeMs = 0;
+  readonly writeMs = 0;
   readonly #db: Database.Database;
   readonly #actingUserId: number;
   readonly #users: NamedUser[];

@@ -15,11 +15,8 @@ import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/
 export interface Platform {
   /** The longest time after a write during which a read can still return the previous state, in milliseconds. */
   readonly readLagMs: number;
-  /**
-   * The time that an ordinary change currently needs after it has read its member, in milliseconds. A change with less
-   * time left does not start to read the member.
-   */
-  readonly changeMs: number;
+  /** The estimated duration of one write, in milliseconds. A change with too little time left does not begin. */
+  readonly writeMs: number;
   group(call: CallContext): Promise<Group>;
   /**
    * Returns all listed roles and the base role, ascending by rank. Within a rank, the base role comes first, then the

@@ -3,6 +3,7 @@ import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { defaultTuning } from '../../src/platforms/upstream/client.ts';
+import type { Clock } from '../../src/ports/index.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { discordConfig } from '../support/discord-interactions.ts';
@@ -29,11 +30,11 @@ async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Prom
   await rank(eve, { newRankId: 10 }); // the responses report the budget
 }
 
-async function timed(system: OpenCloudApp, asked: () => ReturnType<OpenCloudApp['rank']>) {
-  const begunAt = system.clock.monotonic();
+async function timed({ clock }: Pick<OpenCloudApp<Clock>, 'clock'>, asked: () => ReturnType<OpenCloudApp['rank']>) {
+  const begunAt = clock.monotonic();
   const answer = await asked();
   const { retryAfter = 0 } = answer.json as { retryAfter?: number };
-  return { answer, retryAfterMs: retryAfter * 1000, tookMs: system.clock.monotonic() - begunAt };
+  return { answer, retryAfterMs: retryAfter * 1000, tookMs: clock.monotonic() - begunAt };
 }
 
 const smallLimit = 7;
@@ -173,6 +174,18 @@ test('a member is not read for a change that has too little time left', () =>
     },
     { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
+
+test('a change is refused at once, as busy, if it could still read its member in time, but not its role again', async () => {
+  const clock = new ManualClock();
+  const opening = openCloudAppOn(clock, { deadlineMs: 20_800, fake: { latencyMs: 300 }, tuning: defaultTuning });
+  await using system = await clock.passUntil(opening);
+  // teaches rankd the response time
+  for (const userId of addMembers(system, 8)) await clock.passUntil(system.rank(userId));
+  system.fake.faults.add({ operation: 'memberships', kind: 'status 429', headers: { 'retry-after': '18' } });
+  const { answer, tookMs } = await clock.passUntil(timed(system, () => system.rank(bob)));
+  expectError(answer, busy);
+  expect(tookMs).toBeLessThan(1_000);
+});
 
 test('the deadline of a request counts from its arrival, however slow its body is, and a late one is refused for lack of time', () =>
   onOpenCloud(async (system) => {

@@ -31,7 +31,7 @@ function breakerUnderTest() {
   const member = { userId: 1001, roleIds: [] };
   const platform: Platform = {
     readLagMs: 8_000,
-    changeMs: 0,
+    writeMs: 0,
     group: () => answer('group', { id: 1, name: 'Group', memberCount: 1 }),
     roles: () => answer('roles', []),
     role: () => answer('role', undefined),

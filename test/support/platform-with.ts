@@ -4,8 +4,8 @@ import type { Platform } from '../../src/ports/index.ts';
 export function platformWith(inner: Platform, changes: Partial<Platform>): Platform {
   return {
     readLagMs: inner.readLagMs,
-    get changeMs() {
-      return inner.changeMs;
+    get writeMs() {
+      return inner.writeMs;
     },
     group: (call) => inner.group(call),
     roles: (call) => inner.roles(call),

@@ -46,10 +46,19 @@ export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: Cal
   return { ...call, deadlineAt: call.deadlineAt - deadlineMs * slackShare };
 }
 
-/** Returns the call with an earlier deadline for reading the member, to leave time for the writes. */
-export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
+/** Returns the call with an earlier deadline for confirming the target role, to leave time for two writes. */
+export function confirmInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = withSlack(app, call);
-  return { ...call, deadlineAt: deadlineAt - app.platform.changeMs };
+  return { ...call, deadlineAt: deadlineAt - 2 * app.platform.writeMs };
+}
+
+/**
+ * Returns the call with an earlier deadline for reading the member. If the read has to wait for a slot, the target role
+ * must be confirmed again after it, which takes about as long as a write.
+ */
+export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
+  const { deadlineAt } = confirmInTime(app, call);
+  return { ...call, deadlineAt: deadlineAt - app.platform.writeMs };
 }
 
 export interface ChangeCaller {
