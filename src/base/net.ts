@@ -188,3 +188,12 @@ const privateNetworks = [
 export function isPrivate(address: string): boolean {
   return membershipOf(privateNetworks)(address);
 }
+
+/** True if an Accept-Encoding header names the encoding, except with the weight 0, which rejects it. */
+export function acceptsEncoding(header: string | string[] | undefined, encoding: 'br' | 'gzip'): boolean {
+  return String(header ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.split(/;\s*q=/))
+    .some(([name, weight = '1']) => name?.trim() === encoding && Number(weight) !== 0);
+}

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { codeOf } from '../base/errors.ts';
 import { readAtMost } from '../base/read-file.ts';
-import { thisSystem } from '../base/system.ts';
+import { ownUid, thisSystem } from '../base/system.ts';
 
 /** The variables for secrets, which must not be in the file. */
 export const keyVariable = 'RANKD_PLATFORM_API_KEY';
@@ -61,13 +61,23 @@ const maxBytes = 1_000_000;
 export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
   try {
     const text = readAtMost(path, maxBytes).toString().trim();
-    const isOpen = thisSystem.hasModes && !isCredential && (statSync(path).mode & 0o044) !== 0;
+    const { mode, uid } = statSync(path);
+    const isOpen = thisSystem.hasModes && !isCredential && (mode & 0o044) !== 0;
     if (!isOpen) return { text };
-    const command = thisSystem.commands.restrictFile(path);
-    return { text, warning: `${path} can be read by other users of this machine; run: ${command}` };
+    return { text, warning: `${path} can be read by other users of this machine; run: ${restrictionOf(path, uid)}` };
   } catch (error) {
     return { problem: `${path} ${readFailure(error)}` };
   }
+}
+
+/** Returns the command that makes a file readable only for this user, even if the file belongs to another one. */
+function restrictionOf(path: string, owner: number): string {
+  const { quote, commands } = thisSystem;
+  const user = ownUid();
+  const isOwn = user === owner || user === 0; // root can read every file
+  return isOwn
+    ? commands.restrictFile(path)
+    : `sudo chown ${user} ${quote(path)} && sudo ${commands.restrictFile(path)}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { listenUrl } from '../base/net.ts';
+import { acceptsEncoding, listenUrl } from '../base/net.ts';
 import { zlib } from '../base/node-modules.ts';
 import { createListener, listenAt } from '../http/listener.ts';
 import type { Clock } from '../ports/index.ts';
@@ -46,7 +46,7 @@ export async function serveMetrics(
   });
   server.get('/metrics', async (request, reply) => {
     const { text, packed } = await latest();
-    const isPacked = /\bgzip\b/i.test(String(request.headers['accept-encoding'] ?? ''));
+    const isPacked = acceptsEncoding(request.headers['accept-encoding'], 'gzip');
     if (isPacked) reply.header('content-encoding', 'gzip');
     return reply
       .type(registry.contentType)

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ConfigSources } from '../../src/config/load.ts';
 import { Sandbox } from './sandbox.ts';
 
@@ -86,6 +86,17 @@ test('a key file that others can read causes a warning with the command that fix
       `${path} can be read by other users of this machine; run: chmod 600 ${path}`,
     ]);
   }
+});
+
+test('for a key file of another user, the warning has a command after which rankd can still read the file', () => {
+  const path = box.write('roblox.key', 's3cret', 0o640);
+  const uid = 4_242;
+  const geteuid = vi.spyOn(process, 'geteuid').mockReturnValue(uid);
+  onTestFinished(() => geteuid.mockRestore());
+  const env = { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY_FILE: 'roblox.key' };
+  expect(box.load({ env }).warnings).toEqual([
+    expect.stringMatching(`; run: sudo chown ${uid} ${path} && sudo chmod 600 ${path}$`),
+  ]);
 });
 
 describe('a text that cannot be a key is refused without being shown', () => {

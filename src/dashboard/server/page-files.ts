@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { acceptsEncoding } from '../../base/net.ts';
 import { zlib } from '../../base/node-modules.ts';
 
 export interface PageFile {
@@ -65,13 +66,7 @@ export async function gzip(bytes: Buffer): Promise<Buffer> {
   return promisify(zlib().gzip)(bytes);
 }
 
-/**
- * Returns the best encoding in an Accept-Encoding header that rankd supports, or `undefined`. Ignores weights (`q=`).
- */
+/** Returns the best encoding that an Accept-Encoding header accepts and rankd supports, or `undefined`. */
 export function packingFor(accepted: string | string[] | undefined): 'br' | 'gzip' | undefined {
-  const names = String(accepted ?? '')
-    .split(',')
-    .map((part) => part.trim().split(';', 1)[0]?.toLowerCase());
-  if (names.includes('br')) return 'br';
-  return names.includes('gzip') ? 'gzip' : undefined;
+  return (['br', 'gzip'] as const).find((encoding) => acceptsEncoding(accepted, encoding));
 }

@@ -124,6 +124,8 @@ test('the built files are served compressed; the page is never cached, and the o
     expect(Number(response.headers.get('content-length'))).toBeLessThan(200);
     expect(await response.text()).toBe(script); // already decompressed by fetch
   }
+  const uncompressed = { headers: { 'accept-encoding': 'br;q=0, gzip; q=0.0' } };
+  expect((await fetch(`${visitor.origin}/main-AB12.js`, uncompressed)).headers.get('content-encoding')).toBe(null);
   expect((await visitor.get('/main-AB12.js')).text).toBe(script);
   expect(await visitor.send('/main-AB12.js', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
   for (const path of ['/secret.txt', '/main-AB12.js.map', '/nothing.js'])
