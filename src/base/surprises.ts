@@ -11,7 +11,7 @@ export interface Surprise {
 }
 
 /**
- * Each kind of surprise becomes a time series in the metrics. Once there are this many, all others count as one kind.
+ * Each kind of surprise becomes a time series in the metrics. Beyond this many kinds, all further ones count as one.
  */
 const maxKinds = 50;
 

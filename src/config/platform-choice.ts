@@ -83,7 +83,7 @@ type KeyOrigin = Omit<Origin, 'value'>;
 /**
  * Reads the key from the first of these that is set: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY,
  * `platform.api_key_file` in the environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the
- * file. In this order, a daemon that gets the key from systemd can share one file with its user's commands.
+ * configuration file. This order lets a daemon that gets the key from systemd share that file with its user's commands.
  */
 function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
   const named = origins.get(keyFile);

@@ -70,8 +70,8 @@ export function notNamed(userId: number): RankdError {
 }
 
 /**
- * Judges a new erasure request. If any record names the user, the request waits for the operator. Otherwise, it is done
- * at once, and stored under a pseudonym.
+ * Judges a new erasure request. If any record names the user, the request waits for the operator. Otherwise, there is
+ * nothing to erase, and the request is recorded as done, under a pseudonym.
  */
 export function judgeErasure(
   request: ErasureRequest,

@@ -291,7 +291,10 @@ export interface RankChange extends RankRequest {
   message: string;
   /** The role that `newRankId` means; absent if no plan was approved, e.g. because there is no such role. */
   roleId?: number;
-  /** The highest role that counted for the rank before a rank change; absent if there was no such role or no plan. */
+  /**
+   * For a rank change, the highest role that counted for the member's rank before. Absent for other changes, and if
+   * there was no such role or no plan.
+   */
   oldRoleId?: number;
   /** The member's role ids before the change, ascending, base role included; empty if the member was not read. */
   rolesBefore: number[];

@@ -17,7 +17,7 @@ export interface RoleScheme {
  */
 export type RankOne = 'custom' | 'base';
 
-/** Returns the roles that a number means: a rank up to 255, or a role id above 255. */
+/** Returns the roles that a number means: up to 255, it is a rank; above that, a role id. */
 export function rolesNamed({ roles, rankOne }: Pick<RoleScheme, 'roles' | 'rankOne'>, number: number): Role[] {
   const named = roles.filter((role) => (number > 255 ? role.id : role.rank) === number);
   const isShared = named.some(isBase) && !named.every(isBase);

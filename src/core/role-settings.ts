@@ -234,7 +234,7 @@ function canBeHeld({ kind }: Role): boolean {
 
 /**
  * Returns the current roles that match the entry's text. In a list of locked, privileged or protected roles, a rank
- * includes every role with that rank, even the base role.
+ * matches every role with that rank, even the base role.
  */
 function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
   if (kindOf(setting).entryIsOneRole) return rolesMeant(group, entry);

@@ -118,7 +118,7 @@ interface Expendable {
 interface Opened {
   /** `undefined` for a trusted proxy, which forwards requests from many callers. */
   network: string | undefined;
-  /** On `Clock.monotonic()`. */
+  /** A time on `Clock.monotonic()`. */
   openedAt: number;
   /** The number of unread response bytes at the previous check. */
   unread: number;

@@ -23,7 +23,7 @@ export interface Progress {
 export interface DeliveryFilter {
   webhookId: string;
   state?: Delivery['state'] | undefined;
-  /** Matches deliveries that are waiting and due at this time (epoch milliseconds). */
+  /** Matches deliveries that are waiting and due by this time (epoch milliseconds). */
   dueAt?: number | undefined;
   sequences?: readonly number[] | undefined;
   oldestFirst?: boolean;

@@ -138,7 +138,7 @@ const headerNames = [
   '__proto__',
 ] as const;
 
-/** Headers with a credential that is valid, almost valid or missing. */
+/** Headers with a valid, almost valid, random or empty credential, and up to three random others. */
 export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
   const authorization = fc.oneof(
     { weight: 8, arbitrary: fc.constant(`Bearer ${key}`) },

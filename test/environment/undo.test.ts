@@ -44,7 +44,7 @@ test('an undo on Open Cloud that was stopped with Ctrl-C continues where it stop
   expect(second.undo.left).toEqual([]);
   expect(second.undo.members.map(({ state }) => state).sort()).toContain('already');
   expect(held()).toEqual(before);
-  // One write for each role that differs: captain; officer and trainee; or officer, captain and trainee.
+  // One write for each role that differs, by `index % 3`: captain (1), officer and trainee (0), all three (2).
   const needed = targets.map((_, index) => (index % 3 === 1 ? 1 : index % 3 === 0 ? 2 : 3));
   expect(writes() - raidWrites).toBe(needed.reduce((sum, count) => sum + count, 0));
   expect(roblox.violations()).toEqual([]);

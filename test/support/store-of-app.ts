@@ -14,7 +14,7 @@ export const isOnPostgres = process.env['RANKD_TEST_STORE'] === 'postgres';
 
 interface StoreOfApp {
   database: PostgresDatabase;
-  /** True if the database must not be reused by other tests. */
+  /** True if no other test may reuse the database. */
   isSpoiled: boolean;
 }
 

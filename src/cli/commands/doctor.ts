@@ -268,7 +268,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
 }
 
-/** Removes duplicates, because every check reports an unreachable platform. */
+/** Removes duplicates: if the platform is unreachable, every check that calls it reports this. */
 function withoutTwins(findings: Finding[]): Finding[] {
   return findings.filter(
     (one, index) => index === findings.findIndex(({ check, text }) => check === one.check && text === one.text),

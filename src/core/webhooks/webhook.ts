@@ -48,7 +48,7 @@ export interface Webhook {
   failedTries: number;
   lastOkAt?: number;
   lastError?: string;
-  /** rankd delivers no events to the target before this time; a test event is sent anyway. */
+  /** Until this time, rankd sends the target nothing but test events. */
   heldUntil?: number;
 }
 

@@ -175,7 +175,7 @@ function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
   return change.message;
 }
 
-/** Returns an idempotency key for the interaction, so that a duplicate returns the first outcome. */
+/** Returns an idempotency key for the interaction, so that a duplicate gets the first one's outcome. */
 function idempotencyFor({ id, data }: Interaction) {
   return idempotencyOf(`discord:${id}`, [data.name, data.options]);
 }

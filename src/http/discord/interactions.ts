@@ -37,7 +37,7 @@ interface Started {
   member: InteractionMember;
   keyName: string;
   requestId: string;
-  /** On `Clock.monotonic()`. */
+  /** A time on `Clock.monotonic()`. */
   arrivedAt: number;
 }
 

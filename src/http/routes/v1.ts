@@ -95,7 +95,7 @@ export const v1Routes: readonly Route[] = [
 ];
 
 /**
- * Verifies a key. Games do this constantly, so the response is sent directly, and synchronously if the store is
+ * Verifies a key. Games do this constantly, so the handler sends the response itself, and synchronously if the store is
  * synchronous.
  */
 function verifyKey(exchange: Exchange): Promise<undefined> | undefined {

@@ -162,7 +162,7 @@ export class Gate {
   }
 
   /**
-   * Waits for a free slot, and spends it on behalf of a later call. The caller must pass the slot to `enter` before
+   * Waits for a free slot, and takes it on behalf of a later call. The caller must pass the slot to `enter` before
    * `deadlineAt`, or release it. Throws `platform_busy` as soon as no slot can become free in time, or if `signal` is
    * aborted; `platform_unavailable` if a slot is free but the deadline has passed; and the ledger's error if the ledger
    * does not respond.

@@ -12,7 +12,7 @@ export interface ReservedSlot {
 
 export interface QueuedCall extends Pick<SlotRequest, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
-  /** On `Clock.monotonic()`. */
+  /** A time on `Clock.monotonic()`. */
   readonly deadlineAt: number;
   /** The slot that the call uses (`reserved`) or asks for (`reserve`). */
   readonly slot?: ReservedSlot | undefined;

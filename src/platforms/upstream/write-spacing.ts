@@ -12,7 +12,7 @@ const rememberedMs = 600_000;
  */
 export class WriteSpacing {
   readonly #clock: Clock;
-  /** On `Clock.monotonic()`. */
+  /** A time on `Clock.monotonic()`. */
   #spacesUntil = Number.NEGATIVE_INFINITY;
   readonly #writes: LatestWrites;
 

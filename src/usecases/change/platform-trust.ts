@@ -20,7 +20,7 @@ export interface Alarm {
 export interface LateRead {
   /** The change as reported if it was applied; if Roblox refused it, the intent with the target roles. */
   change: RankChange;
-  /** On `Clock.monotonic()`. */
+  /** A time on `Clock.monotonic()`. */
   dueAt: number;
   tries: number;
   /** The number of reloads before this read was scheduled. */

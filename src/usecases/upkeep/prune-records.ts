@@ -93,7 +93,7 @@ async function inSteps(
   while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
-/** Returns how far back idempotency keys, cooldowns and the breaker need the history, in milliseconds. */
+/** Returns how many milliseconds of history the idempotency keys, the cooldowns and the breaker need. */
 function neededMs({ policy, breaker }: Ranking): number {
   const cooldownsMs = policy.cooldowns.map(({ forMs }) => forMs);
   return Math.max(idempotencyWindowMs, ...cooldownsMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);

@@ -51,7 +51,7 @@ export interface DaemonStatus {
      */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
-  /** Settings that no longer identify their role. `fix` is the line to write or the command to run. */
+  /** Entries that do not identify their role, or no longer do. `fix` is the line to write or the command to run. */
   misfits: Array<{ setting: string; entry: string; message: string; fix: string }>;
   /** False if the workspace is suspended, in which case all keys are refused; null if the database does not respond. */
   workspaceActive: boolean | null;

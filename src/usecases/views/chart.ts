@@ -31,7 +31,7 @@ const sliceMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const hours = 24;
 const days = 30;
-/** Slices that ended less than this long ago are recounted, because their changes may still get a different outcome. */
+/** The chart recounts slices that ended less than this long ago, because their changes can still end differently. */
 const finalAfterMs = hourMs;
 /** After counting for this long, the chart pauses for `restMs`, so that other work can use the store and the thread. */
 const workMs = 5;

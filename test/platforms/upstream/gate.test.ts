@@ -211,7 +211,7 @@ describe('the count that the platform reports', () => {
     for (let ms = 0; ms < 2_000; ms += 10) {
       const before = startTimes().length;
       await clock.advance(10);
-      for (let n = before; n < startTimes().length; n += 1) gate.leave(lie); // a good report, which is ignored
+      for (let n = before; n < startTimes().length; n += 1) gate.leave(lie); // a good report, which the gate ignores
     }
     const gaps = startTimes().map((at, index, times) => at - (times[index - 1] ?? 0));
     expect(Math.min(...gaps.slice(1))).toBeGreaterThan(170); // at the limit, calls would be 100 ms apart

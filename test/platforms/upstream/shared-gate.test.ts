@@ -232,7 +232,7 @@ test('three nodes that need twice the budget for ten windows get their shares, u
     };
     return { change, look: (lane: string) => read(callOf(lane)) };
   });
-  // Includes a first window, in which the nodes do not know each other's demand yet.
+  // One more window, for warming up: in the first one, the nodes do not know each other's demand yet.
   const endsAt = (1 + windows) * windowMs;
   const every = async (ms: number, ask: () => Promise<void>) => {
     for (let at = 0; at < endsAt; at += ms) {
