@@ -79,7 +79,8 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
 }
 
 /**
- * Logs platform problems, even while the daemon waits for the platform at startup. Returns a function that stops the logging.
+ * Logs platform problems, even while the daemon waits for the platform at startup. Returns a function that stops the
+ * logging.
  */
 export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
