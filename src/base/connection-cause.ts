@@ -167,7 +167,7 @@ export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   return `to use the proxy, ${name}set NODE_USE_ENV_PROXY=1 in rankd's environment (${proxyVersions})`;
 }
 
-/** The causes that prevent a connection from opening. With a proxy, they mean that rankd could not reach the proxy. */
+/** Causes that occur only before a connection opens. With a proxy, they mean that rankd could not reach the proxy. */
 const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'name_unknown',
   'name_not_looked_up',

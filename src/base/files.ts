@@ -265,7 +265,7 @@ export function linesOf(file: string): AsyncIterable<string> {
 
 const prefix = 'rankd-scratch-';
 
-/** A temporary data directory for commands that must not change anything. */
+/** A temporary directory, for example for a command that must not change the data directory. Disposal removes it. */
 export class ScratchDirectory implements Disposable {
   readonly path: string;
 

@@ -5,7 +5,7 @@ import { directions, type KeyDeclaration, type KeyRules, scopes, usualScopes } f
 import { ids, oneOf, trueOrFalse, wholeNumberBetween } from './values.ts';
 
 export interface DeclaredKey extends KeyDeclaration {
-  /** `file:line:col` of the key's name and of its hash. */
+  /** The locations of the key's name and hash: `file:line:col`, or the variable that declares the key. */
   at: { name: string; hash: string };
 }
 
@@ -90,7 +90,7 @@ export const declaredKey = z
 
 export type DeclaredKeySettings = z.output<typeof declaredKey>;
 
-/** `at` returns the location of one of the entry's settings: `file:line:col`. */
+/** `at` returns the location of one of the entry's settings. */
 export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: PropertyKey[]) => string): DeclaredKey {
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {

@@ -10,7 +10,7 @@ export interface Layer {
   values: ReadonlyMap<string, unknown>;
   /** The folder against which the layer's relative paths are resolved. */
   folder: string;
-  /** Problems other than invalid values, which the schema reports. */
+  /** Problems that the schema can't detect, such as unknown flags and variables, and values in quotes. */
   problems: readonly Problem[];
   locationOf(path: readonly PropertyKey[]): Location;
 }

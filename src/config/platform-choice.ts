@@ -13,7 +13,7 @@ export interface ChosenPlatform {
   choice: PlatformChoice | undefined;
   key: PlatformKey | undefined;
   problems: Problem[];
-  /** Missing settings, reported only if there are no other problems. */
+  /** Contains the problem of a missing Roblox key, which rankd reports only if there are no other problems. */
   missing: Problem[];
   warnings: string[];
 }

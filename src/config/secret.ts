@@ -70,7 +70,7 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
   }
 }
 
-/** Returns the command that makes a file readable only for this user, even if the file belongs to another one. */
+/** Returns the command after which other users can't read the file, but this user still can. */
 function restrictionOf(path: string, owner: number): string {
   const { quote, commands } = thisSystem;
   const user = ownUid();

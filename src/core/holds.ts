@@ -285,8 +285,8 @@ function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Ac
 }
 
 /**
- * Returns the update that schedules a retry after a failed return. If the return was refused for a lasting reason, the
- * hold becomes stuck.
+ * Returns the update that schedules a retry after a failed return. If the cause of the failure is lasting, the hold
+ * becomes stuck.
  */
 export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, actor: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;

@@ -26,8 +26,8 @@ export const policyRules: readonly PolicyRule[] = [
 const withoutSteps = policyRules.filter((rule) => rule !== steps);
 
 /**
- * The rules for each kind of requested change. Step limits apply only to rank changes. The end of a suspension is
- * treated as a promotion. A suspension's rules also apply to its early return; see `earlyReturnOf`.
+ * The rules for each kind of requested change. Step limits apply only to rank changes. The end of a suspension counts
+ * as a promotion. A suspension's rules also apply to the early return that it causes; see `earlyReturnOf`.
  */
 export const rulesFor = {
   rank: policyRules,

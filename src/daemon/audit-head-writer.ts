@@ -37,8 +37,8 @@ export class AuditHeadWriter {
 }
 
 /**
- * Throws an error that names the setting if the file can't be written. At startup, this stops the daemon; after a
- * reload, the daemon only logs it.
+ * Throws an error that names the setting if rankd can't write the file. At startup, the error stops the daemon; after a
+ * reload, the daemon only logs the error.
  */
 async function requireWritable(headFile: string): Promise<void> {
   await appendTo(headFile, '').catch((error: unknown) => {

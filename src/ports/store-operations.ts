@@ -71,8 +71,8 @@ export interface StoreOperations {
   /** Returns names for shell completion. Never throws; returns no names if the database can't be read. */
   findNames(query: NamesQuery): Promise<Names>;
   /**
-   * Makes this process the only daemon on the data until it disposes of the lock or exits. Throws `conflict` if another
-   * daemon has the lock.
+   * Locks the data directory until this process disposes of the lock or exits, so that no other daemon can use the
+   * directory. Throws `conflict` if another daemon holds the lock.
    */
   lockDaemon(): Promise<AsyncDisposable>;
   isDaemonRunning(): Promise<boolean>;

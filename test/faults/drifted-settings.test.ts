@@ -94,7 +94,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])(
             };
             const change = (list: FakeRole[]) => {
               fake.group.roles = list;
-              clock.skip(31_000); // longer than the roles are cached
+              clock.skip(31_000); // longer than the roles stay in the cache
             };
             const alarms = async (action: string) => {
               const events = await system.app.store.listAudit({ action, limit: 100 });

@@ -14,7 +14,7 @@ interface Seen {
   reply: unknown;
 }
 
-/** Clients of the services whose API formats rankd accepts, modeled on their public code. */
+/** Clients of the services whose API formats rankd accepts, modeled on their public code or API reference. */
 const clients = {
   /** Sends requests as RankGun's current API reference describes. */
   rankgun: `

@@ -23,7 +23,7 @@ interface Choices {
   statuses?: Set<number>;
 }
 
-/** Starts a game with the admin system, and a daemon with its own fake Roblox; both share one clock. */
+/** Runs `body` with a game that has the admin system, and a daemon with its own fake Roblox; both share one clock. */
 async function withDaemon(
   system: System,
   body: (scene: SystemScene, daemon: OpenCloudApp<ManualClock>) => Promise<void>,

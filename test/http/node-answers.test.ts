@@ -30,7 +30,7 @@ async function settled(): Promise<number> {
   return app.app.requests.count;
 }
 
-/** Sends bytes, with each `KEY` replaced by a valid key, and returns the responses. */
+/** Sends bytes and returns the responses. In a string, replaces each `KEY` with a valid key first. */
 function answersTo(bytes: string | Buffer, options: { thenEnds?: boolean } = {}): Promise<Answer[]> {
   return rawAnswers(app.url, typeof bytes === 'string' ? bytes.replaceAll('KEY', key) : bytes, options);
 }
@@ -41,7 +41,7 @@ async function answerTo(bytes: string | Buffer, options: { thenEnds?: boolean } 
   return answer;
 }
 
-/** Returns a request that closes the connection and is valid except for the flaw under test. */
+/** Returns a request without a Host header that closes the connection. `extra` contains more header lines. */
 function post(extra: string, { target = '/v1/apikey', version = '1.1', body = `{"placeid":${place}}` } = {}): string {
   const head = [`POST ${target} HTTP/${version}`, 'Authorization: Bearer KEY', `Content-Length: ${body.length}`];
   return `${[...head, 'Connection: close', extra].filter((line) => line !== '').join('\r\n')}\r\n\r\n${body}`;

@@ -163,7 +163,7 @@ const emptyDatabaseSql = `
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';
   RESET session_replication_role`;
 
-/** Returns a description of a database's schema. A database whose schema a test has altered is not reused. */
+/** Returns a description of a database's schema. The desk does not reuse a database with an altered schema. */
 async function describeSchema(client: pg.Client | undefined): Promise<string | undefined> {
   return (await client?.query(schemaSql))?.rows[0]?.shape;
 }

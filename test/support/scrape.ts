@@ -18,7 +18,8 @@ export async function scrape(url: string | undefined): Promise<Sample[]> {
 }
 
 /**
- * Returns the value of the sample with this name and these labels, or 0 if there is none. Throws if there are several.
+ * Returns the value of the sample with this name and at least these labels, or 0 if there is none. Throws if there are
+ * several.
  */
 export function sampleOf(samples: Sample[], name: string, labels: Record<string, string> = {}): number {
   const [found, ...more] = samples.filter(

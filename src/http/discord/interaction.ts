@@ -27,7 +27,7 @@ const interaction = z.object({
   id: snowflake,
   application_id: snowflake,
   guild_id: z.string().nullish(),
-  /** Anyone who has this token can write as the application for 15 minutes. */
+  /** Anyone who has this token can post replies as the application for 15 minutes. */
   token: z.string().regex(/^[\w.~-]{1,2000}$/),
   member: member.nullish(),
   data: z.object({ name: z.string(), options: z.array(option).default([]) }),

@@ -8,8 +8,8 @@ export interface Answer {
 }
 
 /**
- * Sends a request and reads the whole response, up to `maxBodyBytes` of its body. Throws if there is no response, or if
- * a successful response is a web page, such as a network's login page.
+ * Sends a request and reads the response. A body longer than `maxBodyBytes` counts as unreadable. Throws if there is no
+ * response, or if a successful response is a web page, such as a network's login page.
  */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,

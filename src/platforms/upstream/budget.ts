@@ -8,7 +8,7 @@ const sameWindowMs = 2_000;
 /** The platform usually reports the time left in the window, rounded up to a multiple of this, as Envoy does. */
 const roundingMs = 1_000;
 /**
- * Heavy lanes leave this share of the slots free at the start of a window, and gradually less towards its end.
+ * Heavy lanes leave this share of the slots free at the start of a window, and gradually less toward its end.
  * Otherwise, a later caller would find all slots spent.
  */
 const headroomShare = 0.1;
@@ -285,7 +285,7 @@ function freeAt(
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;
-  // Capped at one window, because a longer time must be an epoch timestamp or an error.
+  // No window lasts longer than the limit's own, so a longer time must be an epoch timestamp or an error.
   const endsAt = now + Math.min(resetMs + (account.roundsDown ? roundingMs : 0), account.windowMs);
   const { windowEndsAt = Number.NEGATIVE_INFINITY } = account;
   const isSameWindow = Math.abs(endsAt - windowEndsAt) <= Math.min(sameWindowMs, account.windowMs / 2);
@@ -374,7 +374,7 @@ export interface ShareCounts {
 }
 
 /**
- * Counts a call towards a node's lane. Returns true if the lane is now heavy, that is, if it has requested more than
+ * Counts a call toward a node's lane. Returns true if the lane is now heavy, that is, if it has requested more than
  * its fair share of a window's slots (one share is set aside for a new lane). Refused calls count too; otherwise, a
  * lane with excessive demand would become light again later in the window and overtake the others.
  */

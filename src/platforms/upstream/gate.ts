@@ -287,7 +287,7 @@ export class Gate {
   }
 
   /**
-   * Counts a call towards its lane. Returns true if the lane is heavy. A lane stays heavy while any of its heavy calls
+   * Counts a call toward its lane. Returns true if the lane is heavy. A lane stays heavy while any of its heavy calls
    * wait, so that no later call in the lane overtakes them.
    */
   #countsAsHeavy(lane: string): boolean {

@@ -51,8 +51,8 @@ function readNotes(file: string): Record<string, string> {
 
 /**
  * Checks that all connections reach the same cluster: the recorded one or, if none is recorded, that of the first
- * connection. A promoted standby has the identifier of its former primary; any other cluster is rejected until the
- * operator accepts it.
+ * connection. A promoted standby has the identifier of its former primary. Rejects any other cluster until the operator
+ * accepts it, unless the known one does not report its identifier.
  */
 export class KnownCluster {
   readonly #address: ServerAddress;

@@ -6,7 +6,7 @@ import { type Database, type DeclarationsOf, noDeclarations, type Reader, type T
 import { addSecret, keysWhere, setRules } from './keys.ts';
 
 /**
- * Returns the store for keys declared in the configuration. They are stored like any other key, so lookups, the history
+ * Returns the store for keys declared in the configuration. It stores them like any other keys, so lookups, the history
  * and the audit log need no special case.
  */
 export function declaredKeyStore(

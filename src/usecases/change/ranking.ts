@@ -62,7 +62,7 @@ export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: 
 }
 
 export interface ChangeCaller {
-  /** The name in the history and the audit log, e.g. `key:<id>` or `cli:<user>@<host>`. */
+  /** The caller's name in the history and the audit log, e.g. `key:<id>` or `cli:<user>@<host>`. */
   by: string;
   keyId?: string;
   placeId?: number;

@@ -1,8 +1,8 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** The largest wall clock jump that counts as an ordinary correction. */
-const jumpMs = 5 * 60_000;
-/** The time that must pass after a forward jump before the wall clock is trusted again. */
+/** A larger change of the wall clock is a jump, not an ordinary correction. */
+const maxCorrectionMs = 5 * 60_000;
+/** The time that must pass after a forward jump before rankd trusts the wall clock again. */
 const steadyMs = 10 * 60_000;
 
 /**
@@ -18,14 +18,17 @@ export class WallClock {
     this.#clock = clock;
   }
 
-  /** Must be called regularly. `jumpedMs` is the jump since the last call, if any. */
+  /**
+   * Call this regularly. `jumpedMs` is the wall clock's jump since the last call, negative if the clock was set back; absent
+   * if there was none.
+   */
   check(): { isSteady: boolean; jumpedMs?: number } {
     const now = { wall: this.#clock.now(), monotonic: this.#clock.monotonic() };
     const last = this.#last ?? now;
     this.#last = now;
     const jumpedMs = now.wall - last.wall - (now.monotonic - last.monotonic);
-    if (jumpedMs > jumpMs) this.#jumpedAt = now.monotonic;
+    if (jumpedMs > maxCorrectionMs) this.#jumpedAt = now.monotonic;
     const isSteady = now.monotonic - this.#jumpedAt >= steadyMs;
-    return { isSteady, ...(Math.abs(jumpedMs) > jumpMs && { jumpedMs }) };
+    return { isSteady, ...(Math.abs(jumpedMs) > maxCorrectionMs && { jumpedMs }) };
   }
 }

@@ -146,8 +146,8 @@ test('a change is refused at once if one of its writes gets no slot in time, eve
 test('two nodes that need the last slots of two operations do not each take one of them', async () => {
   const clock = new ManualClock();
   const stored = new MemoryLedger(clock);
-  /** Returns a ledger that responds more slowly to the operation `late`. */
-  const ledgerBehind = (late: string): BudgetLedger => ({
+  /** Returns a ledger that is slower to change the account of the operation `late`. */
+  const slowLedger = (late: string): BudgetLedger => ({
     async change(name, change) {
       await clock.sleep(name.operation === late ? 5 : 1);
       // Opens the account as if a change had just been made, so that only one slot is left.
@@ -156,7 +156,7 @@ test('two nodes that need the last slots of two operations do not each take one 
   });
   const nodeWith = (node: string, late: 'assign' | 'unassign'): Gates => {
     const gate = (operation: string) =>
-      new Gate({ operation, name: operation, limit: 300, clock, ledger: ledgerBehind(late), node });
+      new Gate({ operation, name: operation, limit: 300, clock, ledger: slowLedger(late), node });
     return { assign: gate('assign'), unassign: gate('unassign') } as Partial<Gates> as Gates;
   };
   const reserve = (gates: Gates) =>

@@ -387,7 +387,7 @@ test('a daemon is not ready without a lease, or once a newer rankd has migrated 
     })
     .toBeUndefined();
   onTestFinished(async () => {
-    // Another test may reuse this database.
+    // Restores the original schema, so that another test can reuse this database.
     await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`);
   });
   // Adds a newer schema version that this rankd can still use.

@@ -38,7 +38,7 @@ const lacksLocks = new Set([
 ]);
 
 /**
- * True if Node.js could not find or load the addon, because its package is missing or built for a different platform.
+ * True if Node.js could not find or load the addon, because its package is missing or has no binary for this machine.
  */
 function isAboutAddon(error: unknown): boolean {
   return ['MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(codeOf(error));
