@@ -378,7 +378,7 @@ export interface ShareCounts {
  * its fair share of a window's slots (one share is set aside for a new lane). Refused calls count too; otherwise, a
  * lane with excessive demand would become light again later in the window and overtake the others.
  */
-export function countsAsHeavy(
+export function countTowardLane(
   { shares, asked, limit, windowMs }: Account,
   now: number,
   { lane, node }: { lane: string; node: string },

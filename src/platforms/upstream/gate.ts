@@ -6,7 +6,7 @@ import {
   accepted,
   close,
   contradicted,
-  countsAsHeavy,
+  countTowardLane,
   finish,
   isUnpaced,
   left,
@@ -157,7 +157,7 @@ export class Gate {
       return Promise.resolve();
     }
     const isBegun = call.reservation !== undefined;
-    const isHeavy = reserved === undefined && !isBegun && this.#countsAsHeavy(call.lane);
+    const isHeavy = reserved === undefined && !isBegun && this.#countTowardLane(call.lane);
     return this.#wait(call, { kind: reserved === undefined ? 'start' : 'reserved', isBegun, isHeavy, slot: reserved });
   }
 
@@ -169,7 +169,7 @@ export class Gate {
    */
   async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
     const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
-    const isHeavy = this.#countsAsHeavy(bounds.lane);
+    const isHeavy = this.#countTowardLane(bounds.lane);
     await this.#wait(bounds, { kind: 'reserve', isBegun: false, isHeavy, slot });
     return slot;
   }
@@ -290,9 +290,9 @@ export class Gate {
    * Counts a call toward its lane. Returns true if the lane is heavy. A lane stays heavy while any of its heavy calls
    * wait, so that no later call in the lane overtakes them.
    */
-  #countsAsHeavy(lane: string): boolean {
+  #countTowardLane(lane: string): boolean {
     const call = { lane, node: this.#node };
-    return this.#apply((account, now) => countsAsHeavy(account, now, call)) || this.#queue.hasHeavy(lane);
+    return this.#apply((account, now) => countTowardLane(account, now, call)) || this.#queue.hasHeavy(lane);
   }
 
   #update(update: (account: Account, now: number) => void): void {

@@ -17,7 +17,7 @@ import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
 import { nextRole, refusalOfOtherRank, resolveAlongside, suspendedRole } from '../../core/target.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
-import { type ChangeCommand, confirmInTime, type Ranking, readInTime } from './ranking.ts';
+import { type ChangeCommand, callForConfirming, callForReading, type Ranking } from './ranking.ts';
 import { type MemberReading, readMember } from './read-member.ts';
 
 type PlanContext = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
@@ -139,7 +139,8 @@ export async function planConfirmed<T extends { plan: RolePlan }>(
 ): Promise<T & { scheme: GroupScheme }> {
   for (let known = scheme; ; known = await schemeOf(app, member, call)) {
     const planned = await plan(known);
-    if (await app.group.confirm(planned.plan.target, confirmInTime(app, call))) return { ...planned, scheme: known };
+    if (await app.group.confirm(planned.plan.target, callForConfirming(app, call)))
+      return { ...planned, scheme: known };
   }
 }
 
@@ -195,8 +196,8 @@ export async function findMember(
   { userId, expected, written }: { userId: number; expected?: Role | undefined; written?: PlanRequest['written'] },
   call: CallContext,
 ): Promise<{ member: Member; scheme: GroupScheme }> {
-  const confirm = () => app.group.confirm(expected, confirmInTime(app, call));
-  const [member] = await Promise.all([readMember(app, userId, readInTime(app, call), written), confirm()]);
+  const confirm = () => app.group.confirm(expected, callForConfirming(app, call));
+  const [member] = await Promise.all([readMember(app, userId, callForReading(app, call), written), confirm()]);
   await confirm(); // re-reads only if reading the member took too long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
@@ -214,7 +215,7 @@ async function schemeOf(app: PlanContext, member: Member, call: CallContext): Pr
   const scheme = await app.group.schemeFor(member, call);
   const ownersRole = heldRoles(scheme.roles, member).find(({ kind }) => kind === 'owner');
   if (ownersRole === undefined) return scheme;
-  const owner = await app.group.owner(confirmInTime(app, call));
+  const owner = await app.group.owner(callForConfirming(app, call));
   if (owner === undefined || owner === userId) throw refusalOfOwnersRank(userId, ownersRole);
   // In groups that Roblox has migrated, an ordinary role can have rank 255, and only GetGroup identifies the owner.
   const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));

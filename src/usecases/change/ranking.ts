@@ -47,7 +47,7 @@ export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: Cal
 }
 
 /** Returns the call with an earlier deadline for confirming the target role, to leave time for two writes. */
-export function confirmInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
+export function callForConfirming(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = withSlack(app, call);
   return { ...call, deadlineAt: deadlineAt - 2 * app.platform.writeMs };
 }
@@ -56,8 +56,8 @@ export function confirmInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, cal
  * Returns the call with an earlier deadline for reading the member. If the read has to wait for a slot, the target role
  * must be confirmed again after it, which takes about as long as a write.
  */
-export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
-  const { deadlineAt } = confirmInTime(app, call);
+export function callForReading(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
+  const { deadlineAt } = callForConfirming(app, call);
   return { ...call, deadlineAt: deadlineAt - app.platform.writeMs };
 }
 

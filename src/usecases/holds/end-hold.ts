@@ -23,10 +23,10 @@ import { QueuePosition } from '../change/queue-position.ts';
 import {
   backgroundDeadlineMs,
   type ChangeCaller,
-  confirmInTime,
+  callForConfirming,
+  callForReading,
   type Idempotency,
   type Ranking,
-  readInTime,
 } from '../change/ranking.ts';
 import { readMember } from '../change/read-member.ts';
 
@@ -149,11 +149,11 @@ interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
 async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Promise<HoldIntent | CheckedHold> {
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const actor = { by: caller.by, at: app.clock.now() };
-  const inTime = confirmInTime(app, call);
+  const inTime = callForConfirming(app, call);
   const known = await app.group.scheme(call);
   const expected = guessed(() => restorePlan(known, { userId: hold.rankeeId, roleIds: [] }, hold.rolesBefore));
   const [member] = await Promise.all([
-    readMember(app, hold.rankeeId, readInTime(app, call)),
+    readMember(app, hold.rankeeId, callForReading(app, call)),
     app.group.confirm(as === undefined ? undefined : expected, inTime),
   ]);
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);

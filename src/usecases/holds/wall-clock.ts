@@ -19,8 +19,8 @@ export class WallClock {
   }
 
   /**
-   * Call this regularly. `jumpedMs` is the wall clock's jump since the last call, negative if the clock was set back; absent
-   * if there was none.
+   * Call this regularly. `jumpedMs` is the wall clock's jump since the last call, negative if the clock was set back;
+   * absent if there was none.
    */
   check(): { isSteady: boolean; jumpedMs?: number } {
     const now = { wall: this.#clock.now(), monotonic: this.#clock.monotonic() };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   type Account,
-  countsAsHeavy,
+  countTowardLane,
   finish,
   openAccount,
   returnSlot,
@@ -80,7 +80,7 @@ test('free slots go to nodes with waiting calls, first to the one with the fewes
         const shared = account(limit);
         const all = nodes.map((one, index) => ({ ...one, id: `node${index}`, taken: 0 }));
         for (const { id, lanes, waiting } of all) {
-          for (let lane = 0; lane < lanes; lane += 1) countsAsHeavy(shared, 0, { lane: `${lane}`, node: id });
+          for (let lane = 0; lane < lanes; lane += 1) countTowardLane(shared, 0, { lane: `${lane}`, node: id });
           ask(shared, 0, { node: id, count: 0, waiting });
         }
         const rounds = [
@@ -106,11 +106,11 @@ test('free slots go to nodes with waiting calls, first to the one with the fewes
 test('slots for the expected demand of other nodes are left to them until the window ends, and then go to any caller', () => {
   const shared = account(20);
   for (let second = 0; second < 5; second += 1) {
-    countsAsHeavy(shared, second * 1_000, { lane: 'few', node: 'b' });
+    countTowardLane(shared, second * 1_000, { lane: 'few', node: 'b' });
     ask(shared, second * 1_000, { node: 'b' });
   }
   finish(shared, { limit: 20, windowMs, remaining: 15, resetMs: 5_000 }, 5_000);
-  for (let times = 0; times < 40; times += 1) countsAsHeavy(shared, 5_000, { lane: 'many', node: 'a' });
+  for (let times = 0; times < 40; times += 1) countTowardLane(shared, 5_000, { lane: 'many', node: 'a' });
   expect(ask(shared, 5_000, { count: 40 })).toBe(13); // two are left for b
   expect(ask(shared, 6_000, { node: 'b' })).toBe(1);
   expect(ask(shared, 9_900, { count: 40 })).toBe(1);
@@ -162,10 +162,10 @@ test('an account in an unknown state lets one call start, whose response reports
 
 test('after an account is lost, the first node can start one call, and no other node can start any', () => {
   const shared = account(20);
-  for (let times = 0; times < 5; times += 1) countsAsHeavy(shared, 0, { lane: 'game', node: 'a' });
+  for (let times = 0; times < 5; times += 1) countTowardLane(shared, 0, { lane: 'game', node: 'a' });
   ask(shared, 0, { node: 'a', count: 5 });
   finish(shared, { limit: 20, windowMs, remaining: 15, resetMs: 9_000 }, 100);
-  countsAsHeavy(shared, 200, { lane: 'game', node: 'b' });
+  countTowardLane(shared, 200, { lane: 'game', node: 'b' });
   spendAll(shared, 200);
   expect(ask(shared, 200, { node: 'b' })).toBe(1);
   expect(ask(shared, 200, { node: 'a' })).toBe(0);
