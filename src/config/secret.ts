@@ -64,20 +64,13 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
     const { mode, uid } = statSync(path);
     const isOpen = thisSystem.hasModes && !isCredential && (mode & 0o044) !== 0;
     if (!isOpen) return { text };
-    return { text, warning: `${path} can be read by other users of this machine; run: ${restrictionOf(path, uid)}` };
+    // On another user's file, `chmod 600` alone could lock rankd out.
+    const first = uid === ownUid() ? '' : 'make the user who runs rankd its owner, then ';
+    const command = thisSystem.commands.restrictFile(path);
+    return { text, warning: `${path} can be read by other users of this machine; ${first}run: ${command}` };
   } catch (error) {
     return { problem: `${path} ${readFailure(error)}` };
   }
-}
-
-/** Returns the command after which other users can't read the file, but this user still can. */
-function restrictionOf(path: string, owner: number): string {
-  const { quote, commands } = thisSystem;
-  const user = ownUid();
-  const isOwn = user === owner || user === 0; // root can read every file
-  return isOwn
-    ? commands.restrictFile(path)
-    : `sudo chown ${user} ${quote(path)} && sudo ${commands.restrictFile(path)}`;
 }
 
 /**

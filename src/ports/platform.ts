@@ -15,7 +15,7 @@ import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/
 export interface Platform {
   /** The longest time after a write during which a read can still return the previous state, in milliseconds. */
   readonly readLagMs: number;
-  /** The estimated duration of one write, in milliseconds. A change with too little time left does not begin. */
+  /** The estimated duration of one write, in milliseconds. A change with too little time left does not read its member. */
   readonly writeMs: number;
   group(call: CallContext): Promise<Group>;
   /**

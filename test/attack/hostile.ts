@@ -138,7 +138,7 @@ const headerNames = [
   '__proto__',
 ] as const;
 
-/** Headers with a valid, almost valid, random or empty credential, and up to three random others. */
+/** Headers with a credential, which can be valid, almost valid, random or empty, and others, which can have another. */
 export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
   const authorization = fc.oneof(
     { weight: 8, arbitrary: fc.constant(`Bearer ${key}`) },

@@ -88,14 +88,14 @@ test('a key file that others can read causes a warning with the command that fix
   }
 });
 
-test('for a key file of another user, the warning has a command after which rankd can still read the file', () => {
-  const path = box.write('roblox.key', 's3cret', 0o640);
-  const uid = 4_242;
-  const geteuid = vi.spyOn(process, 'geteuid').mockReturnValue(uid);
+test('for a key file of another user, the warning first says who must own it, so that rankd can still read it', () => {
+  const path = box.write('roblox.key', 's3cret');
+  chmodSync(path, 0o640);
+  const geteuid = vi.spyOn(process, 'geteuid').mockReturnValue(4_242);
   onTestFinished(() => geteuid.mockRestore());
   const env = { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY_FILE: 'roblox.key' };
   expect(box.load({ env }).warnings).toEqual([
-    expect.stringMatching(`; run: sudo chown ${uid} ${path} && sudo chmod 600 ${path}$`),
+    expect.stringMatching(`; make the user who runs rankd its owner, then run: chmod 600 ${path}$`),
   ]);
 });
 

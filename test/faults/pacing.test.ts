@@ -187,6 +187,23 @@ test('a change is refused at once, as busy, if it could still read its member in
   expect(tookMs).toBeLessThan(1_000);
 });
 
+test('a change that has waited for its writes is refused if its role got another rank in the meantime', async () => {
+  const clock = new ManualClock();
+  await using system = await clock.passUntil(openCloudAppOn(clock, { deadlineMs: 20_000, tuning: defaultTuning }));
+  const { fake } = system;
+  fake.budgets.use('assign', 299);
+  await clock.passUntil(system.rank(eve, { newRankId: 10 })); // the response reports that no calls are left
+  await clock.advance(45_000);
+  fake.expectNoWrites(bob);
+  const begunAt = clock.monotonic();
+  const asked = system.rank(bob);
+  await clock.advance(5_000);
+  expect(fake.journal.requests('memberships').filter(({ userId }) => userId === bob)).toHaveLength(1);
+  fake.group.roles = fake.group.roles.map((role) => (role.id === officer ? { ...role, rank: 25 } : role));
+  expectError(await clock.passUntil(asked), { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
+  expect(clock.monotonic() - begunAt).toBeGreaterThan(10_000);
+});
+
 test('the deadline of a request counts from its arrival, however slow its body is, and a late one is refused for lack of time', () =>
   onOpenCloud(async (system) => {
     const { app, url, secret, clock, fake, logLines } = system;

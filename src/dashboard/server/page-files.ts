@@ -66,7 +66,7 @@ export async function gzip(bytes: Buffer): Promise<Buffer> {
   return promisify(zlib().gzip)(bytes);
 }
 
-/** Returns the best encoding that an Accept-Encoding header accepts and rankd supports, or `undefined`. */
+/** Returns the most compact encoding that rankd supports and an Accept-Encoding header accepts, or `undefined`. */
 export function packingFor(accepted: string | string[] | undefined): 'br' | 'gzip' | undefined {
   return (['br', 'gzip'] as const).find((encoding) => acceptsEncoding(accepted, encoding));
 }

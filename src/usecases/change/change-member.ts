@@ -19,7 +19,7 @@ import {
   withOutcome,
 } from './change-record.ts';
 import type { ApprovedChange } from './plan-change.ts';
-import { type Ranking, withSlack } from './ranking.ts';
+import { callForConfirming, type Ranking, withSlack } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
 /** `error` explains why the change was not applied. */
@@ -41,7 +41,7 @@ export interface Intent {
 
 /**
  * Stores the intent, carries out the change, and stores the outcome. Call it during the member's turn. Returns `stale`
- * if another node changed the member first. Throws, without storing a change, if the change is not allowed to begin, if
+ * if another node changed the member first, or if the group's roles have changed. Throws, without storing a change, if the change is not allowed to begin, if
  * the platform's budget has no room for all its writes, or if the platform is not trusted. Once the change has begun,
  * throws only `outcome_unknown`.
  */
@@ -56,6 +56,8 @@ export async function carryOutChange(
   if (kinds.length === 0) return recordReached(app, intent);
   // a change begins only if the budget has room for all its writes
   using reservation = await app.platform.reserve(kinds, withSlack(app, call));
+  // the reservation may have waited for seconds, and the roles may have changed in the meantime
+  if (!(await app.group.isCurrent(approved.scheme, approved.plan.target, callForConfirming(app, call)))) return 'stale';
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
   try {

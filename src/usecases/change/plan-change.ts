@@ -342,7 +342,7 @@ function paceOf({ clock }: Pick<Ranking, 'clock'>, { changedAt, activeAt }: Pace
  */
 async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
   if (!mustVerifyRanker(of)) return undefined;
-  const ranker = await readMember(app, of.request.rankerId, call);
+  const ranker = await readMember(app, of.request.rankerId, callForReading(app, call));
   const roles = ranker && heldRoles((await app.group.schemeFor(ranker, call)).roles, ranker);
   const refusalOf = (plan: PolicyCase) => refusalOfRanker(plan, roles);
   const refusal = refusalOf(of) ?? refusalOfEarlyReturn(of, refusalOf);

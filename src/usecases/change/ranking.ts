@@ -46,15 +46,18 @@ export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: Cal
   return { ...call, deadlineAt: call.deadlineAt - deadlineMs * slackShare };
 }
 
-/** Returns the call with an earlier deadline for confirming the target role, to leave time for two writes. */
+/**
+ * Returns the call with an earlier deadline for confirming the target role, to leave time for the writes of an ordinary
+ * change, which gives one role and takes one.
+ */
 export function callForConfirming(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = withSlack(app, call);
   return { ...call, deadlineAt: deadlineAt - 2 * app.platform.writeMs };
 }
 
 /**
- * Returns the call with an earlier deadline for reading the member. If the read has to wait for a slot, the target role
- * must be confirmed again after it, which takes about as long as a write.
+ * Returns the call with an earlier deadline for reading a member. If the read has to wait for a slot, rankd confirms the
+ * target role again after it, for which this leaves the time of another write.
  */
 export function callForReading(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = callForConfirming(app, call);

@@ -199,6 +199,13 @@ export class GroupView {
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
   }
 
+  /** True if the target and the ranks of the group's roles, confirmed within the last two seconds, match `known`. */
+  async isCurrent(known: GroupScheme, target: Role | undefined, call: CallContext): Promise<boolean> {
+    if (!(await this.confirm(target, call))) return false;
+    const { roles } = await this.#scheme.get(call, { maxAgeMs: confirmedMs });
+    return roles === known.roles || ranksIn(roles) === ranksIn(known.roles);
+  }
+
   /**
    * Re-reads the roles and the acting account. Returns false, without reading anything, if both were read within the
    * last few seconds.
@@ -333,6 +340,11 @@ interface KnownActing {
 function isEquivalent(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
   if (one.rank !== other.rank) return false;
   return one.powers === undefined || other.powers === undefined || one.powers.join() === other.powers.join();
+}
+
+/** Omits private roles, because `schemeFor` adds those of a member. */
+function ranksIn(roles: readonly Role[]): string {
+  return roles.flatMap(({ id, rank, kind }) => (kind === 'private' ? [] : `${id}:${rank}`)).join();
 }
 
 /** Returns the role ids that the settings name. They include private roles, which still protect their holders. */

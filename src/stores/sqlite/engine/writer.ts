@@ -188,11 +188,11 @@ export function daemonWriter(options: WriterOptions): StepRunner {
       if (!isLocal || steps.at(-1)?.do !== 'commit') return writer.run(steps); // only a commit waits for the disk
       const since = systemClock.monotonic();
       const isSuspect = since - lastSlowAt < oncePerMs;
-      const cpuBefore = isSuspect ? cpuMs() : 0;
+      const busyMs = () => (isSuspect ? cpuMs() : 0);
+      const busyBefore = busyMs();
       const answers = await writer.run(steps);
       const until = systemClock.monotonic();
-      const cpuTakenMs = isSuspect ? cpuMs() - cpuBefore : 0;
-      if (until - since - cpuTakenMs > slowMs) {
+      if (until - since - (busyMs() - busyBefore) > slowMs) {
         isSlow ||= isSuspect;
         lastSlowAt = until;
       }
