@@ -64,8 +64,8 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
     const { mode, uid } = statSync(path);
     const isOpen = thisSystem.hasModes && !isCredential && (mode & 0o044) !== 0;
     if (!isOpen) return { text };
-    // On another user's file, `chmod 600` alone could lock rankd out.
-    const first = uid === ownUid() ? '' : 'make the user who runs rankd its owner, then ';
+    // `chmod 600` alone would lock rankd out of a file that belongs to another user.
+    const first = uid === ownUid() ? '' : 'give it to the user who runs rankd, then ';
     const command = thisSystem.commands.restrictFile(path);
     return { text, warning: `${path} can be read by other users of this machine; ${first}run: ${command}` };
   } catch (error) {

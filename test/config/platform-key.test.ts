@@ -95,7 +95,7 @@ test('for a key file of another user, the warning first says who must own it, so
   onTestFinished(() => geteuid.mockRestore());
   const env = { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY_FILE: 'roblox.key' };
   expect(box.load({ env }).warnings).toEqual([
-    expect.stringMatching(`; make the user who runs rankd its owner, then run: chmod 600 ${path}$`),
+    expect.stringMatching(`; give it to the user who runs rankd, then run: chmod 600 ${path}$`),
   ]);
 });
 

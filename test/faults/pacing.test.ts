@@ -187,21 +187,41 @@ test('a change is refused at once, as busy, if it could still read its member in
   expect(tookMs).toBeLessThan(1_000);
 });
 
-test('a change that has waited for its writes is refused if its role got another rank in the meantime', async () => {
-  const clock = new ManualClock();
-  await using system = await clock.passUntil(openCloudAppOn(clock, { deadlineMs: 20_000, tuning: defaultTuning }));
-  const { fake } = system;
-  fake.budgets.use('assign', 299);
-  await clock.passUntil(system.rank(eve, { newRankId: 10 })); // the response reports that no calls are left
-  await clock.advance(45_000);
-  fake.expectNoWrites(bob);
-  const begunAt = clock.monotonic();
-  const asked = system.rank(bob);
-  await clock.advance(5_000);
-  expect(fake.journal.requests('memberships').filter(({ userId }) => userId === bob)).toHaveLength(1);
-  fake.group.roles = fake.group.roles.map((role) => (role.id === officer ? { ...role, rank: 25 } : role));
-  expectError(await clock.passUntil(asked), { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
-  expect(clock.monotonic() - begunAt).toBeGreaterThan(10_000);
+describe('a change that has waited for the slots of its writes', () => {
+  async function openWithoutSlots() {
+    const clock = new ManualClock();
+    const system = await clock.passUntil(openCloudAppOn(clock, { deadlineMs: 20_000, tuning: defaultTuning }));
+    system.fake.budgets.use('assign', 299);
+    await clock.passUntil(system.rank(eve, { newRankId: 10 })); // the response reports that no calls are left
+    await clock.advance(43_000); // the next window begins in 17 s
+    return { system, clock };
+  }
+
+  test('is refused if its role got another rank in the meantime', async () => {
+    const { system, clock } = await openWithoutSlots();
+    await using closing = system;
+    const { fake } = closing;
+    fake.expectNoWrites(bob);
+    const asked = system.rank(bob);
+    await clock.advance(5_000);
+    expect(fake.journal.requests('memberships').filter(({ userId }) => userId === bob)).toHaveLength(1);
+    fake.group.roles = fake.group.roles.map((role) => (role.id === officer ? { ...role, rank: 25 } : role));
+    expectError(await clock.passUntil(asked), { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
+  });
+
+  test('does not begin if the roles arrive too late, even if another change has read them', async () => {
+    const { system, clock } = await openWithoutSlots();
+    await using closing = system;
+    const { fake } = closing;
+    fake.expectNoWrites(bob);
+    const asked = system.rank(bob);
+    await clock.advance(15_500);
+    fake.faults.add({ operation: 'roles', kind: 'slow', delayMs: 4_000 });
+    const other = system.rank(20_001); // not a member, but its read of the roles is the one that the first change joins
+    expectError(await clock.passUntil(asked), busy);
+    await clock.passUntil(other);
+    expect(await system.app.store.openChanges()).toEqual([]);
+  });
 });
 
 test('the deadline of a request counts from its arrival, however slow its body is, and a late one is refused for lack of time', () =>

@@ -19,7 +19,7 @@ import {
   withOutcome,
 } from './change-record.ts';
 import type { ApprovedChange } from './plan-change.ts';
-import { callForConfirming, type Ranking, withSlack } from './ranking.ts';
+import { type Ranking, withSlack } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
 /** `error` explains why the change was not applied. */
@@ -41,9 +41,9 @@ export interface Intent {
 
 /**
  * Stores the intent, carries out the change, and stores the outcome. Call it during the member's turn. Returns `stale`
- * if another node changed the member first, or if the group's roles have changed. Throws, without storing a change, if the change is not allowed to begin, if
- * the platform's budget has no room for all its writes, or if the platform is not trusted. Once the change has begun,
- * throws only `outcome_unknown`.
+ * if another node changed the member first, or if the group's roles have changed since the change was planned. Throws,
+ * without storing a change, if the change is not allowed to begin, if it can't begin in time, or if the platform is not
+ * trusted. Once the change has begun, throws only `outcome_unknown`.
  */
 export async function carryOutChange(
   app: Ranking,
@@ -54,10 +54,14 @@ export async function carryOutChange(
   if (app.trust.stop !== undefined) throw app.trust.stop;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
   if (kinds.length === 0) return recordReached(app, intent);
+  const inTime = withSlack(app, call);
   // a change begins only if the budget has room for all its writes
-  using reservation = await app.platform.reserve(kinds, withSlack(app, call));
+  using reservation = await app.platform.reserve(kinds, inTime);
   // the reservation may have waited for seconds, and the roles may have changed in the meantime
-  if (!(await app.group.isCurrent(approved.scheme, approved.plan.target, callForConfirming(app, call)))) return 'stale';
+  const writesAt = inTime.deadlineAt - kinds.length * app.platform.writeMs;
+  const { scheme, plan } = approved;
+  if (!(await app.group.isCurrent(scheme, plan.target, { ...call, deadlineAt: writesAt }))) return 'stale';
+  if (app.clock.monotonic() > writesAt) throw startsTooLate();
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
   try {
@@ -239,13 +243,13 @@ async function afterTakeOver(
  */
 export function toRankdError(cause: unknown, call: CallContext): RankdError {
   if (cause instanceof RankdError) return cause;
-  if (call.signal.aborted) {
-    return new RankdError('platform_busy', 'The change could not start in time; nothing was changed. Try again.', {
-      cause,
-      retryAfterMs: 5_000,
-    });
-  }
+  if (call.signal.aborted) return startsTooLate(cause);
   throw cause;
+}
+
+function startsTooLate(cause?: unknown): RankdError {
+  const message = 'The change could not start in time; nothing was changed. Try again.';
+  return new RankdError('platform_busy', message, { cause, retryAfterMs: 5_000 });
 }
 
 /** Records a change that ended without any write to the platform. */

@@ -93,7 +93,7 @@ function tooMany(userId: number): RankdError {
 
 /**
  * Waits for the member's turn, then plans and carries out the change. Starts over if another node changed the member
- * first.
+ * first, or if the group's roles have changed.
  */
 async function changeInTurn(
   app: Ranking,

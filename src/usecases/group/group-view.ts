@@ -181,7 +181,7 @@ export class GroupView {
   }
 
   /**
-   * Ensures that the roles are current. Call it while the member is being read, so that it adds no delay. Reads the
+   * Ensures that the roles are current. If it runs while the member is being read, it adds no delay. Reads the
    * list, and separately the role to give. If the two contradict each other, re-reads both, and throws
    * `platform_unavailable` if they still do. Returns false if the role differs from `target`: the caller must replan.
    */

@@ -72,7 +72,7 @@ interface UndoTask {
 
 /**
  * Waits for the member's turn, then plans and carries out the undo. Starts over if another node changed the member
- * first.
+ * first, or if the group's roles have changed.
  */
 async function undoInTurn(app: Ranking, task: UndoTask, call: CallContext): Promise<MemberUndo> {
   await using position = new QueuePosition(app, { rankeeId: task.draft.rankeeId, lane: call.lane });
