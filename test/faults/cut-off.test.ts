@@ -136,7 +136,7 @@ test("while PostgreSQL's disk is full, keys are still verified, but no ranks are
   expect(fake.violations()).toEqual([]);
 });
 
-/** The tables that grow with each write. Rows that are updated in place, such as heartbeats, need no more space. */
+/** The tables that grow over time. Rows that are updated in place, such as heartbeats, need no more space. */
 const growing = ['rank_changes', 'audit_events', 'member_queue', 'keys', 'idempotency_claims'];
 const fillDisk = `
   CREATE FUNCTION rankd.no_room() RETURNS trigger LANGUAGE plpgsql AS

@@ -135,8 +135,8 @@ const table = `
 `;
 
 /**
- * The requests that a change makes to Roblox. `actor` and `member` read the roles of the acting account and of the
- * member. `add` and `remove` are the only writes of a change that gives or takes Officer as an extra role.
+ * The requests that rankd makes to Roblox at its start or for a change. `actor` and `member` read the roles of the
+ * acting account and of the member. `add` and `remove` are the only writes of a change that gives or takes Officer as an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },
@@ -245,8 +245,8 @@ test.concurrent.each(cells)(
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const isAlongside = request === 'add' || request === 'remove';
     const systems = isAlongside ? idle.alongside : idle.ranking;
-    // Starts a new daemon if retries depend on previous responses, or for public roles, which are read only at the
-    // start.
+    // A lasting fault needs a new daemon, because retries depend on previous responses; a fault of public roles needs
+    // one, because rankd reads them only at its start.
     const isFresh = lasts === 'for good' || request === 'publicRoles';
     const reused = isFresh ? undefined : systems.pop();
     const system = reused ?? (await openSystem({ isAlongside, hasPublicRoles: request !== 'publicRoles' }));
@@ -319,8 +319,8 @@ function changeRole({ url, secret: key }: OpenCloudApp<ManualClock>, operation: 
 }
 
 /**
- * Returns the columns that follow the response. Unless the outcome is unknown, the roles in the history must match
- * Roblox.
+ * Returns the columns that follow the response. Unless the outcome is unknown or rankd never read the member, the
+ * roles in the history must match Roblox.
  */
 async function columnsOf(system: OpenCloudApp<ManualClock>, answer: Answer, writesBefore: number): Promise<string[]> {
   const { group, journal } = system.fake;

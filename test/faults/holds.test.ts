@@ -44,7 +44,7 @@ interface System extends OpenCloudApp<ManualClock> {
   ask(newRankId: number): Promise<Answer>;
 }
 
-/** In this group, suspended members hold Recruit, and Ann holds Officer and Captain. */
+/** By default, suspended members hold Recruit. Ann holds Officer and Captain. */
 function withHolds(body: (system: System) => Promise<void>, { policy, ...options }: OpenCloudAppOptions = {}) {
   return async () => {
     const clock = new ManualClock();
@@ -133,7 +133,7 @@ test.concurrent(
     expect((await hold()).state).toBe('ended');
 
     await temporarily(20, 600_000);
-    await temporarily(10, 600_000); // replaces the first one, and later restores the roles from before both
+    await temporarily(10, 600_000); // replaces the first one, and would restore the roles from before both
     expect((await ask(50)).status).toBe(200);
     expect((await hold()).state).toBe('superseded');
     await pass(700_000);
@@ -304,7 +304,7 @@ test.concurrent(
     await suspend();
     await pass(minute);
     const caller = { by: 'daemon', dryRun: false };
-    const due = { ...(await hold()), endsAt: clock.now() }; // stale: a worker may have read it just before
+    const due = { ...(await hold()), endsAt: clock.now() }; // stale: a worker can have read an earlier end
     await clock.passUntil(checkHold(app, { hold: due, caller, as: 'ended' }));
     expect([(await hold()).state, held()]).toEqual(['active', [recruit]]);
     fake.group.removeMember(ann);

@@ -10,7 +10,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
 
-/** Tests requests sent before the previous ones are answered. */
+/** Receives requests that are sent before the previous ones are answered. */
 let app: TestApp;
 beforeAll(async () => {
   app = await openTestApp();

@@ -7,7 +7,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
-/** Members of the simulated group, named after their roles. */
+/** Users named after their roles in the simulated group, of which the stranger is not a member. */
 const trainee = 1001;
 const officer = 1002;
 const captain = 1003;
@@ -141,7 +141,7 @@ describe("a ranker's cooldown", () => {
   });
 });
 
-/** Delays reads until all these members have been read, so that their changes are decided at the same time. */
+/** Delays reads of these members until all of them have begun, so that the changes are decided at the same time. */
 function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
   const asked = new Set<number>();
   const all = Promise.withResolvers<void>();
