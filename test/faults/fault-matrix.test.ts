@@ -135,8 +135,8 @@ const table = `
 `;
 
 /**
- * The requests that rankd makes to Roblox at its start or for a change. `actor` and `member` read the roles of the
- * acting account and of the member. `add` and `remove` are the only writes of a change that gives or takes Officer as an extra role.
+ * The requests that a change can make to Roblox. `actor` and `member` read the roles of the acting account and of the
+ * member. `add` and `remove` are the only writes of a change that gives or takes Officer as an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },
@@ -245,8 +245,8 @@ test.concurrent.each(cells)(
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const isAlongside = request === 'add' || request === 'remove';
     const systems = isAlongside ? idle.alongside : idle.ranking;
-    // A lasting fault needs a new daemon, because retries depend on previous responses; a fault of public roles needs
-    // one, because rankd reads them only at its start.
+    // A lasting fault needs a new daemon, because retries depend on previous responses. A fault of public roles needs
+    // one, because a daemon does not read them again once it has found the base role.
     const isFresh = lasts === 'for good' || request === 'publicRoles';
     const reused = isFresh ? undefined : systems.pop();
     const system = reused ?? (await openSystem({ isAlongside, hasPublicRoles: request !== 'publicRoles' }));

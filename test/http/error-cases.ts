@@ -81,7 +81,7 @@ const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathna
 
 const idempotent = { headers: { 'idempotency-key': 'one' } };
 
-/** Each code that a game can receive, with the expected response and a way to provoke it. */
+/** Each code that a game can receive except `request_timeout`, with the expected response and a way to provoke it. */
 export const cases: Record<string, Case> = {
   missing_placeid: { status: 400, error: 'Missing placeid', provoke: (app) => app.post('/v1/apikey', { body: {} }) },
   invalid_request: { status: 400, error: 'Invalid request', provoke: rank({}, { body: '{"rankerName":' }) },

@@ -179,7 +179,7 @@ test('createListener is the only way to create a listener', () => {
   );
   expect(makers.map((file) => file.slice(root.length + 1)).sort()).toEqual([
     'cli/machine-findings.ts', // only checks whether a port is free
-    'control/listen.ts', // a socket in the data directory, or a pipe, to which only the daemon's user can connect
+    'control/listen.ts', // a socket file or a pipe, to which only the daemon's user can connect
     'daemon/daemon.ts', // calls createServer from http/server.ts, not from Node.js
     'http/listener.ts',
     'http/server.ts', // defines that createServer

@@ -116,7 +116,7 @@ async function opened(rest: OpenCloudAppOptions['policy'] = {}): Promise<System>
   return system;
 }
 
-/** Adds the sample `up`, as Prometheus itself does. */
+/** Scrapes the metrics, and adds the sample `up` as Prometheus does. */
 async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
   await clock.advance(1_000); // until the cached rendering is stale
   const at = clock.now();

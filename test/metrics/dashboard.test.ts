@@ -56,7 +56,7 @@ beforeAll(async () => {
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;
   await vi.waitUntil(() => app.requests.count === 0, { timeout: 20_000 });
-  // The daemon looks for webhooks once a second.
+  // While the daemon knows no webhook, it looks for one once a second.
   await vi.waitUntil(() => app.deliveries.list().length > 0, { timeout: 20_000 });
   samples = await scrape(metricsUrl);
 });

@@ -18,7 +18,7 @@ function breakerUnderTest() {
   const state = {
     credential: valid,
     failure: undefined as RankdError | undefined,
-    /** Delays the platform's responses until it resolves. */
+    /** Delays the platform's successful responses until this promise resolves. */
     answered: undefined as Promise<void> | undefined,
     calls: [] as string[],
   };

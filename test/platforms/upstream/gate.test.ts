@@ -75,8 +75,8 @@ describe('the pace of the budget', () => {
 });
 
 /**
- * Calls start, a call ends with the rate limit that the platform reports, time passes, or the platform requests a
- * pause.
+ * Calls arrive at the gate, a call ends with the rate limit that the platform reports, time passes, or the platform
+ * requests a pause.
  */
 type Step = { calls: number } | { ends: RateReading } | { waitMs: number } | { pauseMs: number };
 

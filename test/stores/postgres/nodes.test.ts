@@ -176,7 +176,7 @@ const status = {
   ...{ callsWaiting: 0, budget: [], credentialProblem: null, serverAheadMs: 0, settings: {} },
 };
 
-/** Returns a daemon that ignores commands and notifications. */
+/** Returns a daemon that by default ignores commands and notifications. */
 function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
   const noHandlers = { onNodesChanged: () => undefined, carryOut: async () => undefined };
   return { name, status: () => status, ...noHandlers, ...rest };

@@ -68,7 +68,7 @@ interface Story {
   undo: { id: string; before: State; live: Entry[] } | undefined;
 }
 
-/** rankd on the simulated group, without a daemon: the test itself advances the clock and ends suspensions. */
+/** rankd on the simulated group, without a daemon: the test itself advances the clock and ends holds. */
 class World {
   readonly app: RankingApp;
   readonly stories = new Map<number, Story>(
