@@ -338,7 +338,7 @@ export class Cli {
 
   /**
    * Call this if the data directory's daemon did not respond. Returns `silent` if that daemon is running nevertheless;
-   * otherwise, the names of the daemons on other machines that serve the store.
+   * otherwise, the names of the other daemons that serve the store.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
     if (await this.operations.isDaemonRunning()) return 'silent';

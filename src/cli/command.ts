@@ -9,7 +9,7 @@ type Typed<Target, Value> = Target & { readonly [valueType]: Value };
 type Options = Readonly<Record<string, Typed<Option | Option[], unknown>>>;
 type Arguments = ReadonlyArray<Typed<Argument, unknown>>;
 
-/** The values of the options, keyed by name. Options that can be omitted become optional fields. */
+/** The values of the options, keyed by name. Options whose value can be `undefined` become optional fields. */
 export type ValuesOf<Given extends Options> = {
   [Name in keyof Given as undefined extends Given[Name][typeof valueType]
     ? never

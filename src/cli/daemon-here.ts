@@ -8,7 +8,10 @@ import type { Ports } from '../ports/index.ts';
 import { servesRealGroup } from '../usecases/group/served-group.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
-/** Commands use the store directly, even while a daemon serves it. These checks detect conflicts with that daemon. */
+/**
+ * The facts from which a command detects conflicts with the daemon, because commands use the store directly even while
+ * a daemon serves it.
+ */
 
 export interface DaemonAndConfig {
   /** The data directory's daemon; `undefined` if none responds. */
@@ -76,7 +79,10 @@ export function asChosenByDaemon(daemon: Pick<DaemonStatus, 'changesRanksIn'> | 
   return { ...config, platform: { ...platform, isDefault: false } };
 }
 
-/** Adds the running daemon's process id and address to a `conflict`. Returns other errors unchanged. */
+/**
+ * Replaces a `conflict` with an error that contains the running daemon's process id and address. Returns other errors
+ * unchanged, and also a `conflict` if no daemon responds.
+ */
 export async function namingDaemon(dataDir: string, error: unknown): Promise<unknown> {
   if (!isRankdError(error, 'conflict')) return error;
   const daemon = await askStatus(dataDir);

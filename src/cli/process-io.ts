@@ -13,7 +13,7 @@ import { commandFor } from './output/help.ts';
 import { runCli } from './program.ts';
 import { Signals } from './signals.ts';
 
-/** Only this file and main.ts use the global `process`. */
+// Only this file and main.ts use the global `process`.
 const signals = new Signals(process, thisSystem, () => io.isTerminal && !isatty(1));
 const readerGone = Promise.withResolvers<void>();
 /** True once a command handles failed writes to standard output itself. */

@@ -53,8 +53,8 @@ function shownValue({ origins }: LoadedConfig, name: string): unknown {
 }
 
 /**
- * Matches the settings that should be the same on all daemons that serve one group. Listeners, logs and files can
- * differ.
+ * Matches the settings that should be the same on all daemons that serve one group. Others, such as listeners and logs,
+ * can differ.
  */
 const shared =
   /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|erasure\.|webhooks\.|discord\.)/;

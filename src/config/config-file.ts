@@ -260,7 +260,10 @@ function strayAlias(document: Document): number | undefined {
   return found;
 }
 
-/** Removes null sections and lists: YAML parses a section as null if all its settings are commented out. */
+/**
+ * Removes null sections and null lists of mappings: YAML parses a section as null if all its settings are commented
+ * out.
+ */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
     .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || lists.has(prefix + name))))

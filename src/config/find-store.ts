@@ -83,7 +83,7 @@ function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false 
       ? location
       : undefined;
   } catch (error) {
-    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // other errors are reported later
+    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // any other error counts as no section
   }
 }
 

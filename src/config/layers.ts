@@ -201,8 +201,8 @@ export function unknownSetting(path: string): string {
 }
 
 /**
- * Explains where the secret belongs that this path seems to name: in an unknown section, the Roblox key. Returns
- * `undefined` if the section has no secret.
+ * Explains where to put the secret that this path seems to name: outside the known sections, and in `platform` and
+ * `group`, the Roblox key. Returns `undefined` if the section has no such secret.
  */
 function adviceFor(path: string): string | undefined {
   const [section = '', ...rest] = path.split('.');

@@ -40,7 +40,10 @@ export interface LoadedConfig {
   portFrom: string | undefined;
   /** Keyed by setting path, in schema order. Includes `platform.api_key` if there is a key. */
   origins: ReadonlyMap<string, Origin>;
-  /** One sentence for each valid setting that is probably a mistake. */
+  /**
+   * One sentence for each probable mistake that does not stop rankd, in a setting, in a secret file, or in the
+   * configuration file's name.
+   */
   warnings: string[];
 }
 

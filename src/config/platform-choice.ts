@@ -129,7 +129,7 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
 
 /**
  * Explains why the text can't be a Roblox key; returns `undefined` if it can. A key must be printable ASCII, because
- * Node.js would reject any other text in a header and print the key in its error.
+ * Node.js rejects some other characters in a header with an error that quotes the key.
  */
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';

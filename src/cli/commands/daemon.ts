@@ -429,7 +429,10 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
   browser.unref();
 }
 
-/** Accepts only links to the page, because the system's opener would run any file that a compromised daemon names. */
+/**
+ * Accepts only web addresses on this machine or with one of the origins, because the system's opener would run any file
+ * that a compromised daemon names.
+ */
 function isPageLink(link: string, origins: Array<string | undefined>): boolean {
   const url = URL.parse(link);
   if (url === null || url.href !== link) return false;

@@ -193,7 +193,10 @@ async function addressOf(
 
 interface Scope {
   offline: boolean;
-  /** False if the data directory has a problem; no check then opens it. */
+  /**
+   * False if a check of the data directory failed, except for the check of its free space; most checks then do not open
+   * the directory.
+   */
   isUsable: boolean;
 }
 

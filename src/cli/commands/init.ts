@@ -134,7 +134,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
 
 const startAgainHint = 'rankd runs in this window until you press Ctrl-C. To start it again: rankd serve';
 
-/** Prints the key after all other text, so that it does not scroll away. */
+/** Prints the key after the next steps, so that it does not scroll away. */
 async function showKey(
   cli: Cli,
   { key, secret }: MintedKey,

@@ -14,9 +14,7 @@ import { argument, command, flag, option } from '../command.ts';
 import { asPlaceId, newFileName } from '../input/arguments.ts';
 import { ExitCode } from '../output/errors.ts';
 
-/**
- * Commands write secrets to a new file or print them once. They read secrets from standard input, never from arguments.
- */
+/** Shared by commands that create a secret. Without this option, they print the secret once. */
 
 export const out = option(
   '--out <file>',

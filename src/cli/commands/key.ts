@@ -256,7 +256,7 @@ const headings = [
   ...['mode', 'scopes', 'key', 'declared in', 'id'],
 ];
 
-/** Returns a row for each accepted secret; the first row also describes the key. */
+/** Returns a row for each accepted secret, or one row if there is none; the first row also describes the key. */
 function rowsOf(key: Key, now: number): Cell[][] {
   const { name, id, mode, scopes, secrets, declaredIn = '-' } = key;
   const state = `${shownState(key, now)}${key.isSimulated ? ' (simulated)' : ''}`;

@@ -36,7 +36,7 @@ const testOptions = {
   ranker,
   reason: option('--reason <text>', 'the reason in the request', asReason),
 };
-/** The options shared by all commands that change one or more members. */
+/** Shared by the commands of `rank` and `role` that change either one member or many. */
 export const changeOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
   holding: option('--holding <role>', 'every member who holds this role', asRank).conflicts('file'),

@@ -27,7 +27,9 @@ export const serveCommand = command({
   run: (cli, options) => serve(cli, options),
 });
 
-/** Runs the daemon until a stop signal. Prints `onceReady` once it is listening. */
+/**
+ * Runs the daemon until a stop signal, or until `stop` on its console. Prints `onceReady` once the daemon is listening.
+ */
 export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>, onceReady?: string): Promise<void> {
   const { console, cli } = options.console ? given.onConsole() : { console: undefined, cli: given };
   const load = () => cli.loadConfig(flagsOf(options));

@@ -250,7 +250,7 @@ function asEnd(text: string): number {
   );
 }
 
-/** Parses a user, or a hold's id, which is longer than any user name. */
+/** Parses a user or a hold's id. A user name that has the form of a hold's id counts as one. */
 function asHoldOrUser(text: string): UserRef {
   return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
 }

@@ -50,7 +50,7 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
       const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
       const onPlace = place === undefined ? {} : { place: { id: place } };
       const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, saveTo(cli, out));
-      // on Windows, the folder decides who can read it
+      // on Windows, the folder's permissions decide who can read the file
       const access = cli.io.system.hasModes ? ', which only you can read' : '';
       const where = out === undefined ? '' : `. It is in ${out}${access}`;
       cli.say(`Created key "${name}"${place === undefined ? '' : ` for place ${place}`}${where}.`);

@@ -18,7 +18,10 @@ import {
 
 export const userHelp = 'user id, name, or address of the profile page';
 
-/** Parsers for arguments and options. commander adds the name of the argument or option to their errors. */
+/**
+ * Returns a parser for whole numbers. commander adds the name of the argument or option to the errors of all parsers
+ * here.
+ */
 
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -79,7 +82,7 @@ export function asRank(text: string): RoleName {
   );
 }
 
-/** Longer than any role name. */
+/** No role name is longer. */
 const maxRoleName = 100;
 
 export function asBound(text: string): RoleName {

@@ -89,7 +89,7 @@ interface Grid {
   /** The available width; undefined if unlimited. */
   columns: number | undefined;
   wrapsLast: boolean;
-  /** Label the columns that are shown below a row. */
+  /** The labels of columns that are shown below a row. */
   names?: string[];
   paint: Paints;
 }

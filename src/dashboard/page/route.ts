@@ -25,7 +25,7 @@ export const route = computed((): Route => {
   return { view: views.find((view) => view === path) ?? first, params: new URLSearchParams(query) };
 });
 
-/** True until the default view is known. */
+/** True if the address names no view and the default view is not known yet. */
 export const isUndecided = computed(
   () => hash.value === '' && status.data.value === undefined && status.error.value === undefined,
 );

@@ -312,7 +312,7 @@ function kindOf(does: string): Pick<ChangeCommand, 'step' | 'kind'> {
   return { ...(step && { step }), ...(kind && { kind }) };
 }
 
-/** Returns the requested rank or role, or 0 for a change that takes none. */
+/** Returns the requested rank or role; 0 for a promotion, a demotion or a suspension. */
 function roleOf({ does, rank }: Pick<Values<typeof oneMember>, 'does' | 'rank'>): number {
   if (does !== 'set' && !(does in roleKinds)) return 0;
   if (rank === undefined) throw new FieldError('rank', 'is missing');

@@ -6,7 +6,7 @@ import { errorDocument, pageHintOf } from '../../usecases/error-document.ts';
 import { gzip, type PageFile, packingFor } from './page-files.ts';
 import { FieldError } from './requests.ts';
 
-/** A JSON document, as `--json` prints it. */
+/** A JSON document, in most cases identical to one that `--json` prints. */
 export type Document = Record<string, unknown>;
 
 /** Shorter documents are not worth compressing. */

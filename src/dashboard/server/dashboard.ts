@@ -41,7 +41,8 @@ interface Listening extends Site {
   /** The page's address, e.g. `http://127.0.0.1:7266`. */
   url: string;
   /**
-   * The argument for `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if the page has a public address.
+   * The argument for `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if the configuration contains the
+   * page's address.
    */
   tunnel: string | null;
 }

@@ -7,7 +7,7 @@ import { maxReasonLength } from '../../core/model.ts';
 export const maxBodyBytes = 65_536;
 
 export interface Origins {
-  /** The accepted `Host` headers, including the port. */
+  /** The accepted `Host` headers, including the port unless it is the default one for the scheme. */
   hosts: ReadonlySet<string>;
   /** The page's own origins, e.g. `http://127.0.0.1:7266`. */
   origins: ReadonlySet<string>;

@@ -3,7 +3,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useRef } from 'preact/hooks';
 import { type ApiError, session } from '../api.ts';
 
-/** False in a view-only session, which hides the buttons that change anything. */
+/** False in a view-only session, which hides the buttons that change anything, and until the session is known. */
 export const mayChange = computed(() => session.value?.viewOnly === false);
 
 export const FormError = createContext<ApiError | undefined>(undefined);

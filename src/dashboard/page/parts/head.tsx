@@ -15,7 +15,7 @@ setInterval(() => {
   if (isLost.peek()) tick.value = Date.now();
 }, 1_000);
 
-/** True once the daemon has been silent for five seconds. The page then turns grey, because it can be out of date. */
+/** True once the daemon has been silent for five seconds. The page then turns gray, because it can be out of date. */
 export const isDaemonSilent = computed(
   () => isLost.value && Math.max(tick.value, Date.now()) - respondedAt.value >= silentAfterMs,
 );

@@ -6,7 +6,7 @@ export interface Column {
   title?: string;
   /** The column's title for screen readers. */
   spoken?: string;
-  /** `wide` and `roomy` columns are shown only in windows of at least that width. */
+  /** `wide` and `roomy` columns are hidden in windows narrower than the style sheet's breakpoints for them. */
   class?: string;
 }
 

@@ -5,7 +5,7 @@ import { Live } from '../live.ts';
 
 const gapMs = 300;
 
-/** The listed changes, newest first. `fresh` contains the ids of the changes added while the list was shown. */
+/** The listed changes, newest first. `fresh` contains the ids of the changes that the last reload added. */
 export interface Listed extends Changes {
   fresh: ReadonlySet<string>;
 }

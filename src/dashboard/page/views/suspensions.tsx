@@ -23,7 +23,7 @@ const states: Record<Hold['state'], Appearance> = {
   stuck: { tone: 'bad', icon: 'warning' },
 };
 
-/** Lists suspensions, temporary ranks and temporary roles, each with a button to end it early. */
+/** Lists suspensions, temporary ranks and temporary roles, and lets the operator end them early. */
 export function Suspensions() {
   const asked = useSignal<Hold | undefined>(undefined);
   return (
