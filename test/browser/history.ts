@@ -5,7 +5,7 @@ import type { CliHome } from '../support/run-cli.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
 import { SeededRandom } from '../tools/random.ts';
 
-/** The beginning of the group file for the pictures. The group is fictional; `writeGroup` appends its members. */
+/** The beginning of the group file for the pictures. The group is fictional; `writeGroup` appends more members. */
 const group = `name: Harbour Watch
 id: 5551234
 roles:
@@ -65,7 +65,7 @@ export function writeGroup(home: CliHome): void {
   );
 }
 
-/** Generates thirty days of history by moving its clock forward. Resolves with the key of `main-game`. */
+/** Generates thirty days of history by moving rankd's clock forward. Resolves with the key of `main-game`. */
 export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<string> {
   const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
   const env = { ...clock.env, NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} ${asAnn}` };

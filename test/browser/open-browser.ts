@@ -14,7 +14,7 @@ export interface OpenBrowser extends AsyncDisposable {
   browser: Browser;
 }
 
-/** Starts a real Chromium. Unpacks the one from npm into a folder that is removed when the browser is closed. */
+/** Starts a real browser. The Chromium from npm is first unpacked; closing the browser removes the files. */
 export async function openBrowser(): Promise<OpenBrowser> {
   const { chromium } = await import('playwright-core').catch(() => {
     throw new Error('The browser for the tests is not installed. Run: npm run browser');

@@ -36,7 +36,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
   });
 
   const checked = new Set<string>();
-  /** Checks a dialog's accessibility only the first time that it opens, because that takes seconds. */
+  /** Checks a dialog's accessibility only the first time that it opens, and only on SQLite: the check takes seconds. */
   const dialogOf = async (visitor: Visitor, name: RegExp | string) => {
     const dialog = visitor.page.getByRole('dialog', { name });
     await dialog.waitFor();

@@ -155,7 +155,7 @@ export class Visitor implements AsyncDisposable {
     );
   }
 
-  /** True if neither the page nor any of its sheets overflows on the right. */
+  /** True if neither the page nor any sheet or dialog overflows on the right. */
   async fits(): Promise<boolean> {
     return await this.page.evaluate(() =>
       [document.documentElement, ...document.querySelectorAll('.sheet, dialog .body')].every(

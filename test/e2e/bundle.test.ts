@@ -45,8 +45,8 @@ test.each([
   expect(run(copy, line)).toMatchObject({ status: 0, stderr: '' });
 });
 
-// V8 uses two bytes per character for text with any non-ASCII character, and then takes longer to find it in the
-// compile cache.
+// V8 stores a text with any character outside Latin-1 with two bytes per character, and then takes longer to find it in
+// the compile cache.
 test('the bundle is pure ASCII', () => {
   using copy = new CopyOfRankd();
   const bundled = readdirSync(copy.dist).filter((name) => name.endsWith('.js'));

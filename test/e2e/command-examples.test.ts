@@ -71,7 +71,7 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
 const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
 /**
  * Matches examples that can share one home and a running daemon, because they do not affect each other. Every other
- * example gets its own home, without a daemon.
+ * example, and each one that `before` or `inNewHome` matches, gets its own home, without a daemon.
  */
 const besideDaemon =
   / (list|show|test|check|verify|hash -|export|print|path|schema|doctor|openapi|man|version|status|health|dashboard|reload|completion)\b|--dry-run|^HEALTHCHECK|^rankd script/;

@@ -37,7 +37,7 @@ interface Case {
   isChild?: true;
   /** True if only Roblox can fail in this way, because webhooks accept the response and PostgreSQL can't produce it. */
   isOnlyForRoblox?: true;
-  /** False if a later attempt could succeed. */
+  /** True if rankd responds to a game at once, without retrying until the deadline. */
   isPermanent: boolean;
 }
 
@@ -261,7 +261,7 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
   const serve = () =>
     isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home, { env: ofCase });
 
-  /** Retrying a permanent failure until this deadline would exceed the test's time limit. */
+  /** For a permanent failure, retrying until the deadline would exceed the test's time limit. */
   const deadline = isPermanent ? '5m' : cause === 'timed_out' ? '3s' : '1s';
 
   beforeAll(async () => {

@@ -116,13 +116,13 @@ const colors = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 /** Progress messages appear only on slow machines. */
 const overwritten = new RegExp(`[^\\n]*\\r${String.fromCharCode(27)}\\[K`, 'g');
 
-/** Returns a time zone in which it is about noon, so that midnight does not fall into the test. */
+/** Returns a time zone in which it is about noon, so that the date does not change during the test. */
 function aroundNoon(): string {
   const west = new Date().getUTCHours() - 12;
   return `Etc/GMT${west < 0 ? west : `+${west}`}`;
 }
 
-/** Calls `settled` for each line, replaces color codes with the colors' names, and hides a running daemon's figures. */
+/** Replaces color codes with the colors' names, calls `settled` for each line, and hides a running daemon's figures. */
 function settledScreen(screen: string, home: CliHome): string {
   const named = screen.replaceAll(
     colors,

@@ -15,7 +15,7 @@ const notRunHere: Record<string, string> = {
   'store accept': 'needs PostgreSQL',
 };
 
-/** One line for each other command. Lines that create data precede the lines that need it. */
+/** Lines that run next to a daemon. Lines that create data precede the lines that need it. */
 const lines = [
   ...['webhook add bot --no-test --out bot.secret', 'key create shop', 'key list', 'key show game'],
   ...['key set shop --max-rank 20', 'key rotate shop', 'key pause shop', 'key resume shop', 'key adopt shop'],

@@ -10,7 +10,7 @@ const other = 20_002;
 
 vi.setConfig({ maxConcurrency: 3 });
 
-/** Reads may lag by 8 s. `env` makes time pass four times as fast, so this is 2 s of real time. */
+/** A late read comes after 8 s. With `env`, rankd's timers run four times as fast, so 8 s take 2 s of real time. */
 const lagMs = 2_000;
 const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
 

@@ -44,7 +44,7 @@ server.host          127.0.0.1  127.0.0.9          after a restart
   });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 429 });
-  expect(readFileSync(file, 'utf8')).toBe(yaml); // rankd never writes the file
+  expect(readFileSync(file, 'utf8')).toBe(yaml); // a reload does not change the file
   expect((await home.here(['status'])).stdout).toMatch(/^needs a restart +for server\.host$/m);
   expect(await home.json('reload')).toEqual({
     v: 1,

@@ -343,7 +343,7 @@ test('a restore from the database itself is refused', async () => {
   expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
 });
 
-/** Removes the digest at the end, as if another program had made the file. */
+/** Copies the backup without the digest at its end, as if another program had made the copy. */
 function copyWithoutDigest(file: string): void {
   copyFileSync(backup, file);
   truncateSync(file, statSync(file).size - (statSync(file).size % 512));

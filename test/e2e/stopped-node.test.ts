@@ -73,7 +73,7 @@ describe('a failing daemon next to a working one', () => {
     fake.latencyMs = 800;
     const asked = east.rank(secret, { rankeeId: 2002 });
     await expect.poll(() => written(2002), { interval: 10, timeout: 20_000 }).toBe(1);
-    // once `east` responds, it has sent its write; if it were stopped earlier, the write would come too late
+    // once `east` responds, it has finished sending; if it were stopped while sending, it would treat the write as late
     await send(`${east.url}/healthz`, { method: 'GET' });
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;

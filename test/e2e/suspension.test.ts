@@ -14,9 +14,9 @@ type Group = FakeOpenCloud['group'];
 /** One member's suspension: the events, and then the suspension's state and the member's roles. */
 interface Row {
   before?: number[];
-  /** Changes to the group before the suspension ends, while a daemon is running. */
+  /** Changes to the group before the suspension ends. After each one, a daemon starts and notices it. */
   seen?: Array<(group: Group, member: number) => void>;
-  /** Changes the group while no daemon is running. The suspension ends in the meantime. */
+  /** Changes the group while no daemon is running. The suspension's end passes before the next daemon starts. */
   unseen?: (group: Group, member: number) => void;
   /** How Roblox fails when the suspension ends. */
   faults?: Array<Omit<Fault, 'userId'>>;

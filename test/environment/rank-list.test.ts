@@ -71,7 +71,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
     expect(new Set(states)).toEqual(new Set(['done', 'changed']));
     expect(states).toHaveLength(12);
     expect(members.map((userId) => roblox.group.held(userId))).toEqual(members.map(() => [officer]));
-    const again = await home.json<List>(...args); // the first run reached every member, so this is a new one
+    const again = await home.json<List>(...args); // the list is complete, so this command starts a new one
     expect(again.list.id).not.toBe(list.id);
     expect(new Set(again.list.members.map(({ state }) => state))).toEqual(new Set(['changed']));
     expect(roblox.violations()).toEqual([]);

@@ -41,7 +41,7 @@ export interface GameWorld {
   secrets?: Record<string, string>;
   /** The ids of Roblox users, keyed by lowercase name. */
   users?: Record<string, number>;
-  /** The ranks that the game server has cached, keyed by user id. */
+  /** The ranks in the group, as GroupService reports them, keyed by user id. */
   ranks?: Record<string, number>;
   /** Makes the server a private server that this user owns, or a reserved server if the id is 0. */
   privateServerOwnerId?: number;

@@ -31,7 +31,7 @@ const cmdrModule = (file: string): GameScript => ({
   path: [...below, 'Cmdr', ...file.replace(/(\/?init)?\.lua$/, '').split('/')].filter((part) => part !== ''),
   source: readFileSync(new URL(file, cmdrFolder), 'utf8'),
 });
-/** Returns Cmdr's server modules and its types for players and text, but not its built-in commands and its window. */
+/** Returns the modules of Cmdr that the tests need, without its built-in commands, its client and most of its types. */
 const cmdrServer = (): GameScript[] => [
   ...['init.lua', 'Initialize.lua', 'CreateGui.lua'].map(cmdrModule),
   { class: 'Folder', path: [...below, 'Cmdr', 'BuiltInCommands'] },
@@ -180,7 +180,7 @@ export class SystemScene implements AsyncDisposable {
   }
 
   /**
-   * Types a message as the player. Resolves with the last message shown to the player, or `undefined` if none is shown
+   * Types a message as the player. Resolves with the last message shown to any player, or `undefined` if none is shown
    * within `seconds`.
    */
   async type(player: string, text: string, seconds = 1000): Promise<string | undefined> {
