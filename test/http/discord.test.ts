@@ -31,7 +31,7 @@ interface Scene {
   key(name: string, rest?: { rules?: KeyRules; scopes?: Scope[]; mode?: 'live' | 'test' }): Promise<Key>;
 }
 
-/** Starts a daemon with a key for each of two Discord roles: `hr`, and `trainers`, which only promotes, up to rank 20. */
+/** Starts a daemon with keys for two Discord roles: `hr`, and `trainers`, which only promotes, up to rank 20. */
 async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<Scene> {
   const fake = await startFakeDiscord();
   onTestFinished(() => fake[Symbol.asyncDispose]());

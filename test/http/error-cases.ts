@@ -76,7 +76,7 @@ export const rejectAll: Sql = {
     FOR EACH ROW EXECUTE FUNCTION rankd.audit_refuses('inside of rankd')`,
 };
 
-/** A group with two roles at rank 1. */
+/** A group with two roles at rank 200. */
 const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathname;
 
 const idempotent = { headers: { 'idempotency-key': 'one' } };
