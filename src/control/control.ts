@@ -69,8 +69,8 @@ export const socketName = 'daemon.sock';
 export const addressName = 'daemon.address';
 
 /**
- * Returns the path of the daemon's socket or pipe; `undefined` if there is none, or if other users can access its
- * folder.
+ * Returns the path of the daemon's socket or pipe; `undefined` if there is none, or if the socket is outside the data
+ * directory in a folder that other users can access.
  */
 export function controlPath(dataDir: string): string | undefined {
   const socket = join(dataDir, socketName);

@@ -30,7 +30,7 @@ export interface Daemon {
   url: string;
   metricsUrl: string | undefined;
   heads: AuditHeadWriter;
-  /** Rejects new requests, finishes running ones, saves buffered data, and closes everything. */
+  /** Rejects new requests that need a key, finishes running ones, saves buffered data, and closes everything. */
   stop(): Promise<void>;
 }
 

@@ -22,7 +22,7 @@ interface LiveConfigOptions {
 
 const credentialTimeoutMs = 5_000;
 
-/** Applies a new configuration to the running daemon, either completely or not at all. */
+/** Applies a new configuration to the running daemon: either all settings that need no restart, or none. */
 export class LiveConfig implements AsyncDisposable {
   readonly #options: LiveConfigOptions;
   #loaded: LoadedConfig;

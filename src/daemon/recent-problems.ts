@@ -27,7 +27,7 @@ interface Problem {
 /** The daemon's current state, which decides whether a problem is over. */
 export interface DaemonState {
   lasting: Record<LastingProblem, boolean>;
-  /** The ids of the keys that the circuit breaker has paused. */
+  /** The ids of the keys in `RecentProblems.keyIds` that are still paused. */
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
   /** The times of the last successful read and write, in epoch milliseconds. */
@@ -166,7 +166,8 @@ export class PlatformWarnings {
   }
 
   /**
-   * Logs an unreachable host at its first failure, without waiting for the retries, and again if the reason changes.
+   * Logs a host as soon as it counts as unreachable, which can be before a call fails, and again if the reason changes.
+   * Also logs when the host can be reached again.
    */
   #warnOfUnreached({ platform, log }: DaemonContext): void {
     const { unreached, reached } = platform.reachability();

@@ -23,8 +23,8 @@ interface ShownDaemon {
 }
 
 /**
- * If several nodes can share the store, publishes this daemon's status to the others, and carries out the commands that
- * they store for it.
+ * If several nodes can share the store, publishes this daemon's status in the store, and carries out the commands that
+ * are stored for this daemon.
  */
 export async function showNode({ daemon: { app, url }, live, page, startedAt }: ShownDaemon): Promise<void> {
   const { nodes } = app.current.store;

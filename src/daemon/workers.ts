@@ -26,7 +26,7 @@ const pruneEveryMs = 3_600_000;
 const nameEveryMs = 5_000;
 const endHoldsEveryMs = 5_000;
 
-/** Starts all background work. Returns a function that stops it and stores buffered data. */
+/** Starts the background workers. Returns a function that stops them and stores buffered data. */
 export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => Promise<void> {
   const stopping = new AbortController();
   const app = live.current; // only for parts that a reload does not replace

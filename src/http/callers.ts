@@ -151,8 +151,8 @@ function refusePlace(caller: Caller, placeId: number): RankdError {
 
 /**
  * Counts a refusal for the audit log and returns it, or returns `too_many_requests` if the network has sent too many
- * invalid keys or the key has been used from too many wrong places. Only refused requests are limited, because game
- * servers share addresses and keys: one caller's mistakes must not lock out the others.
+ * requests without a valid key, or if too many requests with this key came from wrong places. Only refused requests are
+ * limited, because game servers share addresses and keys: one caller's mistakes must not lock out the others.
  */
 export function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
   const limits = limitsOn(refusal, app.limits, { from: request.from, key });

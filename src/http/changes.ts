@@ -89,8 +89,8 @@ export function appliedChange({ app, request, reply }: Exchange, answer: ChangeA
 }
 
 /**
- * `before` is the member's highest role before the change; `now` is the role that the change gave or, for an extra
- * role, gave or took. Each is `undefined` if unknown.
+ * `before` is the highest role that counted for the member's rank before the change, `undefined` for an extra role;
+ * `now` is the role that the change gave or, for an extra role, gave or took. Each is `undefined` if unknown.
  */
 export function ranksOf({
   roleId,
@@ -142,8 +142,8 @@ export function idempotencyOf(given: string | string[] | undefined, content: unk
 }
 
 /**
- * Logs a warning if this change paused its key. Changes that are then refused because of the pause appear only in the
- * history.
+ * Logs a warning if this change paused its key. Changes that are then refused because of the pause cause no further
+ * warning.
  */
 export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
   if (!error?.details?.pausedNow) return;

@@ -148,8 +148,9 @@ class OpenConnections {
   }
 
   /**
-   * Returns the connection that has been sending longest or, if none is sending, the one that has been idle longest. If
-   * `network` is given, considers only that network's connections.
+   * Returns the connection that has been sending longest or, if none is sending, the one whose latest request is
+   * oldest. Returns a new connection only if rankd can close no other. If `network` is given, considers only that
+   * network's connections.
    */
   leastNeeded(network?: string): Expendable | undefined {
     let least: Expendable | undefined;
@@ -161,7 +162,7 @@ class OpenConnections {
     return least;
   }
 
-  /** Closes each connection whose caller has not read any part of its pending responses since the previous check. */
+  /** Closes each connection that had unread response bytes at the previous check and has at least as many now. */
   closeUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;

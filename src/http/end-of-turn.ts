@@ -50,7 +50,7 @@ export class Freshness {
       let failure: RankdError | undefined;
       try {
         const freshened = this.#freshen();
-        if (freshened !== undefined) await freshened; // most stores are synchronous, and awaiting costs time
+        if (freshened !== undefined) await freshened; // SQLite's store returns undefined, and awaiting costs time
       } catch (error) {
         failure = asRankdError(error);
         // a separate refresh for later requests would take as long and fail in the same way

@@ -49,8 +49,8 @@ interface ListenerOptions {
  */
 const nodeOptions = {
   requireHostHeader: false,
-  // By default, Node.js uses the first of two headers with the same name, while a proxy in front of rankd may use the
-  // second.
+  // By default, Node.js ignores a second header of some names, such as Host and Authorization, while a proxy in front
+  // of rankd may use the second one.
   joinDuplicateHeaders: true,
   headersTimeout: 10_000,
   // By default, Node.js checks for overdue requests only every 30 s.
@@ -92,7 +92,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       return senderOf(socket.remoteAddress, headers['x-forwarded-for'], isTrusted);
     },
   });
-  // The hooks are not async, because async hooks would make a key verification take a tenth longer.
+  // These two hooks are not async, because async hooks would make a key verification take a tenth longer.
   server.addHook('onRequest', (request, reply, done) => {
     if (begin(request, reply)) done();
   });
@@ -115,7 +115,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const methods = new Map<string, string[]>();
   server.decorate('allowedMethods', methods);
   server.addHook('onRoute', ({ url, method, config }) => {
-    // even while such a route is enabled, a wrong method gets 404, because a disabled route must not list its methods
+    // a wrong method gets 404 on a route that a setting can disable, because a disabled route must not list its methods
     if (config?.isServed !== undefined) return;
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });

@@ -69,8 +69,8 @@ function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof Fo
 }
 
 /**
- * Sends an error for invalid input and closes the connection. If a complete request is still unanswered, sends no error
- * and closes the connection after that response, because a change that is about to succeed must not look refused.
+ * Sends an error for invalid input and closes the connection. If complete requests are still unanswered, sends no error
+ * and closes the connection after their responses, because a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<Record<string, string>>): void {
   const { unanswered, isClosing } = connectionOf(socket);

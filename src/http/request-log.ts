@@ -40,7 +40,7 @@ export interface Notes {
 
 /**
  * The limit on log lines per error code and key, so that thousands of requests a second cannot fill the disk. The audit
- * log also counts the callers refused because of their key or place.
+ * log also counts the requests refused because of their key or place.
  */
 const errorLines: Rate = { perMinute: 20, burst: 200 };
 /** The limit per address within `errorLines`, so that one noisy caller does not crowd out the others. */

@@ -53,7 +53,7 @@ export interface Route<
   answers?: readonly [Content<Answer>, ...Content[]];
   /** Response headers, in addition to those that `key` and `changesRanks` imply. */
   answerHeaders?: readonly AnswerHeader[];
-  /** Error codes, in addition to those that every request or every key can cause. */
+  /** Error codes, in addition to those of all routes and those of all routes that require a key. */
   codes?: readonly PublicCode[];
   /** rankd sends the returned object as JSON. A handler that sends the response itself returns the reply or nothing. */
   handler: (exchange: Exchange<z.output<Body>, z.output<Query>>) => Result<z.input<Answer>>;

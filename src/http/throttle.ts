@@ -150,7 +150,7 @@ export class Throttle {
     return answer.end();
   }
 
-  /** True if several nodes share the limits. Changes must then be counted with `takeOfAll`. */
+  /** True if several nodes can share the limits. Changes must then be counted with `takeOfAll`. */
   get isShared(): boolean {
     return this.#store !== undefined;
   }
@@ -184,7 +184,7 @@ const maxReported = 1_000;
  */
 const maxWaiting = 10_000;
 
-/** Reports the requests that this node has counted locally to the other nodes that share its store. */
+/** Reports the requests that this node has counted locally to the store, which counts them for all nodes. */
 export class LimitReporter {
   readonly #store: LimitStore;
   readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>;

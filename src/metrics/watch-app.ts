@@ -10,7 +10,10 @@ import { readyChecks, requireCheck } from '../usecases/upkeep/readiness.ts';
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import { callerRefusals, type Meters } from './meters.ts';
 
-/** If the store or the platform takes longer, a scrape omits its metrics. Prometheus waits 10 s by default. */
+/**
+ * If a readiness check takes longer, `rankd_ready` is 0 for that check; if the store takes longer, a scrape omits the
+ * gauges with values from the store. Prometheus waits 10 s by default.
+ */
 const readWithinMs = 3_000;
 
 /**

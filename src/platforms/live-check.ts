@@ -33,9 +33,10 @@ const readLagMs = 10_000;
 const documentedLimits = { group: 150, other: 300 };
 
 /**
- * Checks, with at most 17 reads, that Open Cloud still responds as rankd expects. If `memberId` is set, it also assigns
- * a role that the member already holds and unassigns one that the member lacks, which changes nothing: "If the user
- * already holds the specified role, no action is taken" (Open Cloud reference, AssignRole).
+ * Checks, with at most 17 reads, that Open Cloud still responds as rankd expects. If `memberId` is set, also assigns a
+ * role that the member already holds and unassigns one that the member lacks, with three more reads. Neither write
+ * changes anything: "If the user already holds the specified role, no action is taken" (Open Cloud reference,
+ * AssignRole).
  */
 export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[]> {
   const platform = new LivePlatform(options);

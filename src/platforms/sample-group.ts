@@ -1,8 +1,8 @@
 import type { GroupSeed } from './simulated-group.ts';
 
 /**
- * The group that rankd simulates by default. Most member ids are easy to type, but some are above 2^32, as real ids can
- * be. Like most real groups, it has a custom role with rank 1 in addition to the base role.
+ * The group that rankd simulates by default. Most ids are easy to type, but some are above 2^32, as real ids can be.
+ * Like most real groups, it has a custom role with rank 1 in addition to the base role.
  */
 export const sampleGroup: GroupSeed = {
   id: 1,

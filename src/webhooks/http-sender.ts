@@ -162,7 +162,10 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** Masks every part of the address and every secret, encoded or decoded, and puts the text on one line. */
+/**
+ * Masks the address, each part of its path and query, and every secret, encoded or decoded, if they have at least
+ * `minSecretLength` characters. Puts the text on one line.
+ */
 function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');
@@ -203,7 +206,7 @@ function proxyNote({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
 }
 
-/** Accepts an address in any notation. */
+/** True for a public IP address in any notation, except Azure's (see `azureHost`). */
 export function isPublic(address: string): boolean {
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.process(address);

@@ -44,7 +44,7 @@ interface CommandRequest {
   facts: Record<string, unknown>;
 }
 
-/** A command whose key has been accepted. */
+/** A command whose key has been accepted. `link` needs no key, and is run without `key`, `caller` and `call`. */
 interface Asking extends CommandRequest {
   person: DiscordPerson;
   key: Key;
@@ -244,7 +244,10 @@ async function whoIs(asking: Asking): Promise<string> {
 
 const undoWithinMs = 10 * 60_000;
 
-/** Undoes the newest change that the person made through Discord, if it is at most `undoWithinMs` old. */
+/**
+ * Undoes the newest change that the person made through Discord and that affected the member, or may have, if it is at
+ * most `undoWithinMs` old. Skips undos.
+ */
 async function undo(asking: Asking): Promise<string> {
   const { app, caller, interaction, facts } = asking;
   const idempotency = idempotencyFor(interaction).idempotency;

@@ -21,7 +21,7 @@ const member = z.object({
   user: z.object({ id: snowflake, username: z.string(), global_name: name }),
 });
 
-/** These schemas ignore unknown fields, because Discord can add fields at any time. */
+/** The schemas in this file ignore unknown fields, because Discord can add fields at any time. */
 const anyInteraction = z.object({ type: z.int() });
 const interaction = z.object({
   id: snowflake,

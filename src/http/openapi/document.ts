@@ -63,7 +63,7 @@ export function openApiDocument(routes: readonly Route[]) {
   };
 }
 
-/** Converts a schema to JSON Schema, as it is before zod's transforms. Response schemas have no transforms. */
+/** Returns the JSON Schema of a schema's input, before zod's transforms. Response schemas have no transforms. */
 function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
   return json as JsonSchema;
@@ -180,7 +180,7 @@ export function anchorOf(route: Route): string {
   return `${methodOf(route)}${route.path.replaceAll('/', '-')}`;
 }
 
-// The functions below return table rows in Markdown, for /docs and docs/api.md.
+// The functions named `…Rows` return table rows with cells in Markdown, for /docs and docs/api.md.
 
 /** Returns one row for each field of an object schema, and no rows for other schemas. */
 export function fieldRows(schema: z.ZodType): string[][] {
@@ -194,7 +194,10 @@ export function parameterRows(route: Route): string[][] {
   return parametersOf(route).map(({ name, in: where, description }) => [`\`${name}\``, where, description]);
 }
 
-/** Returns the headers of a route's responses or, without a route, of every error. */
+/**
+ * Returns the headers of a route's responses, except those that every response has, or, without a route, the headers of
+ * every error.
+ */
 export function headerRows(route?: Route): string[][] {
   const names: AnswerHeader[] = route === undefined ? [...commonHeaders, 'Retry-After'] : ownHeaders(route);
   return names.map((name) => [`\`${name}\``, answerHeaders[name].description]);
@@ -206,7 +209,9 @@ export function errorRows(route: Route): string[][] {
   );
 }
 
-/** Describes a type, e.g. `whole number or text`. For an object, adds its fields in parentheses. */
+/**
+ * Describes a type, e.g. `whole number or text`. For an object or a list of objects, adds the fields in parentheses.
+ */
 function typeOf({ type = '', anyOf, enum: values, items, properties }: JsonSchema): string {
   if (Array.isArray(type)) return type.map((one: string) => typeWords[one]).join(' or ');
   if (Array.isArray(anyOf)) return [...new Set((anyOf as JsonSchema[]).map(typeOf))].join(' or ');

@@ -33,7 +33,7 @@ export class BaseRole {
   readonly #memory: BaseRoleMemory;
   readonly #sources: BaseRoleSources;
   #id: number | undefined;
-  /** The id that a membership revealed, used if the public list does not respond. */
+  /** The id that a membership revealed, used if the public list does not reveal the base role. */
   #shown: number | undefined;
   /** The base role's id, if the group's role list omits that role. */
   #omitted: number | undefined;

@@ -66,7 +66,7 @@ export interface Account {
   inFlight: number;
   /** The number of calls that the platform must still accept before calls can start in a burst. */
   caution: number;
-  /** Set while the headers are in doubt: the pace in calls per window at the time `since`. */
+  /** Set once the headers have been in doubt: the pace in calls per window at the time `since`. See `isInDoubt`. */
   doubt?: { pace: number; since: number };
   /** Call counts by lane. */
   shares: ShareCounts;
@@ -208,8 +208,8 @@ export function startLate(account: Account, now: number, { by }: { by: string })
 }
 
 /**
- * Frees the node's reserved slot that has the release time `at` or, without `at`, the slot that the node spent most
- * recently.
+ * Frees the node's reserved slot that has the release time `at` or, without `at`, the slot with the latest release time
+ * that the node has spent on a started call.
  */
 export function returnSlot(account: Account, { by, at }: { by: string; at?: number }): void {
   const release = account.spent.findLast((one) =>
@@ -280,8 +280,9 @@ function freeAt(
 /**
  * Adopts the count that the platform reports. It may omit calls in flight, and responses can arrive out of order, so
  * within a window the adopted count never falls, and it always includes this account's own calls since the window
- * began. Reported window ends are rounded up, so the earliest one is the most accurate. The adopted end never moves to
- * a later time, so a call that was promised a slot in the next window gets it. The count excludes reserved slots.
+ * began. Reported window ends are rounded up, so the earliest one is the most accurate: within a window, the adopted
+ * end never moves to a later time, so a call that was promised a slot in the next window gets it. The count excludes
+ * reserved slots.
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;

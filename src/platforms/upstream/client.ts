@@ -78,7 +78,7 @@ export interface UpstreamRequest<T> {
   /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
   isTriedOnce?: boolean;
-  /** Differences from it are recorded but tolerated. */
+  /** Differences between the response and this schema are recorded but tolerated. */
   schema: SchemaName;
   /**
    * Converts the response's JSON to the result. Throws if the JSON has the wrong shape. For a write whose response is
@@ -216,8 +216,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Parses a successful response. An unreadable response counts as a transient failure; with `retriesMisshapen`, so
-   * does a response of the wrong shape.
+   * Parses a successful response. For a read, an unreadable response counts as a transient failure; with
+   * `retriesMisshapen`, so does a response of the wrong shape. A write fails only if `parse` throws.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;

@@ -70,9 +70,9 @@ const scarceShare = 0.1;
 const maxPending = 2_000;
 
 /**
- * Admits the calls of one operation as fast as the platform's budget allows. Within a lane, calls are admitted in order
- * of arrival; lanes take turns, and heavy lanes come last. A call for a change that has begun (`call.reservation` is
- * set) never counts as heavy.
+ * Admits the calls of one operation as fast as the platform's budget allows. Calls with a reserved slot come first.
+ * The others are admitted in order of arrival within a lane; lanes take turns, and heavy lanes come last. A call for a
+ * change that has begun (`call.reservation` is set) never counts as heavy.
  *
  * Each gate has its own queue, and `grant` decides how many of its calls can start. If several nodes share the budget,
  * the account is stored in a ledger, and the gate works on a copy. At most one ledger request is in flight; calls that

@@ -32,7 +32,7 @@ export interface SlotRequest {
    */
   kind: 'start' | 'reserve' | 'reserved';
   isHeavy: boolean;
-  /** True if the call belongs to a change that has begun. It then does not have to leave slots for other nodes. */
+  /** True if the call belongs to a change that has begun. Such a call does not have to leave slots for other nodes. */
   isBegun: boolean;
   until: number;
   slotAt: number;
