@@ -131,8 +131,9 @@ async function write(
 }
 
 /**
- * Confirms the step from the write's response if responses are trusted; otherwise, reads the member until the effect
- * shows. Returns `refused` if the platform accepted the write but reads that can no longer lag do not show its effect.
+ * Confirms the step from the write's response if that shows the effect and responses are trusted; otherwise, reads the
+ * member until the effect shows. Returns `refused` if the platform accepted the write but reads that can no longer lag
+ * do not show its effect.
  */
 async function confirm(
   { platform, clock, trust }: StepPorts,
@@ -247,8 +248,9 @@ type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
 
 /**
  * Handles a write that may have reached the platform after another node had taken over its change: records it in the
- * audit log, and reopens the change so that it is reconciled. If the member has a newer change, `rankd status` names
- * the member so that an operator can check. `leftMs` returns the time left on this node's lease. Never rejects.
+ * audit log, and reopens the change so that it is reconciled. If the change can't be reopened, for example because the
+ * member has a newer one, `rankd status` names the member so that an operator can check. `leftMs` returns the time left
+ * on this node's lease. Never rejects.
  */
 export async function recoverLateWrite(app: LateWriteContext, change: RankChange, leftMs: () => number): Promise<void> {
   for (let checks = 0; checks < maxChecks; checks += 1) {

@@ -44,8 +44,8 @@ const resumableForMs = 24 * 3_600_000;
 
 /**
  * Decides whether a command starts a new list or continues an interrupted one. Two lists are the same if they request
- * the same rank for the same members, in any order, or for the holders of the same role. The holders themselves are not
- * compared, because the list may change who holds the role.
+ * the same change for the same members, in any order, or for the holders of the same role. The holders themselves are
+ * not compared, because the list may change who holds the role.
  */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,

@@ -41,9 +41,9 @@ export interface Intent {
 
 /**
  * Stores the intent, carries out the change, and stores the outcome. Call it during the member's turn. Returns `stale`
- * if another node changed the member first, or if the group's roles have changed since the change was planned. Throws,
- * without storing a change, if the change is not allowed to begin, if it can't begin in time, or if the platform is not
- * trusted. Once the change has begun, throws only `outcome_unknown`.
+ * if the store has an open or a newer change to the member, or if the group's roles have changed since the change was
+ * planned. Throws, without storing a change, if the change is not allowed to begin, if it can't begin in time, or if
+ * the platform is not trusted. Once the change has begun, throws only `outcome_unknown`.
  */
 export async function carryOutChange(
   app: Ranking,
@@ -91,15 +91,15 @@ function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): 
 const allKeysShare = 3;
 
 /**
- * Records a change to a member who already has the requested rank. Returns `stale` if the member was changed in the
- * meantime.
+ * Records a change that needs no writes, because the member already holds the resulting roles. Returns `stale` if the
+ * member was changed in the meantime.
  */
 async function recordReached(
   app: Pick<Ranking, 'store' | 'clock' | 'breaker'>,
   { change, approved, success, after, secretId }: Intent,
 ): Promise<FinishedChange | 'stale'> {
   const reached = withOutcome(change, { state: 'applied', code: null, message: success }, app.clock.now());
-  // a suspension counts toward the breaker's limits even if it changes no role
+  // the breaker's limits apply to a new suspension or temporary rank even if it changes no role
   const limits = change.hold?.does === 'begin' ? breakerLimits(app) : [];
   const verdict = await app.store.beginChange(reached, { secretId, windows: limits }, (facts) =>
     judgeBegin({ change: reached, after, limits, ...approved }, facts),

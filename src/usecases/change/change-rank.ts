@@ -133,7 +133,7 @@ async function changeInTurn(
 
 /**
  * Data from the history about the member and the ranker, read during the member's turn. If the data changes before this
- * change begins, `beginChange` returns `stale` or rechecks the cooldowns.
+ * change begins, `beginChange` returns `stale` or rechecks the ranker's cooldown.
  */
 interface MemberFacts {
   written: RankChange | undefined;

@@ -8,9 +8,12 @@ import { callWithin } from '../../ports/platform.ts';
 import { isOfApplied, type LateRead } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
-/** The wait while the budget has no room. After a failed read, it is multiplied by the number of tries. */
+/** The wait while the budget has no room. After an inconclusive read, it is multiplied by the number of tries. */
 const waitMs = 1_000;
-/** The wait after a read that could not reach the platform: such reads fail fast, and outages often last longer. */
+/**
+ * The wait, multiplied by the number of tries, after a read that could not reach the platform: such reads fail fast,
+ * and outages often last longer.
+ */
 const unreachedWaitMs = 5_000;
 const maxTries = 5;
 

@@ -208,7 +208,8 @@ export async function findMember(
 }
 
 /**
- * Returns the current scheme, including every role that the member holds. Throws `above_acting_account` for the owner.
+ * Returns the current scheme, including every role that the member holds. Throws `above_acting_account` for the owner
+ * and, if the owner is unknown, for every member with the owner's rank.
  */
 async function schemeOf(app: PlanContext, member: Member, call: CallContext): Promise<GroupScheme> {
   const { userId } = member;
@@ -253,8 +254,8 @@ export function rulesKindOf({ hold, kind }: Pick<ChangeCommand, 'hold' | 'kind'>
 }
 
 /**
- * Checks a plan against the rules, unless the member already holds the requested rank. Throws the first refusal, unless
- * `examiner` collects refusals.
+ * Checks a plan against the rules, unless it changes a rank or an extra role and needs no writes. Throws the first
+ * refusal, unless `examiner` collects refusals.
  */
 export async function checkPlan(
   app: PlanContext,

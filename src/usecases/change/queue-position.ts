@@ -26,7 +26,7 @@ export class QueuePosition implements AsyncDisposable {
 
   /**
    * Waits until all changes ahead of this one have ended, and reconciles any that were abandoned. Returns the id of the
-   * member's newest change. Rejects if `call.signal` is aborted.
+   * member's newest change. Rejects if `call.signal` is aborted or a reconciliation fails.
    */
   async waitForTurn(call: CallContext): Promise<string | undefined> {
     return (await this.waitAndRead(call, async () => undefined)).after;

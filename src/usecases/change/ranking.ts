@@ -56,8 +56,8 @@ export function callForConfirming(app: Pick<Ranking, 'deadlineMs' | 'platform'>,
 }
 
 /**
- * Returns the call with an earlier deadline for reading a member. If the read has to wait for a slot, rankd confirms the
- * target role again after it, for which this leaves the time of another write.
+ * Returns the call with an earlier deadline for reading a member. The deadline leaves the time of another write,
+ * because rankd confirms the target role again if the read had to wait for a slot.
  */
 export function callForReading(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = callForConfirming(app, call);
@@ -105,7 +105,7 @@ export interface ChangeCommand {
 
 /**
  * `suspension` replaces all of the member's roles with `role` or, by default, the configured role. `temporary` takes
- * the requested rank back at `endsAt`. `lift` ends the member's hold with this `id`.
+ * the requested rank or role back at `endsAt`. `lift` ends the member's hold with this `id`.
  */
 export type RequestedHold =
   | { kind: 'suspension'; role?: RoleName; endsAt?: number }

@@ -23,9 +23,9 @@ export function isAbandoned(
 }
 
 /**
- * Determines the outcome of an abandoned change by reading the member, and completes the change if only part of it took
- * effect. Call it during the member's turn. Returns false if this process or another node is already working on the
- * change, or if the change has ended. Throws RankdError if the outcome can't be determined yet.
+ * Determines the outcome of an abandoned change by reading the member, and completes or reverts the change if only part
+ * of it took effect. Call it during the member's turn. Returns false if this process or another node is already working
+ * on the change, or if the change has ended. Throws RankdError if the outcome can't be determined yet.
  */
 export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange, call: CallContext): Promise<boolean> {
   if (app.ownedChangeIds.has(id)) return false;

@@ -24,7 +24,8 @@ export function roleTitleDocument({ rank, id, name }: Role) {
 }
 
 /**
- * `onLadder` is null if there is no ladder; `privileged` and `powers` are null if the platform does not report them.
+ * `onLadder` is null if there is no ladder. If the platform does not report the role's powers, `powers` is null, and so
+ * is `privileged`, unless `policy.privileged_roles` names the role.
  */
 export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadder, isPrivileged }: ListedRole) {
   const privileges = { privileged: isPrivileged ?? null, powers: powers ?? null };

@@ -110,7 +110,8 @@ export class GroupView {
   }
 
   /**
-   * Starts storing the meanings of newly resolved entries. With `prunes`, also deletes the meanings of removed entries.
+   * Starts storing the meanings of newly resolved entries. If the roles have been read and `prunes` is true, also
+   * deletes the meanings of removed entries.
    */
   async takeEffect({ prunes }: { prunes: boolean }): Promise<void> {
     this.#isInForce = true;
@@ -207,8 +208,8 @@ export class GroupView {
   }
 
   /**
-   * Re-reads the roles and the acting account. Returns false, without reading anything, if both were read within the
-   * last few seconds.
+   * Re-reads the roles, the acting account or both, whichever were not read within the last few seconds. Returns false,
+   * without reading anything, if both were.
    */
   async renew(call: CallContext): Promise<boolean> {
     const isRecent = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);

@@ -41,7 +41,7 @@ export interface HoldCheck {
   /** If true, restores the previous roles regardless of the roles that the member holds now. */
   force?: boolean;
   reason?: string | undefined;
-  /** The person that a game names as the requester; absent for other callers. */
+  /** The requester that a game or a Discord command names; absent for other callers. */
   asked?: HoldRequester | undefined;
   idempotency?: Idempotency | undefined;
 }
@@ -145,7 +145,7 @@ interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
   approve: () => Promise<ApprovedChange>;
 }
 
-/** Returns the change to make, or the stored hold if there is nothing to change. */
+/** Returns the change to make, or the updated hold if there is nothing to change. */
 async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Promise<HoldIntent | CheckedHold> {
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const actor = { by: caller.by, at: app.clock.now() };
@@ -189,7 +189,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
     return checkPlan(app, { ...planned, caller, kind: 'return' }, call);
   };
   if (verdict.do === 'keep') {
-    await approve(); // a key can end a suspension only if it is allowed to restore the member's previous roles
+    await approve(); // a key can end a hold only if it is allowed to restore the member's previous roles
     return updateUnlessDry(app, { hold, caller }, judge);
   }
   const missing =

@@ -60,8 +60,8 @@ const maxHolds = 10_000;
 
 /**
  * Checks the holds of suspended members who may have left the group, rejoined or been changed. Lists the holders of
- * each role that a suspension gave, and reads suspended members who are missing from the list. Skips suspensions that
- * gave no custom role.
+ * each role that a suspension gave, and reads up to `readsPerSweep` of the suspended members who are missing from the
+ * lists. Skips suspensions that gave no custom role.
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
   const missing = await suspendedWithout(app);

@@ -36,7 +36,7 @@ export interface LiftCommand {
   /** If true, restores the previous roles regardless of the roles that the member holds now. */
   force: boolean;
   reason?: string | undefined;
-  /** The person that a game names as the requester. */
+  /** The requester that a game or a Discord command names. */
   asked?: HoldRequester;
   idempotency?: Idempotency;
 }

@@ -55,7 +55,10 @@ export interface OldSecretInUse {
   expiresAt: number;
 }
 
-/** Lists the old secrets that games still use. The servers of those games must restart before the secrets expire. */
+/**
+ * Lists the old secrets that were used after their replacement. Callers, usually game servers, must switch to the new
+ * secret before the old one expires.
+ */
 export async function oldSecretsInUse({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<OldSecretInUse[]> {
   const now = clock.now();
   const rotating = (await store.listKeys({ acceptedAt: now })).filter(({ secrets }) => secrets.length > 1);

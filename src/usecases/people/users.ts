@@ -20,8 +20,8 @@ export async function findUser(ports: StoreAndPlatform, name: string, call: Call
 type StoreAndPlatform = Pick<Ports, 'store' | 'platform' | 'clock'>;
 
 /**
- * Returns the user who has this name in the history, if the platform confirms that the name is current. Two users never
- * share a name, so the id is correct even if the history is outdated.
+ * Returns the user who has this name in the store, if the platform confirms that the name is current. Two users never
+ * share a name, so the id is correct even if the store has outdated names.
  */
 async function knownUser(
   { store, platform, clock }: StoreAndPlatform,
@@ -36,7 +36,7 @@ async function knownUser(
   return undefined;
 }
 
-/** The maximum number of users from the history that are checked with the platform. */
+/** The maximum number of users from the store whose names are checked with the platform. */
 const maxKnown = 3;
 
 /** A stored name is used for at most this long, because users can change their names. */

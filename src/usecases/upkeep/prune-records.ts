@@ -7,7 +7,7 @@ import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { oldestUndelivered, skipOldEvents } from '../webhooks/outbox.ts';
 
-/** Each step removes this many rows and then pauses, so that requests are not delayed. */
+/** Each step removes at most this many rows, and a pause follows, so that requests are not delayed. */
 const stepRows = 300;
 const pauseMs = 100;
 

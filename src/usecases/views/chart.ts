@@ -20,7 +20,7 @@ interface ChartView {
   days: ChartBar[];
   /** False while older periods are still being counted. */
   isComplete: boolean;
-  /** The number of changes made with each key in the last 24 hours; `undefined` until they are counted. */
+  /** The number of changes requested with each key in the last 24 hours; `undefined` until they are counted. */
   ofKeys: ReadonlyMap<string, number> | undefined;
   /** The number of today's changes in each state; `undefined` until they are counted. */
   today: Record<ChangeState, number> | undefined;

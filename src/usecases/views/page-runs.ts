@@ -153,7 +153,7 @@ export class PageRuns implements AsyncDisposable {
   }
 
   #remember(run: PageRun): void {
-    this.#runs.delete(run.id); // a resumed list becomes the newest run
+    this.#runs.delete(run.id); // a resumed run becomes the newest one
     this.#runs.set(run.id, run);
     const [oldest] = this.#runs.keys();
     if (this.#runs.size > maxRuns && oldest !== undefined) this.#runs.delete(oldest);

@@ -22,7 +22,7 @@ interface SetupFacts {
   hasAddress: boolean;
   hasKey: boolean;
   hasPlace: boolean;
-  /** True if a game has used any of the keys. */
+  /** True if any of the keys has been used. */
   isUsed: boolean;
 }
 

@@ -29,7 +29,7 @@ interface Watching {
 
 /**
  * Reports changed views until `stop` is aborted. Polls the audit log, which also records changes made by commands
- * outside the daemon. Also compares the webhooks and the status, which can change without an event.
+ * outside the daemon. Also compares the webhooks, the budget and the status, which can change without an event.
  */
 export async function watchViews({ live, status, notify }: Watching, stop: AbortSignal): Promise<void> {
   const { clock, log } = live.current;

@@ -39,7 +39,7 @@ export function logMessages(events: readonly EventView[], now: number, { isBurst
   return digest(events, isBurst ? 1 : maxMessages);
 }
 
-/** Returns a message with as many alarms as fit. Alarms notify people and are never part of a digest. */
+/** Returns a message that notifies people of the first `maxEmbeds` alarms or, if those do not fit, of the first one. */
 export function alarmMessage(events: readonly EventView[], mention: string | undefined): PlannedMessage {
   const several = events.slice(0, maxEmbeds);
   const fitting = fits(several.map(embedOf)) ? several : events.slice(0, 1);

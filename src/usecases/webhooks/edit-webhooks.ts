@@ -222,7 +222,7 @@ export async function enableWebhook(
   return { leftOut: (unsent?.count ?? 0) + late.length };
 }
 
-/** Disables a webhook. Its events wait until it is enabled again. */
+/** Disables a webhook. Its events wait until it is enabled again, unless they become too old in the meantime. */
 export async function disableWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
@@ -249,8 +249,8 @@ export async function removeWebhook(
 }
 
 /**
- * Throws `config_invalid` if an undeclared webhook has the same name or address as one of these, or if there would be
- * too many webhooks.
+ * Throws `config_invalid` if an undeclared webhook has the same name or address as one of the targets, or if there
+ * would be too many webhooks.
  */
 export async function refuseWebhookClashes(
   { store }: Pick<Tools, 'store'>,
