@@ -5,7 +5,7 @@ export type Goal = { atLeast: number } | { atMost: number };
 export interface Finding extends Spread {
   /** e.g. `rankd key list` */
   what: string;
-  /** The baseline or goal that the figure is compared with; empty if there is none. */
+  /** The baseline that the figure is compared with, or the goal in words; can be empty. */
   against: string;
   /** The measured quantity, e.g. `req/s`, `p99` or `time`. */
   figure: string;

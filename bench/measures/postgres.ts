@@ -185,7 +185,7 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
   };
 }
 
-/** The network's delay in each direction while trips are counted. All other work takes far less time. */
+/** The delay in each direction on the delayed network. All other work takes far less time. */
 const lateMs = 25;
 /** The number of changes in one measurement. */
 const few = 5;

@@ -56,7 +56,10 @@ function check({ status, headers, body }: Received): void {
   expect(Buffer.byteLength(body)).toBeLessThan(2_048);
 }
 
-/** Checks that the daemon is ready, has no request in flight and logged no error, and that no prototype was changed. */
+/**
+ * Checks that the daemon is ready, has no request in flight and logged no error, and that `Object.prototype` has no new
+ * properties.
+ */
 async function expectUnharmed(): Promise<void> {
   expect((await send(`${app.url}/readyz`, {})).status).toBe(200);
   await expect.poll(() => app.app.requests.count).toBe(0);

@@ -68,7 +68,7 @@ const scalar = fc.oneof(
 );
 const value = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
 
-/** Bodies with the fields of every operation, up to two of which have random values. */
+/** Bodies with the fields of most operations. Up to two random fields are added, or replace one of these. */
 const nearlyRight = fc
   .tuple(
     fc.constantFrom(1001, 1002, 1003, 1004, 9_999),
@@ -138,7 +138,10 @@ const headerNames = [
   '__proto__',
 ] as const;
 
-/** Headers with a credential, which can be valid, almost valid, random or empty, and others, which can have another. */
+/**
+ * Headers with a credential, which can be valid, almost valid, random or empty, and other headers, which can contain a
+ * second credential.
+ */
 export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
   const authorization = fc.oneof(
     { weight: 8, arbitrary: fc.constant(`Bearer ${key}`) },

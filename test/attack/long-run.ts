@@ -2,7 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 
-/** `npm run fuzz -- --runs 100000`: runs the random tests with many more requests than `npm test` does. */
+/**
+ * `npm run fuzz -- --runs 100000`: runs the tests of hostile requests with many more requests than `npm test` does.
+ * With `--races`, runs the test of two writers instead.
+ */
 const { runs, races } = new Command('npm run fuzz --')
   .description('Runs the tests that use random input, many more times than `npm test` does.')
   .option('--runs <n>', 'hostile requests in each test', wholeNumber(1, 100_000_000), 100_000)

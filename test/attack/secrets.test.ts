@@ -8,7 +8,8 @@ import { send } from '../support/open-test-app.ts';
 
 /**
  * Uses every secret correctly and incorrectly, and then searches for it everywhere except where it belongs: in the
- * Roblox key's file, in the files from `--out`, and in the output that shows a new key once.
+ * Roblox key's file, in the files from `--out`, in the output that shows a new key once, and, if it is a webhook's, in
+ * the database.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;
@@ -155,7 +156,7 @@ async function misplaceEverySecret(): Promise<void> {
   for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');
 }
 
-/** Puts the key into every text field that rankd stores from a request or from an operator. */
+/** Puts the key into many text fields that rankd stores from a request or from an operator. */
 async function misplaceInTexts(key: string): Promise<void> {
   const texts = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix'];
   for (const newRankId of [20, 255])

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { binary, type CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/** Makes the Linux kernel kill the daemon when the test process ends, even if that is killed; see setpriv(1). */
+/** Makes Linux kill the daemon when the test process ends, even if that process is killed; see setpriv(1). */
 const diesWithParent = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
 /** Runs `rankd serve` of the built binary in a separate process. */

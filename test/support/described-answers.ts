@@ -20,7 +20,7 @@ interface Described {
 
 type Paths = Record<string, Record<string, { responses: Record<string, Described> }>>;
 
-/** The responses checked in this test file so far, e.g. `post /v1/ranker 403 rank_not_allowed`. */
+/** The responses that the tests of this worker have checked, e.g. `post /v1/ranker 403 rank_not_allowed`. */
 export const checkedResponses = new Set<string>();
 
 /** Loaded on import, before any daemon starts, because loading the schemas later would delay a request. */

@@ -245,7 +245,7 @@ function flawOfCommand({ name, description, options }: RegisteredCommand): strin
 }
 
 /**
- * Returns the first flaw in a message. Lengths are in UTF-16 code units. The limits are from
+ * Returns the first flaw in a message. Lengths are in UTF-16 code units. The limits of an embed's texts are from
  * https://discord.com/developers/docs/resources/message#embed-object-embed-limits
  */
 function flawOf({ content = '', embeds }: StoredMessage): string | undefined {

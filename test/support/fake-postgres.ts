@@ -155,7 +155,7 @@ async function authenticate(ask: AuthMethod, { socket, next, scramEnd }: Exchang
   socket.write(message('R', int32(12), Buffer.from(`v=${signed}`)));
 }
 
-/** Returns the MD5 hash of a password in PostgreSQL's format. */
+/** Returns the response to PostgreSQL's MD5 challenge, without the prefix `md5`. */
 export function md5Of(user: string, password: string, salt: string): string {
   const hash = (value: string) => createHash('md5').update(value).digest('hex');
   return hash(hash(password + user) + salt);

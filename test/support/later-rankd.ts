@@ -6,7 +6,7 @@ import { CopyOfRankd } from './copy-of-rankd.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The code to append to the list of migrations of each engine. */
+/** The code that adds a migration to each engine's list. */
 const nextSteps = {
   sqlite: `migrations.push('CREATE TABLE later (id INTEGER)');`,
   postgres: `migrations.push({ sql: 'CREATE TABLE rankd.later (id integer)', livesWith: migrations.length + 1 });`,

@@ -40,7 +40,7 @@ export interface TestAppOptions {
   clock?: Clock;
   /** Used instead of the store in the directory. The caller must close it. */
   store?: Store;
-  /** All levels by default. */
+  /** `debug` by default. */
   logLevel?: Config['log']['level'];
   /** The directory of a stopped test app, to start again on its data. */
   dataDir?: string;

@@ -1,4 +1,4 @@
-/** Parses CSV that conforms to RFC 4180, and throws for anything else. */
+/** Parses CSV as in RFC 4180, with a line break after every record, and throws for anything else. */
 export function parseCsv(text: string): string[][] {
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/y;
   const records: string[][] = [];

@@ -110,7 +110,7 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   };
   const make = async (like: string): Promise<string> => {
     const database = newName();
-    // one at a time, because all of them copy the same template
+    // one at a time, because most of them copy the same template
     const creation = lastCreation.then(() => admin.query(`CREATE DATABASE ${database} ${like}`));
     lastCreation = creation.catch(() => undefined);
     await creation;

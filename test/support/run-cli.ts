@@ -10,7 +10,7 @@ import { TempDir } from './temp-dir.ts';
 /** rankd under its installed name, as on the user's PATH. */
 export const binary = fileURLToPath(new URL('rankd', import.meta.url));
 
-/** The compile cache that all test processes share. */
+/** The compile cache that the built rankd uses in most tests. */
 export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/rankd-tests', import.meta.url));
 
 export interface CliResult {

@@ -35,7 +35,7 @@ export abstract class Serving implements AsyncDisposable {
     return this.post('/v1/apikey', { key, body: { placeid } });
   }
 
-  /** Sends `signal`, and resolves with the exit code. */
+  /** Sends `signal`. Resolves with the exit code, or `null` if a signal killed the process. */
   abstract stop(signal?: NodeJS.Signals): Promise<number | null>;
 
   abstract [Symbol.asyncDispose](): Promise<void>;

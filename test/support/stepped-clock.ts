@@ -1,8 +1,6 @@
 import { writeFileSync } from 'node:fs';
 
-/**
- * Shifts the wall clock of a process that preloads it by the number of milliseconds in a file, which the test writes.
- */
+/** Preloaded by a process: shifts its `Date.now` by the number of milliseconds in a file, which the test writes. */
 const preload = `
   import { readFileSync } from 'node:fs';
   const rightNow = Date.now;

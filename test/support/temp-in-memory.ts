@@ -7,8 +7,8 @@ const place = '/dev/shm';
 const neededBytes = 2 ** 30;
 
 /**
- * Stores a test run's temporary files in memory if the machine has enough, which makes databases a fifth faster. The
- * folder is removed after this process ends, even if it is killed.
+ * Stores a test run's temporary files in memory, which makes databases a fifth faster, if the machine has enough memory
+ * and `TMPDIR` is not set. The folder is removed after this process ends, even if the process is killed.
  */
 export default function setUp(): undefined | (() => void) {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return undefined;

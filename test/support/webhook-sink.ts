@@ -13,7 +13,7 @@ export interface Received {
 export type SinkAnswer = number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'drop';
 
 export interface WebhookSink extends AsyncDisposable {
-  /** e.g. `http://127.0.0.1:40213/hook` */
+  /** e.g. `http://127.0.0.1:40213/hook/not-to-be-shown` */
   url: string;
   port: number;
   received: Received[];

@@ -24,7 +24,7 @@ export interface ChaosOptions {
   nodes: number;
   /** The number of faults in a round. */
   faultCount: number;
-  /** The longest duration of a fault, unless the fault suspends all nodes but one. */
+  /** The longest duration of a fault that neither lasts for the rest of the round nor suspends all nodes but one. */
   maxFaultMs: number;
   /** Roblox's longest response time in half of the rounds. In these, faults occur while writes are in flight. */
   maxAnswerMs: number;
@@ -197,8 +197,8 @@ interface World extends AsyncDisposable {
   start(node: Node): Promise<void>;
   endFaults(): Promise<void>;
   /**
-   * Waits until no daemon has a request in flight, because even a request that its caller has abandoned can begin a
-   * change.
+   * Waits up to a minute until no daemon has a request in flight, because even a request that its caller has abandoned
+   * can begin a change.
    */
   untilNothingInFlight(): Promise<void>;
   lateWritesAndReverts(): Promise<Anomalies>;

@@ -17,7 +17,7 @@ export interface StoredChange {
   dryRun: boolean;
   /** `compensate` if the change was being reverted. `history list` omits this field. */
   phase?: string;
-  /** The intended roles (ids as in `rolesAfter`) if the change was reverted. */
+  /** The intended roles (ids as in `rolesAfter`) if the change was reverted; only `compareRecords` adds them. */
   intended?: number[] | undefined;
 }
 
@@ -89,7 +89,7 @@ function lostChange({ status, changeId, rankeeId, newRankId }: Answered, stored:
   ];
 }
 
-/** Reports an error response whose change did not fail. Ignores 504, which means that the outcome is unknown. */
+/** Reports an error response if its change was not refused and did not fail. Ignores 504, an unknown outcome. */
 function deniedChange({ status, changeId }: Answered, stored: StoredChange | undefined): string[] {
   if (status === 200 || status === 504 || changeId === '' || stored?.state === 'refused' || stored?.state === 'failed')
     return [];

@@ -90,7 +90,7 @@ async function crashOne({
 }
 
 /**
- * Starts a daemon, and kills it under load. The last daemon of a round is killed only after a request has succeeded,
+ * Starts a daemon, and kills it under load. The last kill of a round waits up to 20 s for the run's first success,
  * because only an acknowledged change can be lost.
  */
 async function killAtWork(
@@ -117,7 +117,7 @@ export interface Anomalies {
   intendedRoles: ReadonlyMap<string, number[]>;
 }
 
-/** Compares all records, except for members with open changes or late writes. */
+/** Compares all records, except for the writes and roles of members with open changes or late writes. */
 export async function compareRecords(bench: Bench, callers: Callers, anomalies?: Anomalies) {
   const { lateMembers = [], intendedRoles } = anomalies ?? {};
   const history = (await bench.history()).map((change) => ({ ...change, intended: intendedRoles?.get(change.id) }));

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { documentedPort } from '../support/readme-commands.ts';
 import { freePort } from './shell.ts';
 
-/** The timeout for a command and for a daemon's start. */
+/** The timeout for a command, for a request, and for starting or stopping a daemon. */
 const timeoutMs = 60_000;
 
 export interface Program {
@@ -86,7 +86,7 @@ export class RankdByHand {
     }
   }
 
-  /** On Windows, which does not have SIGTERM, this kills the daemon. */
+  /** Stops the daemon with SIGTERM. Windows does not have that signal, so Node.js kills the daemon there. */
   async stop(): Promise<void> {
     const code = await this.#end('SIGTERM');
     if (code !== 0 && code !== null) throw new Error(`The daemon exited with ${code}.`);
@@ -131,8 +131,9 @@ function collect(child: ChildProcessWithoutNullStreams): () => string {
 }
 
 /**
- * Returns this process's environment with a different home and, except on Windows, with a data directory. Without that,
- * commands would use the data directory of a rankd service if the machine has one.
+ * Returns this process's environment without the variables of npm, rankd and XDG, with a different home and, except on
+ * Windows, with a data directory. Without the latter, commands would use the data directory of a rankd service if the
+ * machine has one.
  */
 function homeOf(folder: string): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(([name]) => !/^(npm|rankd|xdg)_/i.test(name));

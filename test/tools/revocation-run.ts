@@ -17,7 +17,7 @@ export interface RevocationReport {
   revocations: number;
   /** The number of requests that began before `rankd key revoke` returned. */
   before: number;
-  /** The number of requests that began after it returned. */
+  /** The number of requests that began after `rankd key revoke` returned. */
   after: number;
   /** The number of later requests that succeeded; must be 0. */
   accepted: number;

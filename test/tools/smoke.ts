@@ -8,9 +8,9 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { type Program, RankdByHand } from './rankd-by-hand.ts';
 
 /**
- * `npm run smoke`: tests the built rankd on any operating system, including Windows. Runs the commands from README and
- * docs/go-live.md, and then those for daily operation, on a fake Open Cloud. Reports each step; exits with 1 if one
- * fails.
+ * `npm run smoke`: tests the built rankd on any operating system, including Windows. Runs the commands from README on
+ * the simulated group, and then those from docs/go-live.md and for daily operation on a fake Open Cloud. Reports each
+ * step; exits with 1 if one fails.
  */
 const { node } = new Command('npm run smoke --')
   .description(

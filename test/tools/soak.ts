@@ -93,7 +93,7 @@ async function sample(): Promise<void> {
 /** Prints the results, and resolves with the exit code. */
 async function conclude(): Promise<number> {
   const history = await bench.history();
-  // ignores stray writes, because a change that exhausts the budget halfway is reverted
+  // ignores stray writes, because this history lacks the intended roles, which explain the writes of a reverted change
   const { lost, doubled, differing } = compare({ ...bench, history, answered: callers.answered });
   const wrong = [...lost, ...doubled, ...differing, ...bench.fake.violations()];
   const warm = samples.slice(Math.ceil(samples.length / 4)); // the first quarter fills caches and the young generation

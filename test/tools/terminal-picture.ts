@@ -1,4 +1,4 @@
-/** A line on the terminal, split into pieces of the same style. */
+/** A line on the terminal, split into pieces with one style each. */
 type Line = Array<{ text: string; style: string }>;
 
 interface Shown {

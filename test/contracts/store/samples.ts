@@ -142,7 +142,8 @@ export async function begin(store: Store, change: RankChange, beginning: Beginni
 type StoreAndClock = Parameters<typeof recordOutcome>[0];
 
 /**
- * Takes over an open change if necessary, and records its outcome. Resolves with false if the store can't take it over.
+ * Takes over an open change if necessary, and records its outcome. Resolves with false if the store does not hold the
+ * change.
  */
 export async function finish(ports: StoreAndClock, changeId: string, outcome: ChangeOutcome): Promise<boolean> {
   await ports.store.takeOver(changeId);

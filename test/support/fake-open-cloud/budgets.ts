@@ -20,7 +20,7 @@ export class Budgets {
   windowMs: number;
   sendsRetryAfter = true;
   sendsHeaders = true;
-  /** A second limit for each operation, which no header reports: `burst` calls at once, then `perSecond`. */
+  /** A second limit for each operation in `limits`, which no header reports: `burst` at once, then `perSecond`. */
   hidden: { burst: number; perSecond: number } | undefined;
   readonly #now: () => number;
   readonly #buckets = new Map<Operation, { left: number; at: number }>();

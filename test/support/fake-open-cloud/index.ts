@@ -29,7 +29,7 @@ export interface FakeOpenCloudOptions {
   windowMs?: number;
   lagMs?: number;
   latencyMs?: number;
-  /** The clock for lag, latency, budgets and the journal; the real one by default. */
+  /** The clock for everything that the fake times; the real one by default. */
   clock?: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
   /** The longest delay until the fake notices that a client has given up; 250 by default. */
   hangUpMs?: number;
@@ -121,8 +121,8 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
 }
 
 /**
- * Returns a credential with all scopes. Roblox's introspection has never listed `groupIds` for this scope, but its
- * documents list them for other scopes, so the fake lists them for a new group.
+ * Returns a credential that may read and write groups. Roblox's introspection has never listed `groupIds` for the scope
+ * `group`, but Roblox's documents list them for other scopes, so the fake lists them for a new group.
  */
 function fullCredential(apiKey: string, age: GroupAge): FakeCredential {
   const group = { name: 'group', operations: ['read', 'write'] };

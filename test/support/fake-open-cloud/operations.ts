@@ -217,7 +217,7 @@ function requireGroup({ group }: World, { groupId }: FakeRequest): void {
   if (Number(groupId) !== group.id) throw notFound('The group was not found.');
 }
 
-/** Refuses reads of a locked group. Roblox's response is unknown; this is the worst case. */
+/** Refuses reads of a locked group's roles and members. Roblox's response is unknown; a refusal is the worst case. */
 function requireOpenGroup(world: World, request: FakeRequest): void {
   requireGroup(world, request);
   if (world.group.locked) throw permissionDenied('The group is locked.');

@@ -1,6 +1,6 @@
 import type { FakeRole, GroupState } from './group-state.ts';
 
-/** Open Cloud sends times with 3 or 9 fractional digits. */
+/** Times with 3 and with 9 fractional digits, because Open Cloud sends both. */
 const createTime = '2020-03-29T18:15:20.100Z';
 const updateTime = '2024-05-12T13:17:41.639132600Z';
 

@@ -13,7 +13,7 @@ export const sampleRoles = {
   owner: 70_000_001,
 };
 
-/** The sample group's user ids, named after the users' roles. */
+/** User ids, most of them named after the user's role. `stranger` is not a member of the sample group. */
 export const sampleUsers = {
   owner: 9_000,
   /** Holds the role `admin`. The key acts as this account. */
