@@ -66,8 +66,8 @@ export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember })
  * The history of rank changes.
  *
  * An open change's holder is the node that is working on it. Each open handle on the store is a node, which is alive
- * until the handle is closed or its process exits. No method compares wall clocks to decide whether a node is alive.
- * `judge` arguments: see `Store`.
+ * until the handle is closed, its process exits or, with PostgreSQL, its heartbeats stop. No method compares wall
+ * clocks to decide whether a node is alive. `judge` arguments: see `Store`.
  */
 export interface ChangeStore {
   /**
@@ -79,10 +79,10 @@ export interface ChangeStore {
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
    * Reads the facts, passes them to `judge` and stores its verdict, all in one transaction: between the read and the
-   * write, no other handle can begin or end a change, or alter a key, its places or the workspace. If the verdict is
-   * `begin`, stores the change and the verdict's holds; if the change is `pending`, this handle becomes its holder. A
-   * change that needs no writes is stored as ended, without a holder. Resolves with the verdict. Throws `conflict` in
-   * the same cases as `recordChange`.
+   * write, no other handle can begin or end a change, or alter a key, its places or the workspace. Stores the verdict's
+   * events and, if the verdict is `begin`, the change and the holds; if the change is `pending`, this handle becomes
+   * its holder. If a refusal has a `pause`, edits the key. A change that needs no writes is stored as ended, without a
+   * holder. Resolves with the verdict. Throws `conflict` in the same cases as `recordChange`.
    */
   beginChange(
     change: RankChange,
@@ -100,7 +100,7 @@ export interface ChangeStore {
    */
   reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Makes this handle the holder of an open change, by compare-and-set: only one of several concurrent attempts
+   * Makes this handle the holder of an open change, by compare-and-set: if several handles try at once, only one
    * succeeds. Resolves with the stored change, or with `undefined` if the change is not open or another live node holds
    * it.
    */
@@ -166,7 +166,10 @@ export interface HoldFilter {
   limit: number;
 }
 
-/** Suspensions and temporary ranks. The methods of `ChangeStore` begin and end them together with rank changes. */
+/**
+ * Suspensions and temporary ranks. The methods of `ChangeStore` begin and end them together with rank changes.
+ * `updateHold` can also end one without a rank change, for example if the member has left.
+ */
 export interface HoldStore {
   findHold(id: string): Promise<Hold | undefined>;
   /** Returns holds, newest first. */

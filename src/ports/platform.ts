@@ -15,7 +15,10 @@ import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/
 export interface Platform {
   /** The longest time after a write during which a read can still return the previous state, in milliseconds. */
   readonly readLagMs: number;
-  /** The estimated duration of one write, in milliseconds. A change with too little time left does not read its member. */
+  /**
+   * The estimated duration of one write, in milliseconds. A change with too little time left for its writes does not
+   * read its member, and does not begin.
+   */
   readonly writeMs: number;
   group(call: CallContext): Promise<Group>;
   /**
@@ -79,7 +82,7 @@ export interface Page<T> {
 }
 
 export interface Reachability {
-  /** Unreachable hosts, each with the time of its first failure (epoch milliseconds). */
+  /** Unreachable hosts. `since` is the time from which the host counts as unreachable (epoch milliseconds). */
   unreached: Array<{ host: string; error: RankdError; since: number }>;
   /** Reachable hosts. A host that has not been called recently can be in neither list. */
   reached: string[];
@@ -124,7 +127,10 @@ export interface CallContext {
   signal: AbortSignal;
   /** The time after which the caller no longer needs the result (on `Clock.monotonic()`). */
   deadlineAt: number;
-  /** Calls in the same lane are admitted in order of arrival. The lanes share the platform's budget fairly. */
+  /**
+   * Calls in the same lane are admitted in order of arrival, after any calls with a reserved slot. The lanes share the
+   * platform's budget fairly.
+   */
   lane: string;
   reservation?: Reservation;
   /** Called before each attempt to send a write. If it rejects, the attempt is not sent, and the call fails. */

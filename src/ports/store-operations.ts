@@ -5,21 +5,22 @@ export interface StoreEngine {
   /**
    * Opens the store, creating or migrating it first if necessary. Throws `conflict` if the data needs a migration, but
    * other nodes are using it or the file system is read-only. Also throws `no_permission`, `config_invalid` (the data
-   * does not belong to rankd), `schema_newer` and `store_unavailable`.
+   * does not belong to rankd, or the configured directory or server is unsuitable), `schema_newer` and
+   * `store_unavailable`.
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
   /**
-   * Returns the location of the data, for display to the operator. `isServer` is true if other machines can use the
-   * data, too.
+   * Returns the location of the data, for display to the operator. `isServer` is true if the data is on a database
+   * server.
    */
   place(): Promise<{ text: string; isServer: boolean }>;
 }
 
 export interface OpenOptions {
   /**
-   * True for a daemon, which holds the daemon lock. With SQLite, a slow disk then delays no requests other than the one
-   * that writes.
+   * True for a daemon, which holds the daemon lock. With SQLite, once the disk proves slow, a commit no longer delays
+   * other requests.
    */
   isServed?: boolean;
   /** True for a command that only reads, and therefore also works on a read-only file system. */
@@ -32,11 +33,12 @@ export interface OpenOptions {
  * An operator's actions on a whole store.
  *
  * Checks, migrations and backups throw `not_found` if there is no database. All methods except `findNames` can throw
- * `config_invalid` (not a rankd database), `schema_newer`, `no_permission` and `store_unavailable`.
+ * `config_invalid` (not a rankd database, or an unsuitable server), `schema_newer`, `no_permission` and
+ * `store_unavailable`.
  */
 export interface StoreOperations {
   exists(): Promise<boolean>;
-  /** Checks the whole database, and reports damage instead of throwing. */
+  /** Checks the database, and reports damage instead of throwing. Only SQLite checks every page. */
   check(): Promise<StoreReport>;
   /** Returns `undefined` if the database is a file. */
   serverFacts(): Promise<ServerFacts | undefined>;
@@ -59,13 +61,13 @@ export interface StoreOperations {
   streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
   /**
    * Summarizes the contents of a backup. Throws `not_found` if there is no such file, and `backup_unusable` if it is
-   * not a backup, is damaged, or has a schema that rankd did not create.
+   * not a backup, is damaged, or has a schema that rankd did not create. With PostgreSQL, throws `usage`.
    */
   examineBackup(file: string): Promise<ExaminedBackup>;
   /**
    * Replaces the database with a copy of the backup. The caller must have examined the backup, and must hold the daemon
    * lock. An interruption leaves either the old or the new database intact. Throws `conflict` if another process has
-   * the database open, and `usage` if the backup is the database itself.
+   * the database open, and `usage` if the backup is the database itself or the engine is PostgreSQL.
    */
   restore(request: RestoreRequest): Promise<Restored>;
   /** Returns names for shell completion. Never throws; returns no names if the database can't be read. */
@@ -105,7 +107,7 @@ export interface KnownServer {
   found: string;
   /**
    * Records the found cluster as the known one, which a daemon running on the data directory then accepts, too. Adds an
-   * event to the audit log, unless the database is empty.
+   * event to the audit log, unless the database has no `rankd` schema.
    */
   accept(by: string): Promise<void>;
 }
@@ -121,7 +123,7 @@ export interface ServerFacts {
   isSynced: boolean;
   writesFullPages: boolean;
   isCommitSynced: boolean;
-  /** Settings of the PostgreSQL user or database that rankd overrides in its transactions. */
+  /** Settings of the PostgreSQL server, database or user that rankd overrides in its transactions. */
   overridden: readonly string[];
   /** 0 if the server never closes idle connections. */
   idleSessionTimeoutMs: number;
@@ -145,7 +147,10 @@ export interface Migration {
   /** The schema versions before and after; equal if there was nothing to do. */
   from: number;
   to: number;
-  /** The path of the copy made before the migration; null if none was made. */
+  /**
+   * The path of the copy made before the migration or, in a trial, of the copy that a migration would make; null if
+   * there is none.
+   */
   copy: string | null;
   note?: string;
 }
@@ -173,7 +178,7 @@ export interface Backup extends BackupContents {
 }
 
 export interface BackupTarget {
-  /** An absolute path. Symbolic links are followed. */
+  /** An absolute path. Symbolic links are followed only if they belong to root or the owner of the database. */
   file: string;
   mayReplace: boolean;
 }

@@ -15,14 +15,16 @@ import type { ChangeStore, HoldStore, IdempotencyStore } from './change-store.ts
 import type { WebhookStore } from './webhooks.ts';
 
 /**
- * All of rankd's records. Every method that writes runs as one durable transaction: once it resolves, the data is
- * safely stored and visible to every other handle. Lookups return `undefined` for a missing record.
+ * All of rankd's records. Every method that writes runs as one transaction: once it resolves, the data is safely stored
+ * and visible to every other handle. A crash may lose only queue positions, claims, counts and unaudited data such as a
+ * stored base role. Lookups return `undefined` for a missing record.
  *
  * A method with a `judge` passes it the stored records, and stores the changes and events that it returns. No other
  * write can happen in between, so those records are still current. A judge is synchronous and pure, and may run more
  * than once. If it returns a `refusal`, the method stores nothing and throws it; `beginChange` differs.
  *
- * If the database can't be read or written, every method throws `store_unavailable` and stores nothing.
+ * If the database can't be read or written, every method throws `store_unavailable` and stores nothing, except that a
+ * write may have been stored if its commit got no response.
  */
 export interface Store
   extends WorkspaceStore,
@@ -99,8 +101,8 @@ export interface MemberQueueStore {
   /** Releases a position, or does nothing if it has already been released. */
   leave(position: string): Promise<void>;
   /**
-   * `isNext` is true if no other live node has a request ahead of `position`, which defaults to the position that the
-   * next request would get.
+   * `isNext` is true if no other live node has a request ahead of `position`, which defaults to the end of the member's
+   * queue.
    */
   queueState(query: {
     rankeeId: number;
@@ -251,8 +253,8 @@ export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
   listDiscordPeople(): Promise<DiscordPerson[]>;
   /**
-   * Returns the newest Roblox name in the history for each of these users, keyed by user id. An engine may search only
-   * each user's newest changes, so a name can be missing.
+   * Returns the newest Roblox name in the history for each of these users who is linked to a Discord user, keyed by
+   * user id. An engine may search only each user's newest changes, so a name can be missing.
    */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
   /** Adds the person if there is none with this id. */
@@ -277,7 +279,7 @@ export interface AuditStore {
 
 export type { KeyRecord, NewSecret } from '../core/model.ts';
 
-/** A request that was allowed with this secret. */
+/** A request that was authorized with this secret, even if a rate limit then refused it. */
 export interface KeyUse {
   secretId: string;
   placeId: number | undefined;
@@ -299,9 +301,9 @@ export interface KeySelection {
 
 export interface KeyStore {
   /**
-   * Detects changes that other handles have made to keys, places and the workspace. Must be called before `lookUpKey`,
-   * once for all requests in the same turn of the event loop. Returns `undefined` if there is nothing to wait for, as
-   * with SQLite. May throw `store_unavailable` synchronously.
+   * Detects changes that any handle has made to keys, places and the workspace. Must be called before `lookUpKey`, once
+   * for all requests in the same turn of the event loop. Returns `undefined` if there is nothing to wait for, as with
+   * SQLite. Rejects with `store_unavailable`.
    */
   freshen(): Promise<void> | undefined;
   /**
@@ -347,7 +349,10 @@ export interface ShownNode {
 }
 
 export interface NodeCommand {
-  /** `relearn` reloads, and also resolves the roles in the settings again. `logout` ends all dashboard sessions. */
+  /**
+   * `relearn` reloads, and also resolves the roles in the settings again. `logout` ends all of the node's dashboard
+   * sessions.
+   */
   does: 'reload' | 'relearn' | 'logout';
   by: string;
 }
@@ -383,7 +388,7 @@ export interface SharedLimit {
 
 export interface Spent {
   count: number;
-  /** The time since the node spent the first of them; the bucket has been refilling since then. */
+  /** The time since the node spent the first of these tokens; the bucket has been refilling since then. */
   agoMs: number;
 }
 
@@ -411,7 +416,10 @@ export interface OpeningFacts<Account> {
   now: number;
   /** This process's latest copy of the account, if the ledger has lost the account or its latest version. */
   known?: Account;
-  /** The time of the latest request for a rank change, by the ledger's clock; absent if there was none. */
+  /**
+   * The time of the latest request for a rank change before the ledger was opened, by the ledger's clock; absent if
+   * there was none.
+   */
   lastChangeAt?: number;
 }
 
@@ -431,8 +439,8 @@ export interface AccountName<Account> {
 export interface BudgetLedger {
   /**
    * Applies `change` to the account, and resolves with its result. `change` is synchronous and mutates only the
-   * account. It may run more than once, each time on the current account; only the last run takes effect. `now` is the
-   * time by the ledger's clock.
+   * account. It may run more than once, each time on the latest account that this process has read; only the last run
+   * takes effect. `now` is the time by the ledger's clock.
    */
   change<Account extends object, Result>(
     name: AccountName<Account>,

@@ -98,8 +98,8 @@ export type TargetAnswer =
   | { isAnswered: false; error: string };
 
 /**
- * `refusal` is the reason why `send` will never call this address; `doubt` is the reason why it can't do so at the
- * moment.
+ * `refusal` is the reason why `send` refuses to call this address; `doubt` is the reason why `send` can't resolve its
+ * host name at the moment.
  */
 export interface AddressVerdict {
   refusal?: string;

@@ -5,7 +5,7 @@ import type { Database } from './engine/database.ts';
 import { busy } from './engine/postgres-error.ts';
 import { postgresDialect as sql } from './engine/statements.ts';
 
-/** The timeout for a key lookup, shorter than for other queries. */
+/** The timeout for `freshen` and for a key lookup, shorter than for other queries. */
 const maxWaitMs = 2_000;
 
 /**

@@ -30,10 +30,10 @@ const beatEveryMs = 1_000;
 export type LeaseClock = Pick<Clock, 'monotonic' | 'sleep'>;
 
 /**
- * This handle's node. It registers before its first write that other nodes must know about; a daemon's also registers
- * at startup. It stays registered until the handle is closed or the other nodes declare it dead. Each heartbeat
- * increments the node's beat and reads the beats of the others: a node whose beat stops changing is dead. Each node
- * measures the elapsed time itself, so no machine's clock is compared with another's.
+ * This handle's node. It registers before its first write that other nodes must know about; a daemon's node also
+ * registers at startup. It stays registered until the handle is closed or the other nodes declare it dead. Each
+ * heartbeat increments the node's beat and reads the beats of the others: a node whose beat stops changing is dead.
+ * Each node measures the elapsed time itself, so no machine's clock is compared with another's.
  */
 export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
@@ -253,8 +253,9 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * Compares the server's head with the newest event that this node has seen. If that event is missing or differs, a
-   * standby without the latest commits has become the primary, and the shared budget can't be trusted either.
+   * Compares the server's head with the newest event that this node has seen. If the head is older or that event
+   * differs, a standby without the latest commits has become the primary, and the shared budget can't be trusted
+   * either.
    */
   async #compareHead(row: BeatRow | undefined, seen: ChainLink | undefined): Promise<void> {
     if (row === undefined) return;

@@ -30,7 +30,7 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
   let tries = 0;
 
   /**
-   * Changes the account unless another node has changed it since it was last read. If one has, caches the new account
+   * Changes the account unless it has changed in the database since it was last read. If it has, caches the new account
    * and resolves with `undefined`.
    */
   async function tryChange<Account extends object, Result>(
@@ -117,9 +117,9 @@ const readSql = `
   WHERE credential = @credential AND operation = @operation`;
 
 /**
- * Sets the row unless another node has set it in the meantime. Returns the current row, or none if the row is gone.
- * Commits asynchronously: a crash loses less than a second of commits, and a node that remembers a newer version
- * detects the loss.
+ * Sets the row unless it has been set in the meantime. Returns the current row, or none if the row is gone. Commits
+ * asynchronously: a crash loses less than a second of commits, and a node that remembers a newer version detects the
+ * loss.
  */
 const compareAndSet = `
   INSERT INTO rankd.platform_budget AS kept (credential, operation, version, account, set_by)

@@ -27,8 +27,8 @@ type ChangeQueries = Pick<
 >;
 
 /**
- * Returns the history queries. They treat the change with the highest `seq` as the newest, not the one with the latest
- * time, because the wall clock can jump.
+ * Returns the history queries. Except for a search by time, they treat the change with the highest `seq` as the newest,
+ * not the one with the latest time, because the wall clock can jump.
  */
 export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): ChangeQueries {
   const { schema } = db.sql;
@@ -224,7 +224,10 @@ const byArrival: Order = {
   conditions: conditionsOf,
 };
 
-/** Makes SQLite use the time index, because with any other index it would sort all matches again for each range. */
+/**
+ * Prevents SQLite from using the indexes on keys, places and rankers, because it would then sort all matches again for
+ * each range.
+ */
 const byTime: Order = {
   ...{ column: 'requested_at', orderBy: 'requested_at DESC, seq DESC' },
   async rangeEnd(db, range) {

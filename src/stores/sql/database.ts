@@ -15,8 +15,8 @@ export interface Database extends Reader {
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T>;
   /**
-   * Runs one statement in a separate transaction, for data that is not audited, and resolves with its rows. Can run
-   * concurrently with a `write`.
+   * Runs one statement atomically, for data that is not audited, and resolves with its rows. With PostgreSQL, runs it
+   * in a separate transaction, which can be concurrent with a `write`.
    */
   work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]>;
 }
@@ -42,7 +42,10 @@ export interface WriteTransaction extends Transaction {
   moveHead(head: ChainLink): void;
 }
 
-/** The values of a statement's parameters. A missing value is NULL. Only `anyOf` takes a list. */
+/**
+ * The values of a statement's parameters. A missing value is NULL. In the SQL that both engines share, only `anyOf`
+ * takes a list.
+ */
 export type Bindings = { readonly [name: string]: unknown };
 
 /** The SQL that differs between the engines. Each function except `parse` returns an SQL expression or clause. */

@@ -66,7 +66,7 @@ export function keyStore(
   };
 }
 
-/** Returns the SQL that stores a secret's use, unless another node has already stored a more recent one. */
+/** Returns the SQL that stores a secret's use, unless a more recent one is already stored. */
 function recordUse(schema: string): string {
   return `
     INSERT INTO ${schema}.secret_uses AS stored (secret_seq, last_used_at, last_place_id) VALUES (@secretId, @at, @placeId)

@@ -54,8 +54,9 @@ export function makeClient(address: ServerAddress): pg.Client {
 
 /**
  * Connects. Throws `store_unavailable` if there is a password but no verified certificate, and the server does not
- * prove with SCRAM that it knows the password. Also throws it if there is no password, and another user could have
- * replaced the socket. The driver verifies the server's SCRAM signature, but does not notice if there is none.
+ * prove with SCRAM that it knows the password. Also throws it if the server begins SCRAM without completing it, or if
+ * there is no password, and another user could have replaced the socket. The driver verifies the server's SCRAM
+ * signature, but does not notice if there is none.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();
@@ -72,8 +73,8 @@ const [others, sticky] = [0o002, 0o1000];
 
 /**
  * Returns a directory through which another user of this machine could have replaced the socket; `undefined` if there
- * is none. Trusts root, this process's user and the owner of the socket's directory. libpq asks the kernel which user
- * bound the socket (`requirepeer`), but Node.js has no API for that.
+ * is none. Trusts root, this process's user, the owner of the socket's directory, and any group that can write to a
+ * directory. libpq asks the kernel which user bound the socket (`requirepeer`), but Node.js has no API for that.
  */
 export function openDirectory({ host, port }: { host: string; port: number }): string | undefined {
   const own = ownUid();

@@ -216,7 +216,7 @@ export class Database implements StoreDatabase {
 }
 
 const findOutcomeWithinMs = 5_000;
-/** A query that has taken longer than this is not retried. */
+/** A query or transaction that has taken longer than this is not retried. */
 const retryWithinMs = 1_000;
 
 async function retryIfRolledBack<T>(work: () => Promise<T>): Promise<T> {

@@ -22,7 +22,7 @@ interface Statement {
 
 export type Answer = { rows: unknown[] } | { count: number } | { failure: Failure };
 
-/** An error in a form that can be sent between threads. `code` is SQLite's error code. */
+/** An error in a form that can be sent between threads. `code` is SQLite's error code or `schemaTooNewCode`. */
 export interface Failure {
   message: string;
   code?: string;
@@ -155,7 +155,10 @@ export interface StepRunner {
   close(): Promise<void>;
 }
 
-/** Creates a writer on this thread. It is meant for commands, which have nothing else to do during a write. */
+/**
+ * Creates a writer on this thread. It suits commands, which have nothing else to do during a write, and daemons with a
+ * fast disk.
+ */
 export function localWriter(options: WriterOptions): StepRunner {
   const writer = new Writer(options);
   return { run: async (steps) => writer.run(steps), close: async () => writer.close() };

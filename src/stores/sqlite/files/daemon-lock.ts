@@ -55,8 +55,8 @@ function removeIfFree(file: string): boolean {
 }
 
 /**
- * True if a daemon in any process is using the data directory. Throws `no_permission` if this user can't read the
- * daemon lock.
+ * True if a daemon in any process is using the data directory. Throws `no_permission` if this user can't read the data
+ * directory.
  */
 export async function isDaemonRunning(dataDir: string): Promise<boolean> {
   return isInDataDir(dataDir, daemonLockName) && isLockTaken(join(dataDir, daemonLockName));
@@ -130,7 +130,7 @@ function isLockTaken(file: string): boolean {
   }
 }
 
-/** Removes a file. Fails silently on Windows while the file is open. */
+/** Removes a file, and ignores any error: on Windows, an open file can't be removed. */
 function removeIfPossible(file: string): void {
   try {
     rmSync(file, { force: true });

@@ -98,8 +98,8 @@ function mergeLog(file: string): void {
 }
 
 /**
- * Links a file to a second name, or copies it. It also keeps its first name until the new database replaces it, so the
- * database is never missing.
+ * Links a file to a second name, or copies it. The file also keeps its first name until the new database replaces it,
+ * so the database is never missing.
  */
 function linkOrCopy(file: string, kept: string): void {
   try {

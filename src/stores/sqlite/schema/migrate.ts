@@ -14,8 +14,8 @@ export interface MigrateOptions {
   /** False if the database is itself a copy. */
   makesCopy?: boolean;
   /**
-   * Prevents daemons from starting until the returned lock is released. Throws if one is running. Called only if the
-   * database has an older schema.
+   * Prevents daemons from starting until the returned lock is released. Throws if a daemon or another node is using the
+   * database. Called only if the database has an older schema.
    */
   lockOutDaemons?: ((version: number) => { release(): void }) | undefined;
 }
