@@ -75,7 +75,10 @@ export interface ServedApp extends LiveContext, AsyncDisposable {
     check: (candidate: DaemonContext) => Promise<void>,
     options?: ApplyOptions,
   ): Promise<void>;
-  /** Stores the roles to which the role names in the initial configuration resolve. */
+  /**
+   * Stores the roles to which the role names in the current configuration resolve, both those already read and those
+   * read later.
+   */
   takeEffect(): Promise<void>;
 }
 

@@ -166,7 +166,10 @@ function openNew(path: string, mode: number): number {
   }
 }
 
-/** Creates the files, then runs `work`. Renames existing files to `.old`. If any step fails, undoes all of this. */
+/**
+ * Creates the files, then runs `work`. Renames existing files to `.old`. If any step fails, removes the new files and
+ * gives the old ones their names back.
+ */
 export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
   const undo: Array<() => void> = [];
   try {
@@ -278,7 +281,7 @@ export class ScratchDirectory implements Disposable {
   }
 }
 
-/** Removes the scratch directories of commands that were killed. */
+/** Removes all scratch files and directories, which commands leave behind if they are killed. */
 export function removeLeftScratch(parent: string): void {
   for (const name of readdirSync(parent))
     if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true });

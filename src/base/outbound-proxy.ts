@@ -5,7 +5,7 @@
 export interface OutboundProxy {
   /** The variable that sets the proxy for each protocol. */
   variables: { https?: string; http?: string };
-  /** Hosts to connect to directly: `*`, or `example.com` including its subdomains, each with or without a port. */
+  /** Hosts to connect to directly: `*`, or `example.com` including its subdomains, with or without a port. */
   exceptions: string[];
   /** `used`, or the reason why Node.js does not use the proxy. */
   use: 'used' | 'not asked for' | { tooOldNode: string };

@@ -3,7 +3,7 @@ export interface Paints {
   heading(text: string): string;
   /** Dims less important text, such as ids and hints. */
   dimmed(text: string): string;
-  /** Colors the first word of a state such as `active (test)`. */
+  /** Colors the state at the beginning of a text, e.g. `active` in `active (test)`. */
   state(text: string): string;
 }
 

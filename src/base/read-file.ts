@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /**
- * Reads a whole file. If it is longer than `maxBytes`, throws an error with the code `EFBIG`; this includes endless
- * files such as /dev/zero.
+ * Reads a whole file. Throws an error with the code `EFBIG` if the file is longer than `maxBytes` or endless, such as
+ * /dev/zero.
  */
 export function readAtMost(path: string, maxBytes: number): Buffer {
   const descriptor = openSync(path, 'r');

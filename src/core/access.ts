@@ -146,7 +146,8 @@ export function wrongMode({ id, name, mode }: Key): RankdError {
 
 /**
  * Returns the refusal for an invalid key. The message is the same for every reason, so that a caller can't find out
- * which keys exist. Only the daemon's log and the audit log contain the reason.
+ * which keys exist. Only the operator can see the reason: in the daemon's log, in the audit log and with commands such
+ * as `rankd key verify`.
  */
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(

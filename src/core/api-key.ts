@@ -79,7 +79,8 @@ const partLength = 36;
 
 /**
  * Returns the 36 characters after the prefix of each key in the text, even if the prefix itself is missing. The
- * checksum tells keys from other text. To save time, checks only the first `maxRuns` runs of letters and digits.
+ * checksum tells keys from other text. To save time, checks only the first `maxRuns` runs of at least 36 letters and
+ * digits.
  */
 function keyPartsIn(text: string): string[] {
   const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];
@@ -95,7 +96,7 @@ function decodedPercents(text: string): string {
   return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** True if the name is safe in a shell, a log line and a hint, and contains no key. */
+/** True if the name is safe in a shell, a log line and a hint, and does not contain a key's prefix. */
 export function isKeyName(text: string): boolean {
   return /^(?!.*rk_(live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }

@@ -81,10 +81,10 @@ export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 
 /**
  * `missing`: rows `id` to `toId` are gone. `unexplained`: the first rows of the log, `id` to `toId`, are gone, and
- * retention did not remove them. `changed`: the hash of row `id` does not match its content and the previous row, or a
- * person in it was replaced without a `person.forget` event. `rewritten`: the hash of row `id` differs from the
- * recorded head. `mentions`: row `id` records that a person was forgotten, but does not match the mentions that were
- * emptied.
+ * retention did not remove them. `changed`: the hash of row `id` does not match its content and the previous row; a
+ * person in the row was removed, or was replaced without a `person.forget` event; or the row was inserted where
+ * retention had removed rows. `rewritten`: the hash of row `id` differs from the recorded head. `mentions`: row `id`
+ * records that a person was forgotten, but does not match the mentions that were emptied.
  */
 export type ChainBreak =
   | { kind: 'missing' | 'unexplained'; id: number; toId: number }

@@ -48,7 +48,10 @@ export interface BeginFacts {
    * not exist.
    */
   caller?: Caller | undefined;
-  /** The time of the last change that the ranker requested (epoch milliseconds). */
+  /**
+   * The time (epoch milliseconds) when the ranker's last change that may have altered roles ended or, while it is open,
+   * was requested.
+   */
   rankerChangedAt?: number | undefined;
   /**
    * For each limit, the members whom keys have changed within its window. Open changes count. Dry runs don't, and
@@ -60,7 +63,7 @@ export interface BeginFacts {
 
 export type BeginVerdict =
   | { do: 'begin'; holds: Hold[]; events: DomainEvent[] }
-  /** A different change to the member was made in the meantime, so the roles that were read may be stale. */
+  /** A different change to the member was made or reopened meanwhile, so the roles that were read may be stale. */
   | { do: 'stale' }
   /** `pause` is set if the refusal also pauses the key. */
   | { do: 'refuse'; error: RankdError; pause?: { keyId: string; edit: KeyEdit }; events: DomainEvent[] };

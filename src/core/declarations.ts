@@ -99,7 +99,10 @@ export function newestOf(
   return own > theirs ? 'own' : 'theirs';
 }
 
-/** Returns the refusal to change a record that the configuration declares: the store would no longer match the file. */
+/**
+ * Returns the refusal to change a record that the configuration declares: the store would no longer match the
+ * configuration.
+ */
 export function refusalOfDeclared(
   what: string,
   { declaredIn }: { declaredIn?: string },

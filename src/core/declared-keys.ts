@@ -128,8 +128,8 @@ function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: Declaratio
 }
 
 /**
- * Returns the definition as text for comparison, leaving out its position in the file. A revoked key never equals a
- * declaration.
+ * Returns the definition as text for comparison, leaving out the name, secret, places and position in the file. A
+ * revoked key never equals a declaration.
  */
 function definitionOf(key: Key | KeyDeclaration): string {
   const { mode, scopes, expiresAt } = key;

@@ -159,7 +159,7 @@ export function keyDeclared(
   return event('key.declare', keyId, detail, actor);
 }
 
-/** Events about a key include its name, because operators know keys by name. */
+/** A key in an event that includes the key's name, because operators know keys by name. */
 type NamedKey = Pick<Key, 'id' | 'name'>;
 
 export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, actor: Actor): DomainEvent {
@@ -272,7 +272,8 @@ export function callersRefused(code: string, detail: Record<string, unknown>, ac
 }
 
 /**
- * Returns the event for committed events that the database server has lost, up to the last one that any node had seen.
+ * Returns the event for committed events that the database server has lost, up to the last one that the recording node
+ * had seen.
  */
 export function storeLost(range: { fromId: number; toId: number }, actor: Actor): DomainEvent {
   return event('store.lost', 'audit', range, actor);

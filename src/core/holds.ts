@@ -13,7 +13,7 @@ export interface HoldsOfMember {
   open?: Hold | undefined;
   /** The hold that the change's `hold` part names, in any state. */
   own?: Hold | undefined;
-  /** The hold that this change ended and that has not been reopened since. */
+  /** The hold that this change ended or is ending, and that has not been reopened since. */
   ended?: Hold | undefined;
 }
 
@@ -60,7 +60,10 @@ export function refusalOfHold(
   });
 }
 
-/** Returns the refusal if the caller is not allowed to end the hold. A key can end only holds that a key began. */
+/**
+ * Returns the refusal if the caller is not allowed to end the hold. A key can end only holds that a key began and that
+ * the operator has not extended.
+ */
 export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError | undefined {
   if (keyId === undefined || hold.keyId !== undefined) return undefined;
   const what =
@@ -92,8 +95,8 @@ function alreadySuspended(open: Hold): RankdError {
 }
 
 /**
- * Returns the hold that an applied change began. If it replaced a temporary rank or role, its end restores the roles
- * from before that earlier hold.
+ * Returns the hold that an applied change began. If this hold replaced a temporary rank or role, its end restores the
+ * roles from before that earlier hold.
  */
 function holdBegunBy(
   change: RankChange,
@@ -274,7 +277,10 @@ function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-/** Returns the update that reverts the change's effect on the hold that its `hold` part names. */
+/**
+ * Returns the update that reverts the change's effect on the hold that its `hold` part names, if the change began the
+ * hold or is an undo. The update is empty for any other change.
+ */
 function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Actor): HoldUpdate {
   if (part?.does === 'begin')
     return isOpenHold(own) ? endedByChange(own, 'superseded', { id, message }, actor) : nothing;
@@ -311,7 +317,7 @@ export type HoldVerdict =
 /**
  * Decides on a hold by comparing the member's roles with those that the hold gave. `isOver`: the hold must end now.
  * `force`: if the hold is over, its end restores the roles from before it, whatever the member holds now. `givenAt`:
- * the request time of the last change to the member's roles; a member who joined later has rejoined. `member`:
+ * the request time of rankd's last change to the member's roles; a member who joined later has rejoined. `member`:
  * `undefined` if the user is not in the group.
  */
 export function judgeHold(

@@ -141,7 +141,8 @@ export interface KeyRules {
   /** The maximum number of rank requests per minute, in place of the general limit. */
   ratePerMinute?: number;
   /**
-   * True for a key that only Discord users with a certain role use; such a key has no secret. This rule never changes.
+   * True for a key that only Discord users with a certain role use; such a key has no secret. Only a declaration can
+   * change this rule.
    */
   isForDiscord?: boolean;
 }
@@ -227,7 +228,10 @@ export interface KeyRecord {
 
 // ---- a rank change ----
 
-/** A validated request. `newRankId` is a rank number (1..255) or a role id (above 255). */
+/**
+ * A validated request. `newRankId` is a rank number (1..255) or a role id (above 255); 0 if the request contains
+ * neither, e.g. for a step, a role name or a suspension.
+ */
 export interface RankRequest {
   rankeeId: number;
   rankeeName: string;

@@ -69,8 +69,8 @@ export const connectionsPerDaemon = 5;
 export const maxSkewMs = 2_000;
 
 /**
- * Returns the live daemons whose machine's clock differs from the database server's. Records use the server's time, and
- * logs use the machine's.
+ * Returns the live daemons whose machine's clock differs from the database server's by at least `maxSkewMs`. Records
+ * use the server's time, and logs use the machine's.
  */
 export function skewedClocks(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
   return nodes.flatMap(({ name, state, status: { serverAheadMs } }) =>

@@ -26,8 +26,8 @@ export const policyRules: readonly PolicyRule[] = [
 const withoutSteps = policyRules.filter((rule) => rule !== steps);
 
 /**
- * The rules for each kind of requested change. Step limits apply only to rank changes. The end of a suspension counts
- * as a promotion. A suspension's rules also apply to the early return that it causes; see `earlyReturnOf`.
+ * The rules for each kind of requested change. Step limits apply only to rank changes. The end of a hold counts as a
+ * promotion. A suspension's rules also apply to the early return that it causes; see `earlyReturnOf`.
  */
 export const rulesFor = {
   rank: policyRules,

@@ -15,7 +15,7 @@ import {
 import { isNamed } from './rules/rule.ts';
 import { describeKind } from './target.ts';
 
-/** The changes that a misfit blocks: rank changes, suspensions, or both. `null`: none. */
+/** The changes that a misfit blocks: changes to ranks and extra roles, suspensions, or all of them. `null`: none. */
 type Stops = 'ranks' | 'suspensions' | 'everything' | null;
 
 interface SettingKind {
@@ -91,7 +91,9 @@ export interface RoleMisfit {
   /** The line to write, or the command to run. */
   fix: string;
   stops: Stops;
-  /** True if the role is unknown, because the entry was never resolved. */
+  /**
+   * True if the entry was never resolved or, for two rungs that share a rank, if the ladder has a newly resolved entry.
+   */
   isUnread: boolean;
 }
 
@@ -173,7 +175,7 @@ export function resolveRoles(
 }
 
 /**
- * Makes a ladder misfit block all rank changes; for a ladder of which no entry resolves to a role. Returns other
+ * Makes a ladder misfit block all rank changes, because no entry of the ladder resolves to a role. Returns other
  * misfits unchanged.
  */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {
@@ -186,9 +188,9 @@ interface ResolvedEntry {
   /** Set if the entry is resolved for the first time. */
   newMeaning?: RoleMeaning;
   flaw?: string;
-  /** The entry's roles that the group no longer has. */
+  /** The entry's roles that the group no longer has or, for an entry that is one role, that can no longer be held. */
   gone: RoleMeaning['roles'];
-  /** The entry's roles that no longer match its text. */
+  /** The entry's roles that no longer match its text or, for a key's bound, no longer have the rank `shownRank`. */
   moved: Role[];
   /** The roles that match the entry's text, but that the entry does not mean. */
   others: Role[];

@@ -73,8 +73,8 @@ export interface SideEffects {
 
 /**
  * Compares a member's roles (ids) before and after the steps, ignoring the roles that the steps give or take. Also
- * ignores the base role, which a platform may or may not list, and roles from before that are missing from `roles`,
- * because they may have been deleted.
+ * ignores the guest role, the base role and its candidates, which a platform may or may not list, and roles from before
+ * that are missing from `roles`, because they may have been deleted.
  */
 export function sideEffects(
   roles: Role[],

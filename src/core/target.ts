@@ -64,7 +64,7 @@ function resolveAmong(scheme: RoleScheme, requested: RoleName, among: Choice): R
   const named = rolesRequested(scheme, requested);
   if (named.some(isUnclear)) throw undecided();
   const { candidates } = among;
-  // A number is resolved only among the candidates. A name that matches a role outside them is refused, even if it
+  // A number is resolved only among the candidates. A name that matches only roles outside them is refused, even if it
   // resembles a candidate's name.
   const [target, ...others] =
     typeof requested === 'number'
@@ -209,7 +209,8 @@ export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
 
 /**
  * Returns the role to give to suspended members: the requested one or, if there is none, the base role. Throws
- * `unknown_rank`, `ambiguous_name` if several roles match, or `platform_unavailable` if the base role is unclear.
+ * `unknown_rank`, `ambiguous_name` if several roles match, or `platform_unavailable` if the result depends on which
+ * role is the base role.
  */
 export function suspendedRole(scheme: RoleScheme, requested: RoleName | undefined): Role {
   const named = requested === undefined ? scheme.roles : rolesMeant(scheme, requested);

@@ -29,7 +29,10 @@ export function undoing(timeline: RankChange[], isSelected: (change: RankChange)
   return { kind: 'put_back', earliest, between, undoId };
 }
 
-/** Returns the timeline without the undone changes. `undoId` is the newest undo that reverted a selected change. */
+/**
+ * Returns the timeline without the unselected undos and the changes that they reverted. `undoId` is the newest undo
+ * that reverted a selected change.
+ */
 function liveChanges(
   timeline: RankChange[],
   isSelected: (change: RankChange) => boolean,

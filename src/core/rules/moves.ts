@@ -12,7 +12,7 @@ export const direction: PolicyRule = {
   refusal: ({ key, plan }) => refusalOfDirection(key, directionOf(plan)),
 };
 
-/** Treats the end of a suspension as a promotion, even if the member's highest rank stays the same. */
+/** Treats the end of a hold as a promotion, even if the member does not rise. */
 export const directionOfReturn: PolicyRule = {
   name: 'direction',
   refusal: ({ key }) => refusalOfDirection(key, 'promote'),

@@ -55,9 +55,14 @@ export interface PolicyCase {
    * reach.
    */
   acting: ActingAccount | undefined;
-  /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */
+  /**
+   * Milliseconds since the rankee's last applied change; `undefined` if there is none, or if no rule needs the time.
+   */
   sinceLastChangeMs: number | undefined;
-  /** Milliseconds since the ranker's last change to any member; `undefined` if there is none. */
+  /**
+   * Milliseconds since the ranker's last change to any member; `undefined` if there is none, or if no rule needs the
+   * time.
+   */
   sinceRankersLastChangeMs: number | undefined;
 }
 

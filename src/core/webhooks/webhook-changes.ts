@@ -176,7 +176,7 @@ function continued(known: Webhook, declaration: WebhookDeclaration): Webhook {
   return { ...kept, ...declaration, id: known.id };
 }
 
-/** Returns the definition as text for comparison, leaving out its position in the file. */
+/** Returns the definition as text for comparison, leaving out the name, address, secret and position in the file. */
 function definitionOf(webhook: Webhook | WebhookDeclaration | undefined): string {
   if (webhook === undefined) return '';
   const { kind, shown, events, mention, isForGames } = webhook;

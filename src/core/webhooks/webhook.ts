@@ -10,7 +10,7 @@ export interface Webhook {
   id: string;
   name: string;
   kind: WebhookKind;
-  /** The part of the address that is safe to show, e.g. `hooks.example/***`. */
+  /** The part of the address that is safe to show, e.g. `https://hooks.example/***`. */
   shown: string;
   /**
    * As sensitive as a password. Absent if the configuration declares the webhook, because the address is then in a
@@ -44,7 +44,10 @@ export interface Webhook {
   declaredIn?: string;
   /** The time of the target's first failure since its last success; absent while it accepts events. */
   failingSince?: number;
-  /** The number of failed attempts since the last success. */
+  /**
+   * The number of failed attempts since the last success. While the target accepts events, retries of an event that
+   * others have overtaken do not count.
+   */
   failedTries: number;
   lastOkAt?: number;
   lastError?: string;
