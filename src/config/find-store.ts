@@ -98,8 +98,9 @@ interface StoreSection {
 }
 
 /**
- * Reports mistakes instead of ignoring them, because a command must not fall back to SQLite or to a connection without
- * TLS. Leaves out the parser's messages, because they quote text that may be a secret.
+ * Reports mistakes, because a command must not fall back to SQLite or to a connection without TLS, but ignores invalid
+ * YAML if the file contains no PostgreSQL URL. Leaves out the parser's messages, because they quote text that may be a
+ * secret.
  */
 async function readStoreSection(location: ConfigLocation): Promise<StoreSection> {
   const text = readText(location);

@@ -47,8 +47,8 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
 
 /**
  * Applies the port that a hosting platform assigns in PORT. Unless another layer sets the host, rankd then listens on
- * all addresses, because the platform's proxy runs on another machine. If another layer sets the port, PORT is meant
- * for a different program, and is ignored.
+ * all IPv4 addresses, because the platform's proxy runs on another machine. If another layer sets the port, PORT is
+ * meant for a different program, and is ignored.
  */
 export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
   const port = env[portVariable]?.trim();

@@ -110,7 +110,10 @@ function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin):
   return readKeyFile(resolve(folder, path), origin);
 }
 
-/** Long text that does not look like a path may be a key, so rankd never prints it. */
+/**
+ * True for text that may be a key, which rankd never prints: long text that does not look like a path, and any text of
+ * 200 or more characters.
+ */
 function looksLikeKey(path: string): boolean {
   return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
 }

@@ -32,7 +32,10 @@ export interface Problem extends Location {
   text: string;
 }
 
-/** Lists the problems: first those in the file, from top to bottom. The code is `usage` if only flags are wrong. */
+/**
+ * Lists at most `maxListed` problems: first those in the file, from top to bottom. The code is `usage` if only flags
+ * are wrong.
+ */
 export class ConfigError extends RankdError {
   readonly problems: Array<Pick<Problem, 'at' | 'setting' | 'text'>>;
   /** The message, with the file's line below each problem. */

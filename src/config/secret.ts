@@ -55,8 +55,8 @@ export type SecretText = { text: string; warning?: string } | { problem: string 
 const maxBytes = 1_000_000;
 
 /**
- * Reads a file that contains only a secret. Warns if other users can read it, but not for a credential, whose mode
- * systemd sets.
+ * Reads a file that contains only a secret, or certificates. Warns if other users can read the file, unless
+ * `isCredential` is set: systemd sets the mode of its credentials, and certificates are public.
  */
 export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
   try {

@@ -132,7 +132,10 @@ function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 
   });
 }
 
-/** Warns if the selected key still works, because it could be used to repeat the undone changes. */
+/**
+ * Warns if the selection names a key that still works, because the key could be used to repeat the undone changes. Does
+ * not warn if the selection has an end time.
+ */
 async function warnOfKey(cli: Cli, app: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
   const key = keyId === undefined || until !== undefined ? undefined : await findUsableKey(app, keyId);
   if (key !== undefined)

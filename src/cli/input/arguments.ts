@@ -143,7 +143,7 @@ export function asGameUrl(text: string): string {
   );
 }
 
-/** Rejects `-`, because without this option, the output goes to standard output anyway. */
+/** Rejects `-`, because most commands print to standard output anyway if no file is named. */
 export function newFileName(text: string): string {
   if (text !== '' && text !== '-') return text;
   throw new InvalidArgumentError('It must be the name of a new file.');

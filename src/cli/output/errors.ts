@@ -4,7 +4,9 @@ import { withoutKeys } from '../../core/api-key.ts';
 import { errorDocument } from '../../usecases/error-document.ts';
 import { jsonLine, printable, printableLines } from './text.ts';
 
-/** Exit codes, keyed by error code. They follow shells and sysexits(3). */
+/**
+ * Exit codes, keyed by error code: 1 and 2 follow shells, 69 and above follow sysexits(3), and 3 to 5 are rankd's own.
+ */
 export const exitCodes = {
   missing_placeid: 2,
   invalid_request: 2,

@@ -14,7 +14,7 @@ import type { DaemonStatus, statusDocument } from '../../usecases/upkeep/status-
 import type { viewSetup } from '../../usecases/views/setup-document.ts';
 import type { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
 
-/** The documents that `/api` returns. Most are identical to the command line's `--json` documents. */
+// The documents that `/api` returns. Most are identical to the command line's `--json` documents.
 
 export type Change = ReturnType<typeof changeDocument>;
 export type DetailedChange = ReturnType<typeof detailedChangeDocument>;
