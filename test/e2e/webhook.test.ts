@@ -49,7 +49,7 @@ test('a new webhook has a secret that is shown once, and gets a test event that 
 
 test('changes by games, operators and the daemon are delivered signed and in order, as in the history', async () => {
   sink.received.length = 0;
-  await using bait = await startWebhookSink(); // rankd never calls the address that a game sends
+  await using bait = await startWebhookSink(); // by default, rankd ignores the address that a game sends
   const asked = { rankeeId: 1001, newRankId: 20, webhookUrl: bait.url };
   expect((await daemon.rank(key, asked)).status).toBe(200);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200);

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
-/** In a data directory that rankd can't use, every command fails with a two-line error and changes nothing. */
+/** In a data directory that rankd can't use, commands that open the database fail with a two-line error. */
 const home = new CliHome();
 afterAll(() => home[Symbol.dispose]());
 let usedDatabase: Buffer;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { applied } from './scene.ts';
 import { openSystem, type System, systemNamed } from './systems.ts';
 
-// Tests that the loaders in `systems`, which simulate the admin systems in other tests, reject the same input as the
-// real systems.
+// The loaders in `systems` simulate the admin systems in other tests; only cmdr.luau loads the real Cmdr. These tests
+// check that each loader is as strict as the real system.
 
 const serve = applied;
 

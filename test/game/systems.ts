@@ -9,7 +9,7 @@ type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
 
 export interface System {
   name: string;
-  /** The loader in `systems` that simulates the system. */
+  /** The loader in `systems` that simulates the system, or loads the real Cmdr. */
   loader: string;
   scripts: () => GameScript[];
   typed: (kind: Kind) => string;
