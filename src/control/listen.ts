@@ -33,7 +33,7 @@ export interface Place {
  * write to the socket. (A pipe's default ACL allows others at most to read:
  * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) Replaces an existing socket:
  * the caller holds the daemon's lock, so a previous daemon must have left the socket behind. Logs a warning if it can't
- * create a socket.
+ * create a socket or store the socket's path.
  */
 export async function listenForCommands(
   { log, ...place }: Place & { log: Logger },

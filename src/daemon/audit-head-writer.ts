@@ -14,7 +14,7 @@ export class AuditHeadWriter {
 
   /**
    * Appends new heads to the configured file; the first call appends only the newest. Throws the same errors as
-   * `noteHeads`, and `config_invalid` if the first call can't use the file.
+   * `noteHeads` and, if the first call can't write the file, an error that names the setting.
    */
   async note(app: Pick<DaemonContext, 'store' | 'clock' | 'headFile'>): Promise<void> {
     if (app.headFile === undefined) return;

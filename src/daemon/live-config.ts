@@ -58,7 +58,10 @@ export class LiveConfig implements AsyncDisposable {
     return this.#needRestart;
   }
 
-  /** Runs one reload at a time. Records the outcome in the log and the audit log. Never rejects. */
+  /**
+   * Runs one reload at a time. Records the outcome in the log and the audit log, unless the daemon is stopping. Never
+   * rejects.
+   */
   reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome> {
     const outcome = this.#last.then(() => this.#applyConfig(by, options));
     this.#last = outcome;

@@ -87,9 +87,9 @@ export function headerText(given: string | string[] | undefined): string | undef
 }
 
 /**
- * Returns `keyRecord` if the key has the route's scope, is allowed from the place and is within its limits. Otherwise,
- * returns a refusal instead of throwing it, because callers can cause thousands of refusals a second and throwing is
- * slower.
+ * Returns `keyRecord` if the key has the route's scope, is allowed from the place and is within its limits; if nodes can
+ * share the limits, leaves those on changes to `authorizeChange`. Otherwise, returns a refusal instead of throwing it,
+ * because callers can cause thousands of refusals a second and throwing is slower.
  */
 export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: number | undefined): FoundKey {
   const { api, app, request, reply, route } = exchange;
@@ -120,7 +120,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
 }
 
 /**
- * Authorizes a request like `authorize` and, if several daemons share the store, also counts the change against the
+ * Authorizes a request like `authorize` and, if several daemons can share the store, also counts the change against the
  * limits in the store.
  */
 export async function authorizeChange(

@@ -55,7 +55,7 @@ export interface OpenCloudOptions {
   clock: Clock;
   /** By default, the base role's id is not persisted. */
   baseRoleMemory?: BaseRoleMemory;
-  /** Set if other nodes share the rate-limit budget. */
+  /** Set if other nodes can share the rate-limit budget. */
   ledger?: BudgetLedger | undefined;
   proxy?: OutboundProxy | undefined;
   /** See `UpstreamOptions.retriesMisshapen`. */
