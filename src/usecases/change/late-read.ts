@@ -101,7 +101,7 @@ function hasRoom({ platform }: Pick<Ranking, 'platform'>): boolean {
  * Compares the member's roles with the reported outcome. If they contradict it, reopens the change as unknown so that
  * it is reconciled, which completes a refused change that partly took effect. Ignores the roles if the member was
  * changed in the meantime or has left the group (and perhaps rejoined), because they then prove nothing. Returns false
- * if another change to the member is running.
+ * if another change to the member is running or waiting in this process.
  */
 async function readAgain(app: Ranking, read: LateRead, stop: AbortSignal): Promise<boolean> {
   const { change } = read;

@@ -1,8 +1,8 @@
 import { abortable } from '../../base/clock.ts';
 
 /**
- * The maximum number of running and waiting changes per member and lane. Any more would miss their deadlines and delay
- * other callers.
+ * `changeRank` refuses a change if its member and lane already have this many running and waiting changes, because the
+ * change would miss its deadline and delay other callers.
  */
 export const maxPerLane = 10;
 

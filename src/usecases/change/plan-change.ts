@@ -26,7 +26,7 @@ type PlanContext = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
 export interface PlannedChange {
   plan: RolePlan;
   scheme: GroupScheme;
-  /** The requested rank, or the rank that a step or a role name resolved to. */
+  /** The requested number, or the target role's if a step, a role name or a suspension determines the target. */
   newRankId: number;
   /** `undefined` if the platform does not report the acting account. */
   acting: ActingAccount | undefined;

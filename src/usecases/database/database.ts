@@ -26,7 +26,7 @@ interface DatabaseVerdict {
   fix: string;
 }
 
-/** Checks the whole database and, if it can be read, the audit log's chain with `readAudit`. */
+/** Checks the whole database and, if rankd can read it without a migration, the audit log's chain with `readAudit`. */
 export async function checkDatabase(
   operations: Pick<StoreOperations, 'check'>,
   readAudit: () => Promise<AuditVerdict>,

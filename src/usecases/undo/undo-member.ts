@@ -35,7 +35,7 @@ export interface UndoCommand {
 export type MemberUndo =
   /** `change` is the change that was made or, in a dry run, would be made. */
   | { state: 'put_back' | 'would_put_back'; change: RankChange }
-  /** The member already holds the previous roles. */
+  /** The member already holds the previous roles, or every selected change has already been undone. */
   | { state: 'already' }
   /** Someone else has changed the member since (outside rankd if `byChange` is absent), so the undo changes nothing. */
   | { state: 'changed_since'; byChange?: string }

@@ -28,8 +28,8 @@ export async function pruneRecords(
 }
 
 /**
- * Returns the time (epoch milliseconds) before which webhooks need no events. First skips undelivered events that are
- * too old, and removes old deliveries.
+ * Returns the time (epoch milliseconds) before which webhooks need no events. Also skips enabled webhooks' undelivered
+ * events that are too old, and removes old deliveries.
  */
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
   const webhooks = await store.listWebhooks();
