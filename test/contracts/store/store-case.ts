@@ -1,7 +1,7 @@
 import type { Clock, Store, StoreEngine } from '../../../src/ports/index.ts';
 import type { ManualClock } from '../../support/manual-clock.ts';
 
-/** A separate, empty database, which is removed on disposal. Each store opened on it acts like a separate process. */
+/** A separate database without data, for one test. Each store opened on it acts like a separate process. */
 export interface TestDatabase extends AsyncDisposable {
   engine(clock: Clock): StoreEngine;
 }
