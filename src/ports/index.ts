@@ -10,7 +10,7 @@ export type * from './store-operations.ts';
 export type * from './webhooks.ts';
 
 /**
- * The interfaces between the use cases and the adapters. Every adapter passes its port's test suite in
+ * The interfaces between the use cases and the adapters. Every store and platform passes its port's test suite in
  * `test/contracts`, and throws only `RankdError`.
  */
 export interface Ports {

@@ -237,7 +237,7 @@ export interface CopyPlace {
   text: string;
   /**
    * Prevents daemons from starting until the result is disposed of, if the location has a daemon lock. Throws
-   * `conflict` if a daemon is using the data.
+   * `conflict` if a daemon or, with PostgreSQL, any other rankd process is using the data.
    */
   lockOutDaemons(): Promise<AsyncDisposable>;
   /**
@@ -248,7 +248,7 @@ export interface CopyPlace {
   /**
    * Creates the database from the contents, and then compares the two. Leaves nothing behind on failure. Throws
    * `already_exists` if there is data already, `usage` if the location is a backup file, and `conflict` if audit events
-   * are missing or altered.
+   * are missing or altered, or if the target has a different schema version.
    */
   fill(contents: StoreContents): Promise<CopiedContents>;
 }

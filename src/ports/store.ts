@@ -178,7 +178,7 @@ export interface RetentionStore {
   /**
    * Removes at most `limit` events from the beginning of the chain, up to and including event `upToId`, and anchors the
    * chain at the last removed one. Resolves with the number of removed events. Throws `conflict` if an event was
-   * altered, because retention must not destroy evidence.
+   * altered or is missing, because retention must not destroy evidence.
    */
   pruneAudit(step: { upToId: number; limit: number }): Promise<number>;
 }

@@ -116,8 +116,8 @@ export const endSql = `
   DELETE FROM rankd.member_queue WHERE node IN (SELECT id FROM ended)`;
 
 /**
- * Deregisters the node and releases its queue positions and claims, so that no other node has to wait for its lease to
- * expire.
+ * Deregisters the node and releases its queue positions and claims, so that no other node has to wait until it counts
+ * as dead.
  */
 export const leaveSql = `
   WITH gone AS (DELETE FROM rankd.member_queue WHERE node = @id),

@@ -168,7 +168,7 @@ export class Nodes implements NodeStore, OwnNode {
       mine === undefined || mine !== this.#ownNode ? 0 : Math.max(0, mine.leaseUntil - this.#ownClock.monotonic());
   }
 
-  /** Deregisters this node, so that no other node has to wait for its lease to expire. */
+  /** Deregisters this node, so that no other node has to wait until it counts as dead. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#joining?.catch(() => undefined);
@@ -294,8 +294,8 @@ export class Nodes implements NodeStore, OwnNode {
 }
 
 /**
- * Records the node's id for the next daemon of this directory. A failure is harmless: that daemon then waits for this
- * node's lease to expire.
+ * Records the node's id for the next daemon of this directory. A failure is harmless: that daemon then waits until this
+ * node counts as dead.
  */
 function noteNode(file: string, id: string): void {
   try {

@@ -20,7 +20,7 @@ export interface PostgresStoreOptions extends OpenOptions {
   leaseClock?: LeaseClock;
   /**
    * The file that stores the node id of the directory's daemon. The next daemon deregisters that node without waiting
-   * for its lease to expire.
+   * until it counts as dead.
    */
   nodeFile?: string | undefined;
   clusters?: ClusterMemory | undefined;
