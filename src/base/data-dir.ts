@@ -20,8 +20,8 @@ import { ownerOf, type SystemUser, thisSystem } from './system.ts';
 
 /**
  * Returns the path of a file in the data directory. If the directory or the file is missing, creates it, accessible
- * only to this user. Throws `no_permission`, `config_invalid` (the directory is not one, or the file is a symlink) or
- * `store_unavailable`.
+ * only to this user. Throws `no_permission`, `config_invalid` (the path is not a directory or is too long, or the file
+ * is a symlink) or `store_unavailable`.
  *
  * Never opens an existing file: when a process closes any descriptor of a file, it loses all of its POSIX locks on that
  * file (fcntl(2)), including the locks of an open connection.

@@ -363,9 +363,9 @@ export function judgeHold(
 
 /**
  * rankd's clock, which dates holds, can be ahead of Roblox's, which dates memberships. A member without the hold's
- * roles is therefore treated as having rejoined even if the membership began up to this long before the hold. The
- * margin does not apply to a member who has exactly the hold's roles: one who joined just before the hold would lose
- * the roles from before it.
+ * roles is therefore treated as having rejoined even if the membership began up to this long before the hold or rankd's
+ * last change to the member. The margin does not apply to a member who has exactly the hold's roles: one who joined
+ * just before the hold would lose the roles from before it.
  */
 const clockMarginMs = 60_000;
 

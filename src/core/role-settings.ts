@@ -72,7 +72,7 @@ export interface RoleEntry {
   shownRank?: number | undefined;
 }
 
-/** The roles that an entry named when rankd first resolved it, with their names and ranks at that time. */
+/** The roles that an entry named when rankd first resolved or last relearned it, with their names and ranks then. */
 export interface RoleMeaning {
   setting: string;
   /** The entry as written. */

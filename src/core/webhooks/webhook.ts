@@ -32,7 +32,7 @@ export interface Webhook {
   isForGames?: boolean;
   state: 'enabled' | 'disabled';
   why?: string;
-  /** The number of the last handled audit event. */
+  /** The number of the last handled audit event that is not an alarm. */
   cursor: number;
   /** The number of the last handled alarm. Alarms have a separate cursor, because they overtake other events. */
   alarmCursor: number;
