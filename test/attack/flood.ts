@@ -65,14 +65,14 @@ async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   return { what: '1000 slow senders', figure, bound: '99 %', isWithin: answered >= asked * 0.99 };
 }
 
-/** Sends seven kinds of requests that the daemon refuses, and `HEAD /docs`, as fast as it responds. */
+/** Sends eight kinds of requests that the daemon refuses, as fast as it responds. */
 async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   const place = '{"placeid":42}';
   const post = (path: string, body: string, header = 'X: y') =>
     `POST ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
   const kinds = [
-    get('/docs').replace('GET', 'HEAD'),
+    get('/nothing').replace('GET', 'HEAD'),
     get('/v1/ranker'),
     get(`/${'fifteen-letters/'.repeat(12)}`),
     post('/v1/apikey', '{}'),

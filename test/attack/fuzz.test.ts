@@ -25,7 +25,7 @@ beforeAll(async () => {
       policy: { breaker: { enabled: false, demotions: 1, highRank: undefined, highChanges: 1, windowMs: 1 } },
     },
   });
-  key = await app.createKey({ scopes: ['verify', 'rank', 'suspend'] });
+  key = await app.createKey({ scopes: ['verify', 'rank', 'suspend', 'roles'] });
 });
 
 afterAll(async () => {

@@ -77,7 +77,7 @@ const nearlyRight = fc
   )
   .map(([rankeeId, newRankId, odd]) => {
     const v1 = { placeid: 42, rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId, newRankId };
-    const v2 = { robloxUserId: rankeeId, rank: newRankId, duration: '1h' };
+    const v2 = { robloxUserId: rankeeId, rank: newRankId, role: newRankId, duration: '1h' };
     const right = { ...v1, ...v2, userId: rankeeId, rankId: newRankId, change: 1 };
     return JSON.stringify(Object.fromEntries([...Object.entries(right), ...Object.entries(odd)]));
   });
@@ -165,6 +165,7 @@ export const anyTarget: fc.Arbitrary<string> = fc.oneof(
     arbitrary: fc
       .constantFrom(
         ...['/v2/rank', '/v2/promote', '/v2/demote', '/v2/suspend', '/v2/unsuspend', '/v2/roles', '/v2/workspace'],
+        ...['/v2/roles/add', '/v2/roles/remove'],
         ...['/v2/member?robloxUserId=1001', '/v2/member?username=Newcomer', '/api/roblox/setrank', '/roblox/promote'],
         ...['/group/1/member/1001/rank', '/group/1/member/1001/rank-change'],
       )
