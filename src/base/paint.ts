@@ -13,7 +13,7 @@ export const paints: Paints = {
   heading: (text) => styled(text, 1, 22),
   dimmed: (text) => styled(text, 2, 22),
   state: (text) =>
-    text.replace(/^(?:not running|not responding|\w+)/, (word) => {
+    text.replace(/^(?:not running|not responding|put back|\w+)/, (word) => {
       const color = colorOf(word);
       return color === undefined ? word : styled(word, color, 39);
     }),

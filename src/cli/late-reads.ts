@@ -29,7 +29,7 @@ export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promi
 
 function whyHere(daemons: 'silent' | string[]): string {
   if (daemons === 'silent') return 'the daemon of this data directory does not';
-  return daemons.length === 0 ? 'no daemon is running' : 'the daemons of this database are on other machines';
+  return daemons.length === 0 ? 'no daemon is running' : 'the daemons of this database have other data directories';
 }
 
 const reportedAsRefused =

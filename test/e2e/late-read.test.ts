@@ -69,7 +69,7 @@ describe.concurrent('a change by a command is verified by a late read:', () => {
     const { code, stderr } = await system.home.here(elsewhere, { env: withStore });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stderr).toContain(
-      'reads the member again in 8 s, because the daemons of this database are on other machines.',
+      'reads the member again in 8 s, because the daemons of this database have other data directories.',
     );
     expect(stderr).toMatch(/This is stored in .*; the daemon \S+ is using it\./);
   });

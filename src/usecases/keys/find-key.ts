@@ -64,10 +64,10 @@ export async function chooseKey(
   idOrName: string | undefined,
 ): Promise<Key> {
   if (idOrName !== undefined) return requireKey({ store }, idOrName);
-  const keys = await store.listKeys();
-  const [key, other] = keys.filter((one) => !one.isForDiscord && !ended.includes(keyState(one, clock.now())));
+  const keys = (await store.listKeys()).filter(({ isForDiscord }) => !isForDiscord);
+  const [key, other] = keys.filter((one) => !ended.includes(keyState(one, clock.now())));
   if (key === undefined) {
-    const message = keys.length === 0 ? 'There is no key yet.' : 'Every key is revoked or expired.';
+    const message = keys.length === 0 ? 'There is no key for games yet.' : 'Every key for games is revoked or expired.';
     throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });
   }
   if (other === undefined) return key;
