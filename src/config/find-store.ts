@@ -7,7 +7,6 @@ import {
   type ConfigLocationSources,
   locateConfig,
   maxConfigBytes,
-  missingConfig,
   trustedConfig,
 } from './locate.ts';
 import { ConfigError, type Problem } from './problem.ts';
@@ -74,7 +73,7 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
 }
 
 /**
- * Returns the file if it has a `store` section. Assumes that a missing or unreadable file has one, unless the URL is set
+ * Returns the file if it has a `store` section. Assumes that an unreadable file has one, unless the URL is set
  * elsewhere.
  */
 function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false } = {}): ConfigLocation | undefined {
@@ -84,8 +83,7 @@ function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false 
       ? location
       : undefined;
   } catch (error) {
-    const mustBeReported = ['EACCES', 'ENOENT', 'ENOTDIR'].includes(codeOf(error)) && !isUrlElsewhere;
-    return mustBeReported ? location : undefined; // any other error counts as no section
+    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // any other error counts as no section
   }
 }
 
@@ -146,7 +144,6 @@ function readText({ path, name }: ConfigLocation): string {
       .toString()
       .replace(/^\uFEFF/, '');
   } catch (cause) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(cause))) throw missingConfig({ path, name }, cause);
     if (codeOf(cause) !== 'EACCES') throw cause;
     const message = `This user is not allowed to read ${name}, so rankd cannot determine which store to open.`;
     throw new RankdError('no_permission', message, {
