@@ -153,10 +153,12 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     );
   const cli = new Cli(io, program, { line, run: runCli });
   program.hook('preAction', async (_, command) => {
+    const usesDataDir = !withoutDataDir.test(pathOf(command));
     // init creates the file
-    if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources);
+    const needsFile = command.name() !== 'init' && (usesDataDir || cli.options.config !== undefined);
+    if (needsFile) requireNamed(cli.configSources);
     await cli.chooseDataDir();
-    if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
+    if (usesDataDir) cli.enterDataDir();
   });
   program.hook('postAction', () => cli.sayStorageLocation());
   for (const add of commands) add(program, cli);

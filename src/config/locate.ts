@@ -156,11 +156,12 @@ function isSticky({ mode }: { mode: number }): boolean {
 }
 
 /**
- * Throws `config_invalid` if the file named by `--config` does not exist, so that even commands that do not read it
- * report a typo.
+ * Throws `config_invalid` if `--config` or RANKD_CONFIG names a file that does not exist. A command that reads only the
+ * file's `store` section would otherwise use SQLite.
  */
-export function requireNamed({ configFile, cwd }: ConfigLocationSources): void {
-  if (configFile) requireExisting({ path: resolve(cwd, configFile), name: configFile });
+export function requireNamed(sources: ConfigLocationSources): void {
+  const named = namedConfig(sources);
+  if (named !== undefined) requireExisting(named);
 }
 
 /** Returns files that rankd does not read, but that the user probably meant as the configuration. */
