@@ -189,7 +189,7 @@ export function isPrivate(address: string): boolean {
   return membershipOf(privateNetworks)(address);
 }
 
-/** True if an Accept-Encoding header names the encoding, except with the weight 0, which rejects it. */
+/** True if an Accept-Encoding header names the encoding, unless its weight is 0. */
 export function acceptsEncoding(header: string | string[] | undefined, encoding: 'br' | 'gzip'): boolean {
   return String(header ?? '')
     .toLowerCase()

@@ -13,7 +13,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(ms) ? ms : undefined;
 }
 
-/** Returns the duration as settings contain it, in the largest unit that divides it, e.g. `60h`. */
+/** Returns the duration as text for `parseDuration`, in the largest unit that divides it, e.g. `60h`. */
 export function durationText(ms: number): string {
   const units: Unit[] = ['d', 'h', 'm'];
   const unit = units.find((one) => ms % unitMs[one] === 0) ?? 's';

@@ -8,10 +8,7 @@ import type { Ports } from '../ports/index.ts';
 import { servesRealGroup } from '../usecases/group/served-group.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
-/**
- * The facts from which a command detects conflicts with the daemon, because commands use the store directly even while
- * a daemon serves it.
- */
+// Commands use the store directly, even while a daemon serves it. These functions detect conflicts with that daemon.
 
 export interface DaemonAndConfig {
   /** The data directory's daemon; `undefined` if none responds. */

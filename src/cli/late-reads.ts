@@ -5,9 +5,9 @@ import { withLateReads } from '../usecases/change/late-read.ts';
 import type { Cli } from './cli.ts';
 
 /**
- * Runs `work`, which changes ranks, and verifies each change with a later read. Once `work` ends, hands the remaining
- * reads over to the data directory's daemon, up to the first one that the daemon does not take or that is not of an
- * applied change. This command makes all others before it prints the result, unless a stop signal skips them.
+ * Runs `work`, which changes ranks, and verifies each change with a later read. Hands the reads of applied changes over
+ * to the data directory's daemon until it declines one or a refused change comes first. This command makes the rest
+ * before it prints the result, unless a stop signal skips them.
  */
 export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
   const stopping = new AbortController();

@@ -140,7 +140,7 @@ function secretTextOf(
   { folder, env }: Pick<Sources, 'folder' | 'env'>,
 ): SecretText {
   const credential = systemdCredential(env, `webhook_${entry.name}_${field === 'url_file' ? 'url' : 'secret'}`);
-  if (credential !== undefined) return readSecretText(credential, { isCredential: true });
+  if (credential !== undefined) return readSecretText(credential, { checksMode: false });
   const path = entry[field];
   if (path === undefined)
     return {
@@ -148,5 +148,5 @@ function secretTextOf(
     };
   if (/^(https?:|whsec_)/i.test(path))
     return { problem: 'looks like the secret itself; give the path of a file with the secret' };
-  return readSecretText(resolve(folder, path), { isCredential: false });
+  return readSecretText(resolve(folder, path), { checksMode: true });
 }

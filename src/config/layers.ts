@@ -201,8 +201,8 @@ export function unknownSetting(path: string): string {
 }
 
 /**
- * Explains where to put the secret that this path seems to name: outside the known sections, and in `platform` and
- * `group`, the Roblox key. Returns `undefined` if the section has no such secret.
+ * Explains where to put the secret that this path seems to name. In `platform` and `group`, and outside the known
+ * sections, that is the Roblox key. Returns `undefined` if the section has no such secret.
  */
 function adviceFor(path: string): string | undefined {
   const [section = '', ...rest] = path.split('.');

@@ -41,8 +41,8 @@ export interface LoadedConfig {
   /** Keyed by setting path, in schema order. Includes `platform.api_key` if there is a key. */
   origins: ReadonlyMap<string, Origin>;
   /**
-   * One sentence for each probable mistake that does not stop rankd, in a setting, in a secret file, or in the
-   * configuration file's name.
+   * One sentence for each probable mistake in a setting, a secret file or the configuration file's name that does not
+   * stop rankd.
    */
   warnings: string[];
 }

@@ -119,7 +119,7 @@ function looksLikeKey(path: string): boolean {
 }
 
 function readKeyFile(path: string, origin: KeyOrigin): PlatformKey {
-  const read = readSecretText(path, { isCredential: origin.source === 'credential' });
+  const read = readSecretText(path, { checksMode: origin.source !== 'credential' });
   if ('problem' in read) return { origin, problem: read.problem };
   if (read.text === '') return { origin, problem: `${path} is empty; put the Roblox key into it` };
   return { ...checked(read.text, origin), ...(read.warning !== undefined && { warning: read.warning }) };

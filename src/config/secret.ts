@@ -54,15 +54,12 @@ export type SecretText = { text: string; warning?: string } | { problem: string 
 /** No secret or certificate bundle is this large. */
 const maxBytes = 1_000_000;
 
-/**
- * Reads a file that contains only a secret, or certificates. Warns if other users can read the file, unless
- * `isCredential` is set: systemd sets the mode of its credentials, and certificates are public.
- */
-export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
+/** Reads a file that contains only a secret, or certificates. With `checksMode`, warns if other users can read it. */
+export function readSecretText(path: string, { checksMode }: { checksMode: boolean }): SecretText {
   try {
     const text = readAtMost(path, maxBytes).toString().trim();
     const { mode, uid } = statSync(path);
-    const isOpen = thisSystem.hasModes && !isCredential && (mode & 0o044) !== 0;
+    const isOpen = thisSystem.hasModes && checksMode && (mode & 0o044) !== 0;
     if (!isOpen) return { text };
     // `chmod 600` alone would lock rankd out of a file that belongs to another user.
     const first = uid === ownUid() ? '' : 'give it to the user who runs rankd, then ';
@@ -91,7 +88,8 @@ export function findSecret(
   const credential = systemdCredential(env, name);
   const path = credential ?? file;
   if (path === undefined) return {};
-  const read = readSecretText(path, { isCredential: credential !== undefined });
+  // systemd sets the mode of its credentials
+  const read = readSecretText(path, { checksMode: credential === undefined });
   if ('problem' in read) return read;
   if (read.text === '') return { problem: `${path} is empty; put the ${what} into it` };
   return isQuoted(read.text) ? { problem: `the text in ${path} is in quotes; remove them` } : read;

@@ -192,7 +192,7 @@ function passwordOf(
 }
 
 function readAuthority(path: string): { ca?: string } | { problem: string } {
-  const read = readSecretText(path, { isCredential: true }); // a certificate is public, so its mode is not checked
+  const read = readSecretText(path, { checksMode: false }); // certificates are public
   if ('problem' in read) return read;
   const { text: ca } = read;
   try {

@@ -159,7 +159,7 @@ export function keyDeclared(
   return event('key.declare', keyId, detail, actor);
 }
 
-/** A key in an event that includes the key's name, because operators know keys by name. */
+/** For events that include the key's name, because operators know keys by name. */
 type NamedKey = Pick<Key, 'id' | 'name'>;
 
 export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, actor: Actor): DomainEvent {

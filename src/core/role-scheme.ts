@@ -55,7 +55,7 @@ export function isManaged({ ladder }: RoleScheme, role: Role): boolean {
   return ladder === undefined ? role.kind === 'custom' : ladder.some((rung) => rung.id === role.id);
 }
 
-/** True if the role counts for a member's rank: it is the base role, or it is managed and not unclear. */
+/** True if the role counts for a member's rank. */
 function isCounted(scheme: RoleScheme, role: Role): boolean {
   return isBase(role) || (isManaged(scheme, role) && !isUnclear(role));
 }

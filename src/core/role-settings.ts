@@ -24,7 +24,7 @@ interface SettingKind {
    * True if each entry must identify exactly one role that members can hold. If false, an entry includes every matching
    * role.
    */
-  entryIsOneRole: boolean;
+  entryNamesOneRole: boolean;
   /** The changes that are refused until the entry is resolved for the first time. */
   ifUnread: Stops;
   /** The changes that are refused once the role is gone. */
@@ -33,13 +33,13 @@ interface SettingKind {
   loss: string;
 }
 
-const guard = { isList: true, entryIsOneRole: false, ifUnread: 'everything', ifGone: null } as const;
-const single = { isList: false, entryIsOneRole: true } as const;
+const guard = { isList: true, entryNamesOneRole: false, ifUnread: 'everything', ifGone: null } as const;
+const single = { isList: false, entryNamesOneRole: true } as const;
 const bound = { ...single, ifUnread: 'everything', ifGone: 'everything', loss: 'no rank can be changed' } as const;
 
 const settingKinds = {
   'group.ladder': {
-    ...{ isList: true, entryIsOneRole: true, ifUnread: 'ranks', ifGone: null },
+    ...{ isList: true, entryNamesOneRole: true, ifUnread: 'ranks', ifGone: null },
     loss: 'the ladder continues without it',
   },
   'policy.locked_roles': { ...guard, loss: 'the entry locks nothing' },
@@ -188,7 +188,7 @@ interface ResolvedEntry {
   /** Set if the entry is resolved for the first time. */
   newMeaning?: RoleMeaning;
   flaw?: string;
-  /** The entry's roles that the group no longer has or, for an entry that is one role, that can no longer be held. */
+  /** The entry's roles that the group no longer has or, if it must name one role, that members can no longer hold. */
   gone: RoleMeaning['roles'];
   /** The entry's roles that no longer match its text or, for a key's bound, no longer have the rank `shownRank`. */
   moved: Role[];
@@ -207,7 +207,7 @@ function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeani
     return { ...fits, roles: now.roles, newMeaning: { setting, entry: String(entry), roles, alarm: null } };
   }
   const roles = group.roles.filter(({ id }) => meaning.roles.some((was) => was.id === id));
-  const usable = kindOf(setting).entryIsOneRole ? roles.filter(canBeHeld) : roles;
+  const usable = kindOf(setting).entryNamesOneRole ? roles.filter(canBeHeld) : roles;
   const gone = meaning.roles.filter(({ id }) => !usable.some((role) => role.id === id));
   if (now.isUnclear) return { ...fits, roles: usable, gone };
   const matching = matchingRoles(group, one);
@@ -239,7 +239,7 @@ function canBeHeld({ kind }: Role): boolean {
  * matches every role with that rank, even the base role.
  */
 function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
-  if (kindOf(setting).entryIsOneRole) return rolesMeant(group, entry);
+  if (kindOf(setting).entryNamesOneRole) return rolesMeant(group, entry);
   if (typeof entry === 'string') return rolesCalled(group.roles, entry);
   return group.roles.filter((role) => isNamed(role, [entry]));
 }
@@ -257,7 +257,7 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
       typeof entry === 'number' ? `${entry} is not a rank or role id` : `no role in the group is called "${entry}"`;
     return { roles, flaw: typeof entry === 'number' ? `${what} in the group` : what };
   }
-  if (!kindOf(setting).entryIsOneRole) return { roles };
+  if (!kindOf(setting).entryNamesOneRole) return { roles };
   if (roles.every(isUnclear)) return { roles, isUnclear: true };
   if (other !== undefined) {
     const shared = typeof entry === 'number' ? `rank ${entry} is shared by` : `"${entry}" is the name of both`;

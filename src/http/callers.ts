@@ -87,9 +87,9 @@ export function headerText(given: string | string[] | undefined): string | undef
 }
 
 /**
- * Returns `keyRecord` if the key has the route's scope, is allowed from the place and is within its limits; if nodes can
- * share the limits, leaves those on changes to `authorizeChange`. Otherwise, returns a refusal instead of throwing it,
- * because callers can cause thousands of refusals a second and throwing is slower.
+ * Returns `keyRecord` if the key has the route's scope, is allowed from the place and is within its limits. Otherwise,
+ * returns a refusal instead of throwing it, because callers can cause thousands of refusals a second and throwing is
+ * slower. If nodes can share the limits, leaves the limits on changes to `authorizeChange`.
  */
 export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: number | undefined): FoundKey {
   const { api, app, request, reply, route } = exchange;

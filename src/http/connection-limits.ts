@@ -162,7 +162,7 @@ class OpenConnections {
     return least;
   }
 
-  /** Closes each connection that had unread response bytes at the previous check and has at least as many now. */
+  /** Closes each connection whose unread response bytes have not decreased since the previous check. */
   closeUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;

@@ -184,7 +184,7 @@ const maxReported = 1_000;
  */
 const maxWaiting = 10_000;
 
-/** Reports the requests that this node has counted locally to the store, which counts them for all nodes. */
+/** Reports to the store the requests that this node has counted locally. The store counts them for all nodes. */
 export class LimitReporter {
   readonly #store: LimitStore;
   readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>;

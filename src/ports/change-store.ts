@@ -67,7 +67,7 @@ export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember })
  *
  * An open change's holder is the node that is working on it. Each open handle on the store is a node, which is alive
  * until the handle is closed, its process exits or, with PostgreSQL, its heartbeats stop. No method compares wall
- * clocks to decide whether a node is alive. `judge` arguments: see `Store`.
+ * clocks to decide whether a node is alive. `Store` describes how a `judge` is used.
  */
 export interface ChangeStore {
   /**
@@ -81,8 +81,8 @@ export interface ChangeStore {
    * Reads the facts, passes them to `judge` and stores its verdict, all in one transaction: between the read and the
    * write, no other handle can begin or end a change, or alter a key, its places or the workspace. Stores the verdict's
    * events and, if the verdict is `begin`, the change and the holds; if the change is `pending`, this handle becomes
-   * its holder. If a refusal has a `pause`, edits the key. A change that needs no writes is stored as ended, without a
-   * holder. Resolves with the verdict. Throws `conflict` in the same cases as `recordChange`.
+   * its holder. A change that needs no writes is stored as ended, without a holder. If a refusal has a `pause`, pauses
+   * the key. Resolves with the verdict. Throws `conflict` in the same cases as `recordChange`.
    */
   beginChange(
     change: RankChange,

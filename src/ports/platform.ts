@@ -114,7 +114,7 @@ export interface Pace {
   left: number;
   waiting: number;
   admitted: number;
-  /** The total wait of all admitted calls. */
+  /** The total time that calls and reservations have waited. */
   waitedMs: number;
 }
 

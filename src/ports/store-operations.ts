@@ -196,7 +196,7 @@ export interface Restored {
 export interface NamesQuery {
   /** The leading digits of the place ids. */
   placesLike: string;
-  /** Returns only the places of this key (id or name); by default, those of every key that is not revoked. */
+  /** The key (id or name) whose places are returned; by default, every key that is not revoked. */
   placesOf?: string | undefined;
   /** A prefix of the users' names, ignoring case. If absent, no users are returned. */
   usersLike?: string;

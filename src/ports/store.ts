@@ -15,8 +15,8 @@ import type { ChangeStore, HoldStore, IdempotencyStore } from './change-store.ts
 import type { WebhookStore } from './webhooks.ts';
 
 /**
- * All of rankd's records. Every method that writes runs as one transaction: once it resolves, the data is safely stored
- * and visible to every other handle. A crash may lose only queue positions, claims, counts and unaudited data such as a
+ * All of rankd's records. Every method that writes runs as one transaction: once it resolves, the data is visible to
+ * every other handle and survives a crash, except for queue positions, claims, counts and unaudited data such as a
  * stored base role. Lookups return `undefined` for a missing record.
  *
  * A method with a `judge` passes it the stored records, and stores the changes and events that it returns. No other

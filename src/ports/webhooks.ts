@@ -39,7 +39,7 @@ export interface OutboxPage {
 
 /**
  * The webhooks and their delivery progress. The audit log is their outbox: an event gets the next number in the
- * transaction that stores it, so a reader's cursor never skips an event. `judge` arguments: see `Store`.
+ * transaction that stores it, so a reader's cursor never skips an event. `Store` describes how a `judge` is used.
  */
 export interface WebhookStore {
   /** Returns all webhooks, sorted by name. */
@@ -98,8 +98,8 @@ export type TargetAnswer =
   | { isAnswered: false; error: string };
 
 /**
- * `refusal` is the reason why `send` refuses to call this address; `doubt` is the reason why `send` can't resolve its
- * host name at the moment.
+ * `refusal` is the reason why `send` refuses to call this address; `doubt` is the reason why its host name can't be
+ * resolved at the moment.
  */
 export interface AddressVerdict {
   refusal?: string;

@@ -15,7 +15,7 @@ export function unmigrated(place: string, { version, newest }: { version: number
   });
 }
 
-/** The error for a running daemon whose database a newer rankd has migrated. On opening, it is `schemaNewer`. */
+/** The error if a newer rankd migrates the database while this process has it open. */
 export function schemaTooNew(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',

@@ -206,7 +206,7 @@ function proxyNote({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
 }
 
-/** True for a public IP address in any notation, except Azure's (see `azureHost`). */
+/** True for a public IP address in any notation, except `azureHost`. */
 export function isPublic(address: string): boolean {
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.process(address);

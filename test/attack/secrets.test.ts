@@ -71,7 +71,7 @@ describe.each([...webhookSecrets, 'the Roblox key', 'a key', 'a rotated key', 'a
       const found = places.filter(([, text]) =>
         [middle, base64, Buffer.from(middle).toString('hex')].some((form) => text.includes(form)),
       );
-      const isWebhookSecret = webhookSecrets.includes(name); // webhook secrets are in the database, as SECURITY.md explains
+      const isWebhookSecret = webhookSecrets.includes(name); // they are in the database, as SECURITY.md explains
       const leaks = found
         .map(([where]) => where)
         .filter((where) => !(isWebhookSecret && /^rankd\.db|the backup/.test(where)));

@@ -137,7 +137,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     test('a change by a game appears within 2 s', async () => {
       await ann.go('changes');
       await scene.game({ rankeeName: 'Newcomer', command: ':promote' });
-      await ann.waitUntilVisible(ann.row('Newcomer').filter({ hasText: 'applied' })); // the row may first appear as pending
+      await ann.waitUntilVisible(ann.row('Newcomer').filter({ hasText: 'applied' })); // at first, perhaps as pending
       await expect(ann.row('Newcomer').innerText()).resolves.toMatch(/Trainee[\s\S]*Officer[\s\S]*game[\s\S]*applied/);
     });
 
@@ -458,7 +458,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     expect(Math.min(...paints)).toBeLessThan(100);
   });
 
-  test('the page shows within 2 s that the daemon was killed, and then turns grey', async () => {
+  test('the page shows within 2 s that the daemon was killed, and then turns gray', async () => {
     await scene.daemon.stop('SIGKILL');
     await ann.waitUntilVisible(ann.page.getByText(/connection lost/));
     await ann.page.getByText(/no response since \d\d:\d\d:\d\d/).waitFor({ timeout: 30_000 });

@@ -18,40 +18,40 @@ const unchanged: DaemonState = {
 
 const worked = { read: loggedAt + 1, write: loggedAt + 1 };
 
-const endings: Record<string, { standing: Partial<DaemonState>; ends: ErrorCode[] }> = {
+const endings: Record<string, { state: Partial<DaemonState>; ends: ErrorCode[] }> = {
   'a read of Roblox': {
-    standing: { platformSucceededAt: { ...worked, write: 0 } },
+    state: { platformSucceededAt: { ...worked, write: 0 } },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
   },
   'a write to Roblox': {
-    standing: { platformSucceededAt: { ...worked, read: 0 } },
+    state: { platformSucceededAt: { ...worked, read: 0 } },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
   },
   'a read and a write with a working credential': {
-    standing: { platformSucceededAt: worked, isCredentialDead: false },
+    state: { platformSucceededAt: worked, isCredentialDead: false },
     ends: ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'],
   },
-  'a database that accepts writes': { standing: { storeWorks: async () => true }, ends: ['store_unavailable'] },
-  'the outcome of the change': { standing: { isChangeOpen: async () => false }, ends: ['outcome_unknown'] },
-  nothing: { standing: {}, ends: [] },
+  'a database that accepts writes': { state: { storeWorks: async () => true }, ends: ['store_unavailable'] },
+  'the outcome of the change': { state: { isChangeOpen: async () => false }, ends: ['outcome_unknown'] },
+  nothing: { state: {}, ends: [] },
 };
 
-test.each(Object.entries(endings))('%s ends only the problems of its own kind', async (_, { standing, ends }) => {
+test.each(Object.entries(endings))('%s ends only the problems of its own kind', async (_, { state, ends }) => {
   const ended: string[] = [];
   for (const code of Object.keys(reasons)) {
-    const { left, afterADay } = await countProblems(code, { ...unchanged, ...standing });
+    const { left, afterADay } = await countProblems(code, { ...unchanged, ...state });
     if (left === 0) ended.push(code);
     expect([code, afterADay]).toEqual([code, 0]);
   }
   expect(ended.toSorted()).toEqual(ends.toSorted());
 });
 
-async function countProblems(code: string, standing: DaemonState): Promise<{ left: number; afterADay: number }> {
+async function countProblems(code: string, state: DaemonState): Promise<{ left: number; afterADay: number }> {
   const problems = new RecentProblems();
   const line = { level: 'warn', time: new Date(loggedAt).toISOString(), msg: 'failed', code, changeId: 'chg_1' };
   problems.note(JSON.stringify(line));
-  const left = (await problems.newestFirst(standing, now)).length;
-  const afterADay = (await problems.newestFirst(standing, loggedAt + 86_400_001)).length;
+  const left = (await problems.newestFirst(state, now)).length;
+  const afterADay = (await problems.newestFirst(state, loggedAt + 86_400_001)).length;
   return { left, afterADay };
 }
 
@@ -64,7 +64,7 @@ test.each(['read', 'write'] as const)(
         (await countProblems(code, { ...unchanged, isCredentialDead: false, platformSucceededAt: before })).left,
       ).toBe(1);
     const after = { read: 0, write: 0, [kind]: loggedAt + 1 };
-    const standing = { ...unchanged, isCredentialDead: false, platformSucceededAt: after };
-    expect((await countProblems('platform_credential', standing)).left).toBe(kind === 'write' ? 0 : 1);
+    const state = { ...unchanged, isCredentialDead: false, platformSucceededAt: after };
+    expect((await countProblems('platform_credential', state)).left).toBe(kind === 'write' ? 0 : 1);
   },
 );

@@ -199,7 +199,7 @@ test('a name lookup that requires a login FAILs with --live, and doctor reports 
   const findings = await doctor();
   expect(findings).toContainEqual({
     ...{ check: 'names', grade: 'warn', fix: expect.stringContaining('user ids') },
-    text: expect.stringMatching(/no longer looks up user names.*only users in its history by name/),
+    text: expect.stringMatching(/no longer looks up user names.*finds by name only users in its history/),
   });
 });
 

@@ -11,7 +11,7 @@ const fixedFormat = ['openapi', 'config schema'];
 
 const notRunHere: Record<string, string> = {
   serve: 'prints its log',
-  'discord setup': 'needs a server in Discord',
+  'discord setup': 'needs a server on Discord',
   'store accept': 'needs PostgreSQL',
 };
 

@@ -217,7 +217,7 @@ describe('a change that has waited for the slots of its writes', () => {
     const asked = system.rank(bob);
     await clock.advance(15_500);
     fake.faults.add({ operation: 'roles', kind: 'slow', delayMs: 4_000 });
-    const other = system.rank(20_001); // not a member, but the first change joins the read of the roles for this request
+    const other = system.rank(20_001); // not a member, but the first change joins its read of the roles
     expectError(await clock.passUntil(asked), busy);
     await clock.passUntil(other);
     expect(await system.app.store.openChanges()).toEqual([]);

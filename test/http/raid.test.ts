@@ -90,7 +90,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   expect(codeOf(await app.rank(key, { rankeeId: officers[499], newRankId: 20 }))).toBe('key_paused');
   await operate(app.app).pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, operator);
   expect(await shown()).not.toContain(`${msg}: ${why}`);
-  await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the token bucket has refilled
+  await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the bucket has refilled
 });
 
 test("a raid that requests members' current rank to take their lower ladder roles also reaches ten", async () => {

@@ -191,7 +191,7 @@ export const routeRules: Record<string, RouteRule> = {
 
 export function routeTitle({ url, command, during, body }: KeyRoute): string {
   const { action } = body(0);
-  if (command !== undefined) return `/${command}${action === undefined ? '' : ` ${action}`} in Discord`;
+  if (command !== undefined) return `/${command}${action === undefined ? '' : ` ${action}`} on Discord`;
   return during?.kind === 'temporary' ? `${url}, for a member with a temporary rank` : url;
 }
 

@@ -84,10 +84,7 @@ function notAnswering(): RankdError {
   });
 }
 
-/**
- * Asks the daemon for its address, because a flag can override the configured one, and for port 0, the system chooses
- * the port.
- */
+/** Asks the daemon for its address: a flag may override the configured one, and for port 0, the system chooses it. */
 async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
   const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
   if (status === undefined || identity === undefined) throw notResponding('to commands');

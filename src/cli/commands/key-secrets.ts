@@ -14,7 +14,7 @@ import { argument, command, flag, option } from '../command.ts';
 import { asPlaceId, newFileName } from '../input/arguments.ts';
 import { ExitCode } from '../output/errors.ts';
 
-/** Shared by commands that create a secret. Without this option, they print the secret once. */
+// Commands write secrets to a new file or print them once. They read secrets from standard input, never from arguments.
 
 export const out = option(
   '--out <file>',

@@ -250,7 +250,7 @@ function asEnd(text: string): number {
   );
 }
 
-/** Parses a user or a hold's id. A user name that has the form of a hold's id counts as one. */
+/** Parses a user or a hold's id. A user name that has the form of a hold's id is taken for an id. */
 function asHoldOrUser(text: string): UserRef {
   return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
 }

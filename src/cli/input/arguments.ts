@@ -18,10 +18,7 @@ import {
 
 export const userHelp = 'user id, name, or address of the profile page';
 
-/**
- * Returns a parser for whole numbers. commander adds the name of the argument or option to the errors of all parsers
- * here.
- */
+// Parsers for arguments and options. commander adds the name of the argument or option to their errors.
 
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {

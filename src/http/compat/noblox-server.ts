@@ -10,7 +10,7 @@ import { memberId, notAnObject, parseFields, text } from '../fields.ts';
 import { type Exchange, type Route, route } from '../route.ts';
 import type { Family } from './family.ts';
 
-/** The statuses of refusals that a retry rarely changes. noblox.js-server returns 400 for all of them. */
+/** The statuses of refusals for which a retry rarely helps. noblox.js-server returns 400 for all of them. */
 const finalStatuses = new Set<number>([403, 404, 405, 409, 413, 422]);
 
 /** Sources: noblox/noblox.js-server, and setRank and changeRank in noblox.js. */

@@ -44,21 +44,23 @@ interface CommandRequest {
   facts: Record<string, unknown>;
 }
 
-/** A command whose key has been accepted. `link` needs no key, and is run without `key`, `caller` and `call`. */
-interface Asking extends CommandRequest {
+interface Identified extends CommandRequest {
   person: DiscordPerson;
-  key: Key;
-  caller: ChangeCaller;
-  call: CallContext;
   /** Returns an option's value, or an empty string if the option was omitted. */
   text: (name: string) => string;
 }
 
-interface CommandSpec {
-  /** Absent if the command needs no key. */
-  scope?: Scope;
-  run(asking: Asking): Promise<string>;
+/** A command whose key has been accepted. */
+interface Asking extends Identified {
+  key: Key;
+  caller: ChangeCaller;
+  call: CallContext;
 }
+
+/** Without a scope, the command needs no key. */
+type CommandSpec =
+  | { scope?: undefined; run(asking: Identified): Promise<string> }
+  | { scope: Scope; run(asking: Asking): Promise<string> };
 
 const commands: Readonly<Record<DiscordCommandName, CommandSpec>> = {
   promote: { scope: 'rank', run: (asking) => step(asking, 'promote') },
@@ -79,11 +81,12 @@ export function commandOf(name: string): CommandSpec | undefined {
 /** Returns the reply to a command from Discord, or throws the refusal. */
 export async function runCommand(request: CommandRequest): Promise<string> {
   const { app, throttle, interaction, member, keyName, deadline } = request;
-  const { scope, run } = commandOf(interaction.data.name) ?? commands.link;
+  const command = commandOf(interaction.data.name) ?? commands.link;
   const person = await findOrCreatePerson(app, member.user.id);
   const given = new Map(interaction.data.options.map(({ name, value = '' }) => [name, String(value)]));
   const text = (name: string) => withoutKeys((given.get(name) ?? '').toWellFormed().trim());
-  if (scope === undefined) return run({ ...request, person, text } as Asking);
+  if (command.scope === undefined) return command.run({ ...request, person, text });
+  const { scope, run } = command;
   const key = await usableKey(app, keyName, scope);
   const limits = limitsOf[scope](app.limits, { key, placeId: undefined }).filter(({ name }) => name !== 'place');
   const overLimit = throttle.isShared ? await throttle.takeOfAll(limits, undefined) : throttle.take(limits, undefined);
@@ -245,8 +248,8 @@ async function whoIs(asking: Asking): Promise<string> {
 const undoWithinMs = 10 * 60_000;
 
 /**
- * Undoes the newest change that the person made through Discord and that affected the member, or may have, if it is at
- * most `undoWithinMs` old. Skips undos.
+ * Undoes the newest change that the person made through Discord and that affected or may have affected the member.
+ * Skips undos, and changes that are older than `undoWithinMs`.
  */
 async function undo(asking: Asking): Promise<string> {
   const { app, caller, interaction, facts } = asking;
@@ -287,7 +290,7 @@ async function undo(asking: Asking): Promise<string> {
   }
 }
 
-async function showLink({ app, person: { userId, discordId } }: Asking): Promise<string> {
+async function showLink({ app, person: { userId, discordId } }: Identified): Promise<string> {
   if (userId === undefined)
     return `You are not linked to a Roblox user. The operator can link you: rankd discord link ${discordId} USER`;
   const name = (await namesOfLinked(app, [userId])).get(userId);

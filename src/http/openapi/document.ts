@@ -194,10 +194,7 @@ export function parameterRows(route: Route): string[][] {
   return parametersOf(route).map(({ name, in: where, description }) => [`\`${name}\``, where, description]);
 }
 
-/**
- * Returns the headers of a route's responses, except those that every response has, or, without a route, the headers of
- * every error.
- */
+/** Returns a route's response headers other than the common ones; without a route, the headers of every error. */
 export function headerRows(route?: Route): string[][] {
   const names: AnswerHeader[] = route === undefined ? [...commonHeaders, 'Retry-After'] : ownHeaders(route);
   return names.map((name) => [`\`${name}\``, answerHeaders[name].description]);
@@ -234,7 +231,8 @@ const typeWords: Record<string, string> = {
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));
-  const needsPlace = key?.place === 'query'; // otherwise, the place is in the body, or Roblox adds it as the Roblox-Id header
+  // Otherwise, the place is in the body, or Roblox adds it in the Roblox-Id header.
+  const needsPlace = key?.place === 'query';
   const takesPlace = key !== undefined && key.place !== 'body';
   return [forShell(`${path}${takesPlace ? '?placeid=1' : ''}`, example), forGame(path, needsPlace, example)];
 }

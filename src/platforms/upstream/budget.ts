@@ -280,13 +280,13 @@ function freeAt(
 /**
  * Adopts the count that the platform reports. It may omit calls in flight, and responses can arrive out of order, so
  * within a window the adopted count never falls, and it always includes this account's own calls since the window
- * began. Reported window ends are rounded up, so the earliest one is the most accurate: within a window, the adopted
- * end never moves to a later time, so a call that was promised a slot in the next window gets it. The count excludes
- * reserved slots.
+ * began. Reported window ends are rounded up, so the earliest one is the most accurate. Within a window, the adopted
+ * end therefore never moves to a later time, and a call that was promised a slot in the next window gets it. The count
+ * excludes reserved slots.
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;
-  // No window lasts longer than the limit's own, so a longer time must be an epoch timestamp or an error.
+  // At most one window, because a longer time must be an epoch timestamp or an error.
   const endsAt = now + Math.min(resetMs + (account.roundsDown ? roundingMs : 0), account.windowMs);
   const { windowEndsAt = Number.NEGATIVE_INFINITY } = account;
   const isSameWindow = Math.abs(endsAt - windowEndsAt) <= Math.min(sameWindowMs, account.windowMs / 2);
@@ -375,9 +375,9 @@ export interface ShareCounts {
 }
 
 /**
- * Counts a call toward a node's lane. Returns true if the lane is now heavy, that is, if it has requested more than
- * its fair share of a window's slots (one share is set aside for a new lane). Refused calls count too; otherwise, a
- * lane with excessive demand would become light again later in the window and overtake the others.
+ * Counts a call toward a node's lane. Returns true if the lane is now heavy, that is, if it has requested more than its
+ * fair share of a window's slots (one share is set aside for a new lane). Refused calls count too; otherwise, a lane
+ * with excessive demand would become light again later in the window and overtake the others.
  */
 export function countTowardLane(
   { shares, asked, limit, windowMs }: Account,

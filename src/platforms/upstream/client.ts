@@ -158,7 +158,7 @@ export class UpstreamClient {
     let readMs = 0;
     for (let tries = 0; ; tries += 1) {
       await this.#enter(request, { ...call, deadlineAt: call.deadlineAt - readMs }).catch((late) => {
-        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // `late` has a newer wait
+        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // `late` is more recent
         throw unknown ?? (isStillBusy ? late : (last ?? late));
       });
       const sentAt = this.#clock.monotonic();

@@ -15,8 +15,8 @@ const recoveryMs = 5_000;
 
 /**
  * True if retrying the same call can succeed. Source: Open Cloud's page on errors. As in other clients, this includes
- * any response, except a 401, that contains `FailedToAcquireLock`, `TooManyRequests`, `Migration in progress` or `try
- * again`.
+ * any response, except a 401, that contains `FailedToAcquireLock`, `TooManyRequests`, `try again` or
+ * `Migration in progress`.
  */
 export function isTransient(refusal: Words): boolean {
   const { status } = refusal;

@@ -54,7 +54,7 @@ export interface BeatRow {
   beat: number;
   isCounted: boolean;
   isDaemon: boolean;
-  /** The oldest schema version whose rankd can still use the database. */
+  /** The lowest schema version that rankd must support to use the database. */
   livesWith: number;
   /** The server's time, in epoch milliseconds. */
   serverAt: number;

@@ -2,7 +2,7 @@ import type { LoginLink, LoginLinkStore } from '../../ports/index.ts';
 import type { Database } from './database.ts';
 import type { RowOf } from './rows.ts';
 
-/** The maximum number of stored links: more than operators need in the five minutes for which a link is valid. */
+/** More links than operators need in the five minutes for which a link is valid. */
 const maxLinks = 100;
 
 export function loginLinkStore(db: Database): LoginLinkStore {

@@ -52,16 +52,16 @@ export async function carryOutChange(
 ): Promise<FinishedChange | 'stale'> {
   const { change, approved, after, secretId } = intent;
   if (app.trust.stop !== undefined) throw app.trust.stop;
-  const kinds = approved.plan.steps.map(({ kind }) => kind);
+  const { scheme, plan } = approved;
+  const kinds = plan.steps.map(({ kind }) => kind);
   if (kinds.length === 0) return recordReached(app, intent);
   const inTime = withSlack(app, call);
   // a change begins only if the budget has room for all its writes
   using reservation = await app.platform.reserve(kinds, inTime);
+  const startBy = inTime.deadlineAt - kinds.length * app.platform.writeMs;
   // the reservation may have waited for seconds, and the roles may have changed in the meantime
-  const writesAt = inTime.deadlineAt - kinds.length * app.platform.writeMs;
-  const { scheme, plan } = approved;
-  if (!(await app.group.isCurrent(scheme, plan.target, { ...call, deadlineAt: writesAt }))) return 'stale';
-  if (app.clock.monotonic() > writesAt) throw startsTooLate();
+  if (!(await app.group.isCurrent(scheme, plan.target, { ...call, deadlineAt: startBy }))) return 'stale';
+  if (app.clock.monotonic() > startBy) throw startsTooLate();
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
   try {

@@ -254,8 +254,8 @@ export function rulesKindOf({ hold, kind }: Pick<ChangeCommand, 'hold' | 'kind'>
 }
 
 /**
- * Checks a plan against the rules, unless it changes a rank or an extra role and needs no writes. Throws the first
- * refusal, unless `examiner` collects refusals.
+ * Checks a plan against the rules, unless it is for a rank or an extra role and needs no writes, because the member's
+ * roles are already right. Throws the first refusal, unless `examiner` collects refusals.
  */
 export async function checkPlan(
   app: PlanContext,

@@ -56,8 +56,8 @@ export function callForConfirming(app: Pick<Ranking, 'deadlineMs' | 'platform'>,
 }
 
 /**
- * Returns the call with an earlier deadline for reading a member. The deadline leaves the time of another write,
- * because rankd confirms the target role again if the read had to wait for a slot.
+ * Returns the call with an earlier deadline for reading a member. If the read had to wait for a slot, rankd confirms
+ * the target role again afterwards; the deadline leaves as much time for that as for a write.
  */
 export function callForReading(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = callForConfirming(app, call);

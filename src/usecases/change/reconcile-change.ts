@@ -71,8 +71,8 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(rejoined(change)), rolesAfter };
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
-  // The member holds fewer roles than before the change and than after it. Someone may have removed the missing role on
-  // purpose, so the member gets the lower of the previous and the new rank.
+  // The member has fewer roles than before the change, and fewer than after it. Someone may have removed the missing
+  // role on purpose, so the member gets the lower of the previous and the new rank.
   if (towardsGoal === undefined && change.phase === 'forward' && !change.demotion)
     return compensate(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;

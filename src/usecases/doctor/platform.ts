@@ -98,7 +98,7 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
     return [ok('names', text)];
   } catch (error) {
     if (!isRankdError(error, 'platform_rejected')) return []; // another check reports an unreachable host
-    const text = `${error.message} Until name lookups work again, rankd finds only users in its history by name`;
+    const text = `${error.message} Until name lookups work again, rankd finds by name only users in its history`;
     const fix =
       'give user ids in commands, on the page and on Discord; games that use the Rankd module send ids anyway';
     return [warn('names', text, fix)];

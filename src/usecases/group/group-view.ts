@@ -20,7 +20,7 @@ import { withShare } from '../../ports/platform.ts';
 import { CachedRead } from './cached-read.ts';
 
 const rolesLifeMs = 30_000;
-/** When a member is read for a change, the roles must be at most this old. */
+/** The roles must be at most this old when a member is read for a change, and again when the change begins. */
 const confirmedMs = 2_000;
 const actingLifeMs = 60_000;
 const groupLifeMs = 60_000;
@@ -182,8 +182,8 @@ export class GroupView {
   }
 
   /**
-   * Ensures that the roles are current. If it runs while the member is being read, it adds no delay. Reads the
-   * list, and separately the role to give. If the two contradict each other, re-reads both, and throws
+   * Ensures that the roles are current. If it runs while the member is being read, it adds no delay. Reads the list,
+   * and separately the role to give. If the two contradict each other, re-reads both, and throws
    * `platform_unavailable` if they still do. Returns false if the role differs from `target`: the caller must replan.
    */
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
@@ -200,11 +200,11 @@ export class GroupView {
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
   }
 
-  /** True if the target and the ranks of the group's roles, confirmed within the last two seconds, match `known`. */
+  /** True if the target and the ranks of `known` have not changed. Re-reads them first, as `confirm` does. */
   async isCurrent(known: GroupScheme, target: Role | undefined, call: CallContext): Promise<boolean> {
     if (!(await this.confirm(target, call))) return false;
     const { roles } = await this.#scheme.get(call, { maxAgeMs: confirmedMs });
-    return roles === known.roles || ranksIn(roles) === ranksIn(known.roles);
+    return ranksIn(roles) === ranksIn(known.roles);
   }
 
   /**

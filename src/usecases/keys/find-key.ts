@@ -67,7 +67,7 @@ export async function chooseKey(
   const keys = (await store.listKeys()).filter(({ isForDiscord }) => !isForDiscord);
   const [key, other] = keys.filter((one) => !ended.includes(keyState(one, clock.now())));
   if (key === undefined) {
-    const message = keys.length === 0 ? 'There is no key for games yet.' : 'Every key for games is revoked or expired.';
+    const message = keys.length === 0 ? 'There is no game key yet.' : 'Every game key is revoked or expired.';
     throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });
   }
   if (other === undefined) return key;

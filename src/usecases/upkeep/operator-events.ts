@@ -34,7 +34,7 @@ export async function auditDashboard(
   await store.appendAudit(dashboardEvent(what, detail, { by, at: clock.now() }));
 }
 
-/** The interval at which the alarms read the roles, because without rank changes, there may be no other reads. */
+/** The alarms read the roles this often. Without rank changes, there may be no other reads. */
 const readEveryMs = 60_000;
 
 /**

@@ -55,10 +55,7 @@ export interface DaemonStatus {
   misfits: Array<{ setting: string; entry: string; message: string; fix: string }>;
   /** False if the workspace is suspended, in which case all keys are refused; null if the database does not respond. */
   workspaceActive: boolean | null;
-  /**
-   * False if rankd accepts no key, in which case games can't do anything; null if the database does not
-   * respond.
-   */
+  /** False if rankd accepts no key, in which case games can't do anything; null if the database does not respond. */
   acceptsKeys: boolean | null;
   /** Places whose Rankd module is older than this daemon. */
   olderModules: Array<{ placeId: number; version: string }>;

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { isoTime } from '../../base/time.ts';
 import { refusalOf } from '../../core/access.ts';
-import type { Key, Place, WhitelistEntry } from '../../core/model.ts';
+import type { Key, Place, Scope, WhitelistEntry } from '../../core/model.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../core/whitelist.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { chooseKey, requireKey } from '../keys/find-key.ts';
@@ -119,7 +119,8 @@ export async function checkPlace(
   }
   const [workspace, entries] = await Promise.all([store.getWorkspace(), store.listEntries({ keyId: key.id })]);
   const entry = entries.find((one) => one.placeId === placeId);
-  const scope = key.scopes.find((one) => one !== 'verify') ?? ('verify' as const); // a paused key can still verify
+  // not `verify` if the key has another scope, because even a paused key can verify
+  const scope: Scope = key.scopes.find((one) => one !== 'verify') ?? 'verify';
   const question = { scope, placeId, group: undefined, now: clock.now() };
   return { key, entry, refusal: refusalOf({ key, workspace, entry }, question) };
 }

@@ -47,7 +47,7 @@ function Linked() {
         <section class="sheet" aria-label="Linked people">
           {data.length === 0 ? (
             <p class="unlimited soft">
-              No one is linked yet. Link people here: /link in Discord shows each person their Discord user ID.
+              No one is linked yet. Link people here: /link on Discord shows each person their Discord user ID.
             </p>
           ) : (
             <Table

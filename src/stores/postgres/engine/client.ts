@@ -55,7 +55,7 @@ export function makeClient(address: ServerAddress): pg.Client {
 /**
  * Connects. Throws `store_unavailable` if there is a password but no verified certificate, and the server does not
  * prove with SCRAM that it knows the password. Also throws it if the server begins SCRAM without completing it, or if
- * there is no password, and another user could have replaced the socket. The driver verifies the server's SCRAM
+ * there is no password and another user could have replaced the socket. The driver verifies the server's SCRAM
  * signature, but does not notice if there is none.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {

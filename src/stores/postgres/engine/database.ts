@@ -11,7 +11,7 @@ import type {
 import { KnownCluster } from '../known-cluster.ts';
 import type { ClockReading } from '../server-clock.ts';
 import { Link, type Session } from './link.ts';
-import { isLost, toStoreError, wasRolledBack } from './postgres-error.ts';
+import { isLost, isRetryable, toStoreError } from './postgres-error.ts';
 import { postgresDialect } from './statements.ts';
 
 export interface DatabaseOptions {
@@ -208,7 +208,7 @@ export class Database implements StoreDatabase {
 
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await retryIfRolledBack(work);
+      return await withRetries(work);
     } catch (error) {
       throw toStoreError(error instanceof LostCommit ? error.cause : error, this.address);
     }
@@ -219,13 +219,13 @@ const findOutcomeWithinMs = 5_000;
 /** A query or transaction that has taken longer than this is not retried. */
 const retryWithinMs = 1_000;
 
-async function retryIfRolledBack<T>(work: () => Promise<T>): Promise<T> {
+async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   const since = systemClock.monotonic();
   for (let pauseMs = 5; ; pauseMs = Math.min(80, 2 * pauseMs)) {
     try {
       return await work();
     } catch (error) {
-      if (!wasRolledBack(error) || systemClock.monotonic() - since > retryWithinMs) throw error;
+      if (!isRetryable(error) || systemClock.monotonic() - since > retryWithinMs) throw error;
     }
     await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // jitter, to avoid retrying in lockstep
   }

@@ -39,10 +39,10 @@ export function isLost(error: unknown): boolean {
 const lostCodes = new Set(['', '57P01', '57P02', '57P03', '57P05', '08006', '08003', '25P03', '25P04']);
 
 /**
- * True if the server rolled the transaction back because of a serialization failure, a deadlock, or a canceled
- * statement. A user's `statement_timeout` can cancel BEGIN on a busy server, before rankd overrides it.
+ * True if the transaction can be retried, because the server rolled it back after a serialization failure, a deadlock
+ * or a canceled statement. A user's `statement_timeout` can cancel BEGIN on a busy server, before rankd overrides it.
  */
-export function wasRolledBack(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return ['40001', '40P01', '57014'].includes(codeOf(error));
 }
 

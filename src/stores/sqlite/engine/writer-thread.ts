@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts';
 
-/** Keyed by writer id. `threadWriter` starts this thread. */
+/** Keyed by the id in the writer's messages. */
 const writers = new Map<number, Writer>();
 
 parentPort?.on('message', (message: WriterMessage) => {

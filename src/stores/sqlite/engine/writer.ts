@@ -166,8 +166,9 @@ export function localWriter(options: WriterOptions): StepRunner {
 
 /**
  * A commit is slow if it takes longer than this. One slow commit per `oncePerMs` is tolerated, because that happens on
- * any busy machine. In the next one, CPU time does not count, because a separate thread would not save any on a
- * single-core machine. CPU time is measured only then, because that takes up to 0.07 ms in a busy daemon.
+ * any busy machine. For `oncePerMs` after a slow commit, CPU time does not count, because a separate thread would not
+ * save any on a single-core machine. At other times, rankd does not measure it, because that takes up to 0.07 ms in a
+ * busy daemon.
  */
 const slowMs = 10;
 const oncePerMs = 10_000;
@@ -190,13 +191,13 @@ export function daemonWriter(options: WriterOptions): StepRunner {
       }
       if (!isLocal || steps.at(-1)?.do !== 'commit') return writer.run(steps); // only a commit waits for the disk
       const since = systemClock.monotonic();
-      const isSuspect = since - lastSlowAt < oncePerMs;
-      const busyMs = () => (isSuspect ? cpuMs() : 0);
+      const followsSlow = since - lastSlowAt < oncePerMs;
+      const busyMs = () => (followsSlow ? cpuMs() : 0);
       const busyBefore = busyMs();
       const answers = await writer.run(steps);
       const until = systemClock.monotonic();
       if (until - since - (busyMs() - busyBefore) > slowMs) {
-        isSlow ||= isSuspect;
+        isSlow ||= followsSlow;
         lastSlowAt = until;
       }
       return answers;
