@@ -5,7 +5,7 @@ import { type ServerProcess, startServer } from './processes.ts';
 /** The place id on the whitelist of every key in the bench. */
 export const place = 42;
 
-/** Limits too high for any load to reach, so that rankd refuses no request because of a limit. */
+/** Limits that no load in the bench reaches. */
 const limits = `limits:
   rank: 1000000
   rank_burst: 1000000

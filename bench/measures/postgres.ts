@@ -185,7 +185,7 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
   };
 }
 
-/** The delay in each direction on the delayed network. All other work takes far less time. */
+/** The network's delay in each direction while the trips that a caller waits for are counted; other work takes less. */
 const lateMs = 25;
 /** The number of changes in one measurement. */
 const few = 5;

@@ -65,7 +65,7 @@ async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   return { what: '1000 slow senders', figure, bound: '99 %', isWithin: answered >= asked * 0.99 };
 }
 
-/** Sends eight kinds of requests that the daemon refuses, as fast as it responds. */
+/** Sends several kinds of requests that the daemon refuses, as fast as it responds. */
 async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   const place = '{"placeid":42}';
   const post = (path: string, body: string, header = 'X: y') =>

@@ -21,6 +21,7 @@ beforeAll(async () => {
   app = await openTestApp({
     config: {
       limits,
+      group: { ladder: [10, 20] },
       compat: ['rankgun', 'noblox-server'],
       policy: { breaker: { enabled: false, demotions: 1, highRank: undefined, highChanges: 1, windowMs: 1 } },
     },

@@ -68,7 +68,7 @@ const scalar = fc.oneof(
 );
 const value = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
 
-/** Bodies with the fields of most operations. Up to two random fields are added, or replace one of these. */
+/** Bodies with the fields of most operations, in which up to two fields are added or replaced at random. */
 const nearlyRight = fc
   .tuple(
     fc.constantFrom(1001, 1002, 1003, 1004, 9_999),

@@ -109,16 +109,14 @@ test.runIf(process.getuid?.() === 0).each([
   ['fails', 0o755, '', cannotClose],
   ['has no effect on a directory that others can write to', 0o777, withoutEffect, cannotClose],
   ['has no effect on a directory that others can read', 0o755, withoutEffect, { isClosed: false }],
-])(
-  'if changing the mode of a data directory %s, rankd refuses the directory with a hint or reports that it is not private',
-  async (...row) => {
-    const [, mode, before, expected] = row;
-    const dir = at('foreign');
-    mkdirSync(dir, { recursive: true });
-    chmodSync(at(''), 0o755);
-    chmodSync(dir, mode);
-    chownSync(dir, 12_345, 12_345);
-    const code = `
+])('a data directory is refused with a hint, or reported as not private, if changing its mode %s', async (...row) => {
+  const [, mode, before, expected] = row;
+  const dir = at('foreign');
+  mkdirSync(dir, { recursive: true });
+  chmodSync(at(''), 0o755);
+  chmodSync(dir, mode);
+  chownSync(dir, 12_345, 12_345);
+  const code = `
     import fs from 'node:fs';
     import { syncBuiltinESMExports } from 'node:module';
     import { restrictToOwner } from './src/base/data-dir.ts';
@@ -129,9 +127,8 @@ test.runIf(process.getuid?.() === 0).each([
     } catch ({ code, message, hint }) {
       console.log(JSON.stringify({ code, message, hint }));
     }`;
-    expect(await runNode(code, { uid: 65_534 })).toEqual(expected);
-  },
-);
+  expect(await runNode(code, { uid: 65_534 })).toEqual(expected);
+});
 
 test.each<[code: string, syscall: string, says: string]>([
   ['ENOSPC', 'mkdir', 'The disk of /a is full, so rankd did not write /a/b.'],

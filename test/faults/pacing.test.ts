@@ -12,11 +12,12 @@ import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type OpenCloudApp, onOpenCloud, openCloudAppOn, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
-import { startPost } from '../support/send.ts';
+import { send, startPost } from '../support/send.ts';
 
-const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
+const { trainee: bob, officer: eve, traineeAndCaptain: veteran, otherAdmin: ranker } = sampleUsers;
 const { base, trainee, officer, captain } = sampleRoles;
 const busy = { status: 503, code: 'platform_busy', error: 'Roblox busy', waits: true };
+const aboveActing = { status: 403, code: 'above_acting_account', error: 'Above the acting account' };
 
 function addMembers({ fake }: Pick<OpenCloudApp, 'fake'>, count: number): number[] {
   const members = Array.from({ length: count }, (_, index) => 20_000 + index);
@@ -175,16 +176,24 @@ test('a member is not read for a change that has too little time left', () =>
     { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
 
-test('a change is refused at once, as busy, if it could still read its member in time, but not its role again', async () => {
-  const clock = new ManualClock();
-  const opening = openCloudAppOn(clock, { deadlineMs: 20_800, fake: { latencyMs: 300 }, tuning: defaultTuning });
-  await using system = await clock.passUntil(opening);
-  // teaches rankd the response time
-  for (const userId of addMembers(system, 8)) await clock.passUntil(system.rank(userId));
-  system.fake.faults.add({ operation: 'memberships', kind: 'status 429', headers: { 'retry-after': '18' } });
-  const { answer, tookMs } = await clock.passUntil(timed(system, () => system.rank(bob)));
-  expectError(answer, busy);
-  expect(tookMs).toBeLessThan(1_000);
+describe('a change is refused at once, as busy, if after a pause there is time', () => {
+  test.each([
+    ['to read its member, but not to confirm its role again', 20_800, bob, {}],
+    ['to read its ranker, but not for its writes', 20_300, ranker, { rankerCheck: 'verify' } as const],
+  ])('%s', async (_, deadlineMs, userId, policy) => {
+    const clock = new ManualClock();
+    const options = { deadlineMs, policy, fake: { latencyMs: 300 }, tuning: defaultTuning };
+    await using system = await clock.passUntil(openCloudAppOn(clock, options));
+    const rank = (robloxUserId: number) => {
+      const body = { robloxUserId, rank: 20, rankerId: ranker };
+      return send(`${system.url}/v2/rank?placeid=1`, { method: 'POST', key: system.secret, body });
+    };
+    for (const member of addMembers(system, 8)) await clock.passUntil(rank(member)); // teaches rankd the response time
+    system.fake.faults.add({ operation: 'memberships', kind: 'status 429', userId, headers: { 'retry-after': '18' } });
+    const { answer, tookMs } = await clock.passUntil(timed(system, () => rank(bob)));
+    expectError(answer, busy);
+    expect(tookMs).toBeLessThan(2_000);
+  });
 });
 
 describe('a change that has waited for the slots of its writes', () => {
@@ -194,26 +203,27 @@ describe('a change that has waited for the slots of its writes', () => {
     system.fake.budgets.use('assign', 299);
     await clock.passUntil(system.rank(eve, { newRankId: 10 })); // the response reports that no calls are left
     await clock.advance(43_000); // the next window begins in 17 s
-    return { system, clock };
+    system.fake.expectNoWrites(bob);
+    return system;
   }
 
-  test('is refused if its role got another rank in the meantime', async () => {
-    const { system, clock } = await openWithoutSlots();
-    await using closing = system;
-    const { fake } = closing;
-    fake.expectNoWrites(bob);
+  test.each([
+    ['its role got another rank', officer, 25, { status: 400, code: 'unknown_rank', error: 'Unknown rank' }],
+    ["the member's role rose above the acting account", trainee, 220, aboveActing],
+  ])('is refused if %s in the meantime', async (_, roleId, rank, refusal) => {
+    await using system = await openWithoutSlots();
+    const { clock, fake } = system;
     const asked = system.rank(bob);
     await clock.advance(5_000);
     expect(fake.journal.requests('memberships').filter(({ userId }) => userId === bob)).toHaveLength(1);
-    fake.group.roles = fake.group.roles.map((role) => (role.id === officer ? { ...role, rank: 25 } : role));
-    expectError(await clock.passUntil(asked), { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
+    fake.group.roles = fake.group.roles.map((role) => (role.id === roleId ? { ...role, rank } : role));
+    expectError(await clock.passUntil(asked), refusal);
+    expect(fake.violations()).toEqual([]);
   });
 
   test('does not begin if the roles arrive too late, even if another change has read them', async () => {
-    const { system, clock } = await openWithoutSlots();
-    await using closing = system;
-    const { fake } = closing;
-    fake.expectNoWrites(bob);
+    await using system = await openWithoutSlots();
+    const { clock, fake } = system;
     const asked = system.rank(bob);
     await clock.advance(15_500);
     fake.faults.add({ operation: 'roles', kind: 'slow', delayMs: 4_000 });
@@ -221,6 +231,7 @@ describe('a change that has waited for the slots of its writes', () => {
     expectError(await clock.passUntil(asked), busy);
     await clock.passUntil(other);
     expect(await system.app.store.openChanges()).toEqual([]);
+    expect(fake.violations()).toEqual([]);
   });
 });
 

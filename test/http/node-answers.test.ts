@@ -41,7 +41,7 @@ async function answerTo(bytes: string | Buffer, options: { thenEnds?: boolean } 
   return answer;
 }
 
-/** Returns a request without a Host header that closes the connection. `extra` contains more header lines. */
+/** Returns a request that closes the connection. `extra` has more header lines, such as Host, which it lacks. */
 function post(extra: string, { target = '/v1/apikey', version = '1.1', body = `{"placeid":${place}}` } = {}): string {
   const head = [`POST ${target} HTTP/${version}`, 'Authorization: Bearer KEY', `Content-Length: ${body.length}`];
   return `${[...head, 'Connection: close', extra].filter((line) => line !== '').join('\r\n')}\r\n\r\n${body}`;

@@ -7,7 +7,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
-/** Users named after their roles in the simulated group, of which the stranger is not a member. */
+/** Users, named after their roles in the simulated group. `stranger` is not a member. */
 const trainee = 1001;
 const officer = 1002;
 const captain = 1003;

@@ -33,7 +33,7 @@ beforeAll(() => {
 }, 120_000);
 afterAll(() => temp[Symbol.dispose]());
 
-/** Starts the portable rankd with no variables but those in `env`. */
+/** Starts the portable rankd with no environment variables but those in `env`. */
 function start(line: string[], { cwd = temp.path, env = [] as string[] } = {}) {
   const words = ['-i', ...env, join(portable, 'rankd'), ...line];
   return spawn('env', words, { cwd, stdio: ['ignore', 'pipe', 'pipe'] }) as ChildProcessByStdio<

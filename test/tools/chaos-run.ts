@@ -106,9 +106,9 @@ interface Node {
 }
 
 /** Injects a fault and resolves with its description. `endFaults` ends remaining faults at the end of the round. */
-type InjectFault = (world: World, ms: number) => Promise<string>;
+type FaultInjector = (world: World, ms: number) => Promise<string>;
 
-const faultInjectors: readonly InjectFault[] = [
+const faultInjectors: readonly FaultInjector[] = [
   async (world) => {
     const node = world.anyNode();
     await node.daemon?.stop('SIGKILL');

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** `npm run lint`: lists comments that begin with a word in `opening`, and fails if there are any. */
+/** `npm run lint`: lists comments that begin with a clause without an actor (`opening`), and fails if there are any. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const opening = /^(what|who|whoever|so|that)\b/i;
 
