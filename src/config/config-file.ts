@@ -14,10 +14,10 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { codeOf, RankdError } from '../base/errors.ts';
+import { RankdError } from '../base/errors.ts';
 import { readAtMost } from '../base/read-file.ts';
 import type { Layer } from './layers.ts';
-import { type ConfigLocation, maxConfigBytes, missingConfig } from './locate.ts';
+import { type ConfigLocation, maxConfigBytes, unreadableConfig } from './locate.ts';
 import { describeFlaw, type Location, type Problem, pathText } from './problem.ts';
 import { sections, settings } from './settings.ts';
 
@@ -100,33 +100,8 @@ function readBytes({ path, name }: ConfigLocation): Buffer {
   try {
     return readAtMost(path, maxConfigBytes);
   } catch (cause) {
-    throw unreadable({ path, name }, cause);
+    throw unreadableConfig({ path, name }, cause);
   }
-}
-
-function unreadable({ path, name }: ConfigLocation, cause: unknown): RankdError {
-  const code = codeOf(cause);
-  if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig({ path, name }, cause);
-  if (code === 'EACCES' || code === 'EPERM') {
-    const hint = "run the command as the daemon's user, or give this user read access to the file";
-    return new RankdError('no_permission', `This user is not allowed to read the configuration file ${name}.`, {
-      hint,
-      cause,
-    });
-  }
-  if (code === 'EISDIR') {
-    const message = `${name} is a folder, not a file; Docker creates one if the file is missing.`;
-    const hint =
-      'in Docker: stop the container, remove the folder, put the file there, and start it again; elsewhere: name a file with --config';
-    return new RankdError('config_invalid', message, { hint, cause });
-  }
-  if (code === 'EFBIG') {
-    const message = `${name} is larger than ${maxConfigBytes} bytes, the maximum that rankd reads.`;
-    const hint = 'name the right file with --config; to create thousands of game keys, use `rankd key create`';
-    return new RankdError('config_invalid', message, { hint, cause });
-  }
-  const hint = 'give the path of a readable YAML file with --config';
-  return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }
 
 /** Recognizes UTF-16 by its byte order mark, which Windows editors and PowerShell write. */

@@ -5,9 +5,11 @@ import { readAtMost } from '../base/read-file.ts';
 import {
   type ConfigLocation,
   type ConfigLocationSources,
+  isPresent,
   locateConfig,
   maxConfigBytes,
   trustedConfig,
+  unreadableConfig,
 } from './locate.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import { chooseStore, type StoreSettings, tlsModes } from './store-choice.ts';
@@ -73,8 +75,7 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
 }
 
 /**
- * Returns the file if it has a `store` section. Assumes that an unreadable file has one, unless the URL is set
- * elsewhere.
+ * Returns the file if it has a `store` section. Assumes that an unreadable one has it, unless the URL is set elsewhere.
  */
 function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false } = {}): ConfigLocation | undefined {
   const location = locateConfig(sources);
@@ -82,8 +83,8 @@ function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false 
     return location && /(^|[\s{,])["']?store["']?\s*:/.test(readAtMost(location.path, maxConfigBytes).toString())
       ? location
       : undefined;
-  } catch (error) {
-    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // any other error counts as no section
+  } catch {
+    return location && isPresent(location.path) && !isUrlElsewhere ? location : undefined; // init creates a missing file
   }
 }
 
@@ -144,7 +145,7 @@ function readText({ path, name }: ConfigLocation): string {
       .toString()
       .replace(/^\uFEFF/, '');
   } catch (cause) {
-    if (codeOf(cause) !== 'EACCES') throw cause;
+    if (codeOf(cause) !== 'EACCES') throw unreadableConfig({ path, name }, cause);
     const message = `This user is not allowed to read ${name}, so rankd cannot determine which store to open.`;
     throw new RankdError('no_permission', message, {
       hint: "run the command as the daemon's user, or give this user read access to the file",

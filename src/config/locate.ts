@@ -72,7 +72,7 @@ export function searchPath(
 }
 
 /** Counts a dangling link as present, so that reading it fails and rankd does not silently use the defaults. */
-function isPresent(path: string): boolean {
+export function isPresent(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
@@ -90,7 +90,7 @@ function requireExisting(location: ConfigLocation): void {
   }
 }
 
-export function missingConfig({ path, name }: ConfigLocation, cause: unknown): RankdError {
+function missingConfig({ path, name }: ConfigLocation, cause: unknown): RankdError {
   if (isPresent(path)) {
     const message = `The configuration file ${name} is a link to a file that does not exist.`;
     return new RankdError('config_invalid', message, { hint: 'restore the file, or remove the link', cause });
@@ -99,6 +99,31 @@ export function missingConfig({ path, name }: ConfigLocation, cause: unknown): R
     hint: 'check the path in --config or RANKD_CONFIG; rankd init creates a configuration file',
     cause,
   });
+}
+
+export function unreadableConfig({ path, name }: ConfigLocation, cause: unknown): RankdError {
+  const code = codeOf(cause);
+  if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig({ path, name }, cause);
+  if (code === 'EACCES' || code === 'EPERM') {
+    const hint = "run the command as the daemon's user, or give this user read access to the file";
+    return new RankdError('no_permission', `This user is not allowed to read the configuration file ${name}.`, {
+      hint,
+      cause,
+    });
+  }
+  if (code === 'EISDIR') {
+    const message = `${name} is a folder, not a file; Docker creates one if the file is missing.`;
+    const hint =
+      'in Docker: stop the container, remove the folder, put the file there, and start it again; elsewhere: name a file with --config';
+    return new RankdError('config_invalid', message, { hint, cause });
+  }
+  if (code === 'EFBIG') {
+    const message = `${name} is larger than ${maxConfigBytes} bytes, the maximum that rankd reads.`;
+    const hint = 'name the right file with --config; to create thousands of game keys, use `rankd key create`';
+    return new RankdError('config_invalid', message, { hint, cause });
+  }
+  const hint = 'give the path of a readable YAML file with --config';
+  return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }
 
 /**

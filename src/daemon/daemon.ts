@@ -81,7 +81,7 @@ async function listen(
   { log, config, portFrom, portHint }: Pick<DaemonOptions, 'log' | 'config' | 'portFrom' | 'portHint'>,
 ): Promise<string> {
   const { host, port, publicUrl } = config.server;
-  const hint = portHint ?? `rankd serve --port ${port === 7266 ? 7267 : 7266}`;
+  const hint = portHint ?? `rankd serve --port ${port === 7365 ? 7465 : 7365}`; // 7266 is the dashboard's
   const at = await listenAt(server, { section: 'server' }, { host, ports: [port], hint, portFrom });
   const url = listenUrl(at);
   const hasProxy = publicUrl?.startsWith('https:') ?? false;

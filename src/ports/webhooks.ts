@@ -98,11 +98,12 @@ export type TargetAnswer =
   | { isAnswered: false; error: string };
 
 /**
- * `refusal` is the reason why `send` refuses to call this address; `doubt` is the reason why its host name can't be
- * resolved at the moment.
+ * `refusal` is the reason why `send` refuses to call this address, `refusedAddress` is the IP address that it names, and
+ * `doubt` is the reason why the host name can't be resolved at the moment.
  */
 export interface AddressVerdict {
   refusal?: string;
+  refusedAddress?: string;
   doubt?: string;
 }
 

@@ -43,7 +43,7 @@ export function httpWebhookSender(clock: Clock, lookup: Lookup = dnsLookup): Web
           : { doubt };
       }
       const refused = found.find((one) => !mayCall(one));
-      return refused === undefined ? {} : { refusal: whyForbidden(refused) };
+      return refused === undefined ? {} : { refusal: whyForbidden(refused), refusedAddress: refused };
     },
   };
 }

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -140,6 +140,18 @@ test.each(['config path', 'config show', 'rank show 1001', 'serve', 'key create 
     expect(stderr).toContain('error: The configuration file ./none.yaml does not exist.\ntry: check the path');
   },
 );
+
+test.each([
+  ['a link to a file that does not exist', (path: string) => symlinkSync('/nowhere', path), 'is a link to a file'],
+  ['a folder', (path: string) => mkdirSync(path), 'is a folder, not a file'],
+  ['larger than a megabyte', (path: string) => writeFileSync(path, '#'.repeat(2_000_000)), 'is larger than'],
+])('if rankd.yaml is %s, key create does not fall back to SQLite', async (_, make, says) => {
+  using home = new CliHome();
+  make(home.path('rankd.yaml'));
+  const { code, stdout, stderr } = await home.here(['key', 'create', 'shop']);
+  expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+  expect(stderr).toContain(says);
+});
 
 test('a missing file in RANKD_CONFIG stops no command that needs neither', async () => {
   using home = new CliHome();

@@ -103,6 +103,9 @@ test.concurrent('hints repeat the --config and --data-dir of the command, even i
   const { stderr } = await home.here(['init', ...flags, ...named]);
   expect(stderr).toContain(`Start it: ${again} serve\n`);
   expect(stderr).toContain(`: ${again} whitelist add PLACE --key game\n`);
+  expect((await home.here(['health', ...named])).stderr).toContain(
+    `start it with \`${again} serve\`, or name a different directory with --data-dir`,
+  );
   expect((await home.here(['key', 'show', 'gam', ...named])).stderr).toContain(`try: ${again} key `);
   const other = await home.here(['key', 'show', 'gam', ...named, '--json'], {
     system: systems.windows,

@@ -65,29 +65,39 @@ export function settingText(value: unknown): string {
 
 /** Replaces `rankd` in the text's commands, such as `rankd key list`, with `typedAs`, which is empty on a console. */
 export function asTyped(text: string, program: Command, typedAs: string): string {
+  return replaceCommands(text, program, () => typedAs);
+}
+
+/** `typedAs` gets the rest of the command, up to a backtick, a quote, a line break, a comma or a semicolon. */
+function replaceCommands(text: string, program: Command, typedAs: (rest: string) => string): string {
   const names = program.commands
     .map((command) => command.name())
     .concat('help')
     .join('|');
-  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--?\\w|\\[)`, 'g'), () => typedAs && `${typedAs} `);
+  const found = new RegExp(`\\brankd (?=((?:(?:${names})\\b|--?\\w|\\[)[^\`"\\n,;]*))`, 'g');
+  return text.replaceAll(found, (_, rest: string) => {
+    const typed = typedAs(rest);
+    return typed && `${typed} `;
+  });
 }
 
 /**
- * Like `asTyped`, but also adds this command's --config and --data-dir, unless the text already contains these options
- * or mentions `--help`. `isJson` is true if the text is JSON.
+ * Like `asTyped`, but also adds this command's --config and --data-dir to each command that does not contain them,
+ * unless the text mentions `--help`. `isJson` is true if the text is JSON.
  */
 export function hintsAsTyped(
   text: string,
   { program, io, isJson }: { program: Command; io: Pick<Io, 'typedAs' | 'system'>; isJson: boolean },
 ): string {
   const { config, dataDir } = program.opts<{ config?: string; dataDir?: string }>();
-  const flags = Object.entries({ '--config': config, '--data-dir': dataDir }).flatMap(([flag, value]) =>
-    value === undefined || text.includes(flag) || text.includes(' --help')
-      ? []
-      : [flag, io.system.quote(withoutSecrets(printable(value)))],
-  );
-  const typed = io.typedAs && [io.typedAs, ...flags].join(' ');
-  return asTyped(text, program, isJson ? JSON.stringify(typed).slice(1, -1) : typed);
+  const given = text.includes(' --help') ? [] : Object.entries({ '--config': config, '--data-dir': dataDir });
+  return replaceCommands(text, program, (rest) => {
+    const flags = given.flatMap(([flag, value]) =>
+      value === undefined || rest.includes(flag) ? [] : [flag, io.system.quote(withoutSecrets(printable(value)))],
+    );
+    const typed = io.typedAs && [io.typedAs, ...flags].join(' ');
+    return isJson ? JSON.stringify(typed).slice(1, -1) : typed;
+  });
 }
 
 /**

@@ -85,10 +85,10 @@ export async function refuseForbidden(
     throw new RankdError('already_exists', `The webhook ${twin} in the configuration already has this address.`, {
       hint: `rankd webhook show ${twin}`,
     });
-  const { refusal, doubt } = await sender.judgeAddress({ address, ...boundsOf(webhooks) });
+  const { refusal, refusedAddress = 'ADDRESS', doubt } = await sender.judgeAddress({ address, ...boundsOf(webhooks) });
   if (refusal !== undefined)
     throw new RankdError('usage', `rankd does not send events to ${shown}: ${refusal}.`, {
-      hint: 'if the network is yours, allow it in the configuration: webhooks: { allow_private: [192.168.1.0/24] }',
+      hint: `if it is yours, allow it in the configuration: webhooks: { allow_private: ['${refusedAddress}'] }`,
     });
   if (doubt !== undefined)
     warn(
